@@ -12,6 +12,10 @@ MOST = 10**12
 """A larger count of tokens is nonsense, and the store keeps none."""
 
 
+SUBAGENTS = frozenset({"Task", "Agent", "task", "agent", "delegate", "spawn_agent"})
+"""Tools that hand work to an agent of its own."""
+
+
 def mapping(value: object) -> Mapping[str, Any]:
     """Return the value where it is an object, else an empty one."""
     # A dict, mostly; to ask an abstract class takes longer than all that is done with it.
@@ -89,3 +93,14 @@ def run_tokens(record: Mapping[str, Any]) -> tuple[int | None, int | None]:
     """Input and output tokens under `usage`; None for what it leaves open."""
     usage = mapping(record.get("usage"))
     return count(usage.get("input_tokens")), count(usage.get("output_tokens"))
+
+
+def hollow(*, replies: int, calls: int, launched: int, returned: int, dead: int) -> str | None:
+    """Why a run that says success did nothing; None of one that did something.
+
+    `no_answer` where there is no reply and no call of a tool, `dead_subagents` where it `launched` sub-agents, and all
+    that `returned` are `dead`.
+    """
+    if not replies and not calls:
+        return "no_answer"
+    return "dead_subagents" if launched and dead and dead >= returned else None

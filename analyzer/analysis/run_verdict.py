@@ -13,13 +13,14 @@ from datetime import UTC, datetime, timedelta
 from itertools import chain
 from typing import Any, Literal
 
+from analyzer.agent_stream import SUBAGENTS, hollow
 from analyzer.classifier import Classification, Facts, Rules, classify, classify_facts
 from analyzer.errors import BLOCKED, FAILED, HOLLOW, OK, RETRY, WAIT, InputError
 from analyzer.events import Event
 from analyzer.events.codec import parsed
 from analyzer.events.times import format_time, now, parse_time
 from analyzer.importers import HEAD_BYTES, Source, block_of, detect, head_of
-from analyzer.importers.work import ENDS, SAYS_WORK, SUBAGENTS, Deed, deeds, lines_work
+from analyzer.importers.work import ENDS, SAYS_WORK, Deed, deeds, lines_work
 from analyzer.readable import counted
 from analyzer.recovery.retry.policy import Backoff
 from analyzer.recovery.supervision.step_error import STDOUT_CHARS
@@ -352,9 +353,16 @@ def _of_course(course: Course, exit_code: int | None, at: datetime) -> RunVerdic
     if not course.ended and course.format in ENDS:
         answer: Answer = "hollow" if exit_code == 0 else "failed"
         return _plain(answer, "no_end", "the output breaks off before the end of the run", evidence=place)
-    if course.format in SAYS_WORK and not course.replies and not course.calls:
+    why = hollow(
+        replies=course.replies,
+        calls=course.calls,
+        launched=len(course.launched),
+        returned=len(course.came_back),
+        dead=len(course.dead),
+    )
+    if why == "no_answer" and course.format in SAYS_WORK:
         return _plain("hollow", "no_answer", "there is no answer and no call of a tool", evidence=place)
-    if course.launched and course.dead and course.dead.keys() >= course.came_back:
+    if why == "dead_subagents":
         dead = next(iter(course.dead.values()))
         shown = (RunEvidence(course.file, dead.line, _shown(dead.words)),)
         words = f"{counted(len(course.dead), 'sub-agent')} failed, and none came back with work"

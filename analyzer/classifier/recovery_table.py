@@ -176,6 +176,7 @@ PARTY_OF_DETAILS: Mapping[str, str] = MappingProxyType(
         "overloaded": "provider",
         "server_error": "provider",
         "deadline": "provider",
+        "gateway": "network",
         "long_context_tier": "account",
         "model_not_found": "request",
         "not_found": "request",

@@ -22,14 +22,6 @@ _MESSAGES, _TOOLS, _FINDINGS = 8, 5, 5
 _ROWS = 50
 _LONGEST_ID = 200
 _QUOTED_CHARS = 160
-_WHOSE = {
-    "provider": "theirs",
-    "network": "the network's",
-    "account": "yours, the account's",
-    "request": "yours, what was asked",
-    "environment": "yours, this machine's",
-    "user": "somebody's who stopped it",
-}
 
 
 def recent_failures(store: Store, last: str = "24h", caller: str | None = None) -> str:
@@ -104,6 +96,7 @@ def _meaning(store: Store, text: str) -> str:
 def is_it_me_or_them(store: Store, provider: str | None = None, last: str = "1h") -> str:
     """Whose failures the last hours had: the provider's, the account's, the network's, or those of what was asked."""
     from analyzer.analysis.nightly.check import check_hours
+    from analyzer.analysis.summary.blame import NOBODY, WHOSE, blame
     from analyzer.analysis.tables import window
 
     chosen = window(last=last)
@@ -112,7 +105,7 @@ def is_it_me_or_them(store: Store, provider: str | None = None, last: str = "1h"
     if not rows:
         return f"No error{of} in the last {last}: neither.{_newest(store)}"
     errors, first = sum(row["errors"] for row in rows), rows[0]
-    whose = _WHOSE.get(first["party"], "nobody's that they name")
+    whose = WHOSE.get(first["party"], NOBODY)
     head = "Mostly " if first["share"] > 0.5 else "Mixed, most of all "
     company = f"{counted(first['sessions'], 'session')} of {counted(first['callers'], 'caller')}"
     lines = [
@@ -124,6 +117,8 @@ def is_it_me_or_them(store: Store, provider: str | None = None, last: str = "1h"
             for row in rows
         ),
     ]
+    judged = store.query("errors-blame", since=chosen.since, until=chosen.until, provider=provider, limit=3)
+    lines += ["", "By the company that they had:", *(f"- {blame(row)}" for row in judged.iter_rows(named=True))]
     found = [one.explanation for one in check_hours(store, chosen).findings[:_FINDINGS]]
     lines += ["", *(f"- {one}" for one in found)] if found else ["", "No more than these hours usually have."]
     return _cut(lines, "ask for one provider, or for fewer hours")

@@ -176,6 +176,10 @@ class SessionObserved(WorkPayload, total=False):
     """Names the log among several of one session."""
     tools: dict[str, int] | None
     """Calls of each tool so far, by its name."""
+    outcome: str | None
+    """`hollow` of a run whose last record says success, and that did nothing."""
+    detail: str | None
+    """Why it is hollow: `no_answer` or `dead_subagents`."""
 
 
 class ToolFailed(WorkPayload, total=False):
@@ -192,6 +196,8 @@ class ToolFailed(WorkPayload, total=False):
     """The head of the command that was run, as in `go test`: its program and subcommand, no argument."""
     exit_code: int | None
     """Exit code of the command."""
+    duration_seconds: float | None
+    """From the call to its result, as the log dates them."""
 
 
 class UsageRecorded(WorkPayload, total=False):

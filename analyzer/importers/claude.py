@@ -9,6 +9,7 @@ import heapq
 import re
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from operator import attrgetter
 from typing import Any, ClassVar
 
@@ -303,6 +304,20 @@ class ClaudeReader(ClaudeRecords):
             self._commands = dict(_COMMANDS.findall(self._data))
         quoted = self._commands.get(call.encode())
         return None if quoted is None else _quoted(quoted.decode("utf-8", "replace"))
+
+    def called_at(self, call: str) -> datetime | None:
+        """See `ClaudeRecords`; that of a call of the block in hand."""
+        places = (self._data.rfind(b'"id":%s"%s"' % (space, call.encode()), 0, self._offset) for space in (b"", b" "))
+        at = max(places)
+        if at < 0:
+            return None
+        begins, ends = self._data.rfind(b"\n", 0, at) + 1, self._data.find(b"\n", at)
+        stamp = _TIMESTAMP.search(self._data, at, ends) or _TIMESTAMP.search(self._data, begins, at)
+        return moment_of(stamp[1].decode()) if stamp else None
+
+    def worked(self) -> tuple[int, Mapping[str, int]]:
+        """See `ClaudeRecords`."""
+        return self._requests, self._tools
 
 
 class TranscriptReader(ClaudeReader):

@@ -12,11 +12,14 @@ import re
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
 from typing import Any, ClassVar
 
 from analyzer.agent_stream import (
+    SUBAGENTS,
     error_facts,
     failure_reason,
+    hollow,
     mapping,
     run_tokens,
     says_error,
@@ -129,8 +132,10 @@ class ClaudeRecords(RecordReader):
     """Who makes the calls, where no record says that it is a fork."""
     interactive: ClassVar[bool]
     """Whether a caller is named by the project that it is at work in."""
-    own_state: ClassVar[Mapping[str, Any]] = {"compaction": None}
+    own_state: ClassVar[Mapping[str, Any]] = {"compaction": None, "dead": 0}
     _compaction: dict[str, Any] | None
+    _dead: int
+    """Sub-agents that failed."""
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
         super().__init__(source, state)
@@ -155,6 +160,14 @@ class ClaudeRecords(RecordReader):
     @abstractmethod
     def called_command(self, call: str) -> str | None:
         """The command that a call asked for."""
+
+    @abstractmethod
+    def called_at(self, call: str) -> datetime | None:
+        """When a call was made."""
+
+    @abstractmethod
+    def worked(self) -> tuple[int, Mapping[str, int]]:
+        """How many replies the file has so far, and how many calls of each tool."""
 
     @property
     def waiting(self) -> bool:
@@ -271,15 +284,33 @@ class ClaudeRecords(RecordReader):
                 _, payload = classify_foreign({"message": words, "is_error": True}, self.at, caller=self.caller)
                 events.append(self.event("error.classified", payload, f"tool{index}"))
             tool, command = self.called_tool(call), self.called_command(call)
-            events.append(self.tool_failed(tool, words, call or index, command=command))
+            at = self.called_at(call)
+            events.append(self.tool_failed(tool, words, call or index, command=command, called_at=at))
+            self._dead += tool in SUBAGENTS
         return events
 
     def _result(self, record: Mapping[str, Any]) -> list[Event]:
         spent = self._spent_by_run(record)
         if not says_error(record):
-            return [*spent, *self.settled("recovered", chain=self.chain, made=1)]
+            return [*spent, *self.settled("recovered", chain=self.chain, made=1), *self._hollow(record)]
         tokens = dict(zip(("input_tokens", "output_tokens"), run_tokens(record), strict=True))
         return [*spent, *self._terminal(record, error_facts(record), **tokens)]
+
+    def _hollow(self, record: Mapping[str, Any]) -> list[Event]:
+        """What shows a run that says success and did nothing; sub-agents that have not answered are taken as alive."""
+        replies, tools = self.worked()
+        launched = sum(calls for tool, calls in tools.items() if tool in SUBAGENTS)
+        why = hollow(
+            replies=replies + bool((text(record.get("result")) or "").strip()),
+            calls=sum(tools.values()),
+            launched=launched,
+            returned=launched,
+            dead=self._dead,
+        )
+        if why is None:
+            return []
+        seen = {"caller": self.caller, "part": self.run, "outcome": "hollow", "detail": why}
+        return [self.event("session.observed", seen, "hollow")]
 
     def _spent_by_run(self, record: Mapping[str, Any]) -> list[Event]:
         """The tokens and the cost of a whole run by model; a run of several turns sums them up in each result."""

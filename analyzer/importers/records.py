@@ -377,9 +377,10 @@ class RecordReader(Reader):
         kind: str | None = None,
         hint: str | None = None,
         command: object = None,
+        called_at: datetime | None = None,
     ) -> Event:
-        """Make the event of a failed call of a tool: what it said, what the log tells of the kind of failure, and the
-        command that was run, of which the head is kept.
+        """Make the event of a failed call of a tool: what it said, what the log tells of the kind of failure, the
+        command that was run, of which the head is kept, and when it was called.
         """
         self.see()
         payload = {
@@ -387,6 +388,8 @@ class RecordReader(Reader):
             "tool": tool,
             **failure(said, kind=kind, hint=hint, command=command_head(command)),
         }
+        if called_at is not None and self.timed and called_at <= self.at:
+            payload["duration_seconds"] = round((self.at - called_at).total_seconds(), 3)
         return self.event("tool.failed", payload, *identity)
 
     def event(self, kind: str, payload: Mapping[str, Any], *identity: object) -> Event:

@@ -63,8 +63,6 @@ _HANDS_CALLS = frozenset(
 _INNER = ("message", "payload", "item", "msg", "part", "data", "event")
 _ENDED = frozenset({"turn.completed", "task_complete", "turn_complete"})
 _ABORTED = frozenset({"turn_aborted", "abort", "interrupted"})
-SUBAGENTS = frozenset({"Task", "Agent", "task", "agent", "delegate", "spawn_agent"})
-"""Tools that hand work to an agent of its own."""
 
 
 @dataclass(frozen=True, slots=True)

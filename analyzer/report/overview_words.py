@@ -209,12 +209,14 @@ def endings_words(overview: Overview) -> str:
     """How many sessions stopped in the middle of something, and in how many a hand-off made the context larger."""
     frame = overview.tables["endings-by-kind"].frame
     sessions = dict(frame.select("ending", "sessions").iter_rows())
-    grown = sessions.pop("grown_compaction", 0)
+    grown, empty = sessions.pop("grown_compaction", 0), sessions.pop("hollow", 0)
     told = [f"{count(number)} {_ENDINGS[ending]}" for ending, number in sessions.items()]
     if told:
         noun = "session" if next(iter(sessions.values())) == 1 else "sessions"
         first, *rest = told
         told = [first.replace(" ", f" {noun} stopped ", 1), *rest]
+    if empty:
+        told.append(f"{counted(empty, 'session')} said success and did nothing")
     if grown:
         told.append(f"in {counted(grown, 'session')} a hand-off made the context larger")
     said = ", ".join(told)

@@ -17,6 +17,7 @@ from analyzer.analysis.charts import Chart
 from analyzer.analysis.detection.detection import BASELINE_DAYS, RECENT_DAYS
 from analyzer.analysis.kinds.causes import Drift
 from analyzer.analysis.summary.cases import MAX_SESSIONS, MAX_TEMPLATES
+from analyzer.analysis.summary.leading import failure_usd
 from analyzer.command_lines import Asking, window_words
 from analyzer.importers.programs import resuming
 from analyzer.readable import counted, percent
@@ -250,11 +251,32 @@ def drift_part(case: Case) -> Part:
 
 
 def sections(overview: Overview, asking: Asking) -> tuple[Section, ...]:
-    """The report's sections in their order."""
+    """The report's sections: what cost most money, then what lost most sessions, then the others in their order."""
     return tuple(
         replace(section, parts=tuple(part.asked(overview, asking) for part in section.parts))
-        for section in _sections(overview)
+        for section in sorted(_sections(overview), key=lambda section: _rank(overview, section.name))
     )
+
+
+_LOST = {
+    "errors": ("errors-messages", "failed_sessions"),
+    "unknown": ("unknown-messages", "sessions"),
+    "retries": ("retries-outcomes", "exhausted"),
+    "endings": ("endings-by-kind", "sessions"),
+    "tools": ("tools-loops", "session_id"),
+}
+"""Of sections the table and the column that sum up to the sessions or calls that were lost, or that names them."""
+
+
+def _rank(overview: Overview, section: str) -> tuple[float, int]:
+    """What puts a section before others: its money, then what was lost; both negative."""
+    if section == "cost":
+        return -round(failure_usd(overview.tables["cost-of-failure"])[0], 2), 0
+    name, column = _LOST.get(section, ("", ""))
+    if not name:
+        return 0.0, 0
+    values = overview.tables[name].frame[column]
+    return 0.0, -int(values.n_unique() if values.dtype == pl.String else values.sum())
 
 
 def _sections(overview: Overview) -> tuple[Section, ...]:
@@ -274,6 +296,7 @@ def _sections(overview: Overview) -> tuple[Section, ...]:
                 part_of(overview, "errors-messages"),
                 part_of(overview, "errors-by-reason"),
                 part_of(overview, "errors-by-party"),
+                part_of(overview, "errors-blame"),
                 part_of(overview, "errors-by-caller"),
                 part_of(overview, "versions-by-agent"),
                 part_of(overview, "errors-by-reason-caller-outcome", charts.outcomes),

@@ -3,7 +3,7 @@
 -- param since TIMESTAMP = null : first instant, inclusive, UTC
 -- param until TIMESTAMP = null : last instant, exclusive, UTC
 -- param caller VARCHAR = null : only this caller
--- column cause VARCHAR: failed_request (it failed, and its log states its tokens), sent_again (a call failed and its prompt was sent again), tool_loop (it ran a command that failed a third time or more with the same text), compaction (the first prompt after a context was thrown away) or unfinished (the last one of a session that stopped in the middle)
+-- column cause VARCHAR: failed_request (it failed, and its log states its tokens), sent_again (a call failed and its prompt was sent again), tool_loop (it ran a command that failed a third time or more with the same text), compaction (the first prompt after a context was thrown away), expired_cache (the first prompt after a failure and a wait longer than the prompt cache lives, written again) or unfinished (the last one of a session that stopped in the middle, or that says success and did nothing)
 -- column basis VARCHAR: measured (the log states the tokens) or estimated (those of the prompt that came next in the session)
 -- column reason VARCHAR: the reason of the error, the tool that failed, the strategy of the compaction, or how the session ended
 -- column never_recovered BOOLEAN: whether no call of the chain of retries succeeded; null of other causes
@@ -11,7 +11,7 @@
 -- column project VARCHAR: the last name of the working directory
 -- column sessions BIGINT: sessions with such requests
 -- column requests BIGINT: requests, or failed calls of a chain
--- column tokens BIGINT: their tokens, those of caches included; of sent_again and compaction those of the prompt
+-- column tokens BIGINT: their tokens, those of caches included; of sent_again, compaction and expired_cache those of the prompt
 -- column cost_usd DOUBLE: their cost at list prices, or as logged; 0 of calls that the provider answered with an error, as it bills none; null without a price
 -- column of_cost_usd DOUBLE: the cost of all requests in the window; the same in each row
 -- column last_at TIMESTAMP: the latest one, UTC
@@ -24,6 +24,9 @@ with request as (
     project,
     coalesce(input_tokens, 0) + coalesce(cache_read_tokens, 0) + coalesce(cache_write_tokens, 0) as prompt_tokens,
     coalesce(output_tokens, 0) as reply_tokens,
+    coalesce(cache_read_tokens, 0) as cache_read_tokens,
+    coalesce(cache_write_tokens, 0) as cache_write_tokens,
+    coalesce(cache_write_hour_tokens, 0) as cache_write_hour_tokens,
     cost_usd,
     prompt_cost_usd
   from usage
@@ -142,6 +145,37 @@ compaction as (
   group by r.event_id
 ),
 
+-- Caches of prompts live for five minutes, or for an hour where tokens were written for so long (Anthropic, 2026-11).
+-- What was kept is written again in the place of being read; a failure in between is why somebody waited.
+expired as (
+  select
+    r.event_id,
+    arg_max(e.reason, (e.occurred_at, e.event_id)) as reason
+  from (
+    select
+      *,
+      lag(occurred_at) over earlier as before_at,
+      lag(cache_read_tokens + cache_write_tokens) over earlier as kept_tokens,
+      case
+        when max(cache_write_hour_tokens) over (earlier rows between unbounded preceding and 1 preceding) > 0 then 3600
+        else 300
+      end as kept_seconds
+    from request
+    window earlier as (partition by session_id, caller order by occurred_at, event_id)
+  ) as r
+  inner join error as e
+    on r.session_id = e.session_id
+    and r.caller = e.caller
+    and e.occurred_at > r.before_at
+    and e.occurred_at <= r.occurred_at
+  where r.occurred_at > r.before_at + to_seconds(r.kept_seconds)
+    and r.kept_tokens > 0
+    and r.cache_read_tokens < 0.5 * r.kept_tokens
+    and r.cache_write_tokens >= 0.5 * r.kept_tokens
+    and e.request_id is distinct from r.event_id
+  group by r.event_id
+),
+
 unfinished as (
   select
     arg_max(r.event_id, (r.occurred_at, r.event_id)) as event_id,
@@ -168,6 +202,8 @@ caused as (
     select 3 as place, 'unfinished' as cause, * from unfinished
     union all
     select 4 as place, 'compaction' as cause, * from compaction
+    union all
+    select 5 as place, 'expired_cache' as cause, * from expired
   )
 ),
 
@@ -182,11 +218,11 @@ wasted as (
     r.session_id,
     r.occurred_at,
     case
-      when c.cause = 'compaction' then r.prompt_tokens
+      when c.cause in ('compaction', 'expired_cache') then r.prompt_tokens
       else r.prompt_tokens + r.reply_tokens
     end as tokens,
     case
-      when c.cause = 'compaction' then r.prompt_cost_usd
+      when c.cause in ('compaction', 'expired_cache') then r.prompt_cost_usd
       else r.cost_usd
     end as cost_usd
   from caused as c

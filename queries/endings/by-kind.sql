@@ -1,12 +1,12 @@
 -- title: Ends that nobody tells
--- description: Sessions that stopped in the middle of something, and those whose context a hand-off made larger, with the tokens and cost that their logs state.
+-- description: Sessions that stopped in the middle of something, those that say success and did nothing, and those whose context a hand-off made larger, with the tokens and cost that their logs state.
 -- param since TIMESTAMP = null : first instant, inclusive, UTC
 -- param until TIMESTAMP = null : last instant, exclusive, UTC
 -- param caller VARCHAR = null : only this caller
--- column ending VARCHAR: endless_retries (ten calls or more, and no end), in_retry, after_error (no answer came), after_tool (a tool failed, and no answer came) or grown_compaction
+-- column ending VARCHAR: endless_retries (ten calls or more, and no end), in_retry, after_error (no answer came), after_tool (a tool failed, and no answer came), hollow (it says success and did nothing: no answer and no call of a tool, or sub-agents that all failed) or grown_compaction
 -- column sessions BIGINT: sessions that ended so
 -- column share DOUBLE: of all sessions that ended in the window, 0..1
--- column top_detail VARCHAR: the most frequent reason of the last error, or kind of the last failed tool; null of compactions
+-- column top_detail VARCHAR: the most frequent reason of the last error, kind of the last failed tool, or why they are hollow; null of compactions
 -- column tokens BIGINT: tokens of these sessions, those of caches included; null where no log counts them
 -- column cost_usd DOUBLE: their cost in US dollars; null where nobody states it
 -- column last_at TIMESTAMP: the latest end, UTC

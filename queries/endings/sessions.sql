@@ -6,8 +6,8 @@
 -- param limit BIGINT = 20 : sessions at most
 -- column session_id VARCHAR: the agent's session
 -- column ended_at TIMESTAMP: its last sign of life, UTC
--- column ending VARCHAR: endless_retries, in_retry, after_error, after_tool or grown_compaction
--- column detail VARCHAR: the reason of the last error, or the kind of the last failed tool; null of compactions
+-- column ending VARCHAR: endless_retries, in_retry, after_error, after_tool, hollow or grown_compaction
+-- column detail VARCHAR: the reason of the last error, the kind of the last failed tool, or no_answer or dead_subagents of hollow ones; null of compactions
 -- column attempts BIGINT: calls of the retry chain that has no end
 -- column grown_compactions BIGINT: hand-offs after which the context was larger
 -- column caller VARCHAR: whose session it is

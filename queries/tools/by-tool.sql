@@ -9,6 +9,7 @@
 -- column failure_share DOUBLE: failures / calls, 0..1; null where no log counts calls
 -- column sessions BIGINT: distinct sessions with a failure
 -- column top_kind VARCHAR: its most frequent kind of failure
+-- column failed_seconds DOUBLE: seconds that failed calls took, where logs date calls and results; null where none does
 -- column last_at TIMESTAMP: the latest failure, UTC
 with failed as (
   select
@@ -16,6 +17,7 @@ with failed as (
     count(*) as failures,
     count(distinct session_id) as sessions,
     mode(kind order by kind) as top_kind,
+    round(sum(duration_seconds), 3) as failed_seconds,
     max(occurred_at) as last_at
   from tool_failures
   where ($since is null or occurred_at >= $since)
@@ -44,6 +46,7 @@ select
   end as failure_share,
   f.sessions,
   f.top_kind,
+  f.failed_seconds,
   f.last_at
 from failed as f
 left join called as c

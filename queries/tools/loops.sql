@@ -9,6 +9,7 @@
 -- column command VARCHAR: the head of the command, as in go test
 -- column message VARCHAR: what all of the failures say, redacted and cut; <*> stands for what differs
 -- column failures BIGINT: calls that failed so
+-- column failed_seconds DOUBLE: seconds that they took, where the log dates calls and results; null where it does not
 -- column first_at TIMESTAMP: the first of them, UTC
 -- column last_at TIMESTAMP: the last one, UTC
 select
@@ -18,6 +19,7 @@ select
   command,
   if(min(message) = max(message), max(message), max(template)) as message,
   count(*) as failures,
+  round(sum(duration_seconds), 3) as failed_seconds,
   min(occurred_at) as first_at,
   max(occurred_at) as last_at
 from tool_failures

@@ -6,6 +6,7 @@ import itertools
 import json
 from collections.abc import Callable
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from analyzer.events import Event
 from analyzer.importers.claude import TELLING
 from analyzer.recovery.supervision.step_error import Observer, step_error
+from analyzer.store import open_store
 
 Read = Callable[..., tuple[list[Event], Any]]
 _numbers = itertools.count(1)
@@ -436,3 +438,68 @@ def test_a_result_tells_what_its_run_took_by_model(read: Read) -> None:
     )
     (told,) = (event.payload for event in of(events, "usage.recorded"))
     assert (told["model"], told["whole_run"], told["output_tokens"], told["cost_usd"]) == ("claude-x", True, 160, 0.25)
+
+
+def _print_run(*records: dict[str, object]) -> bytes:
+    """What `claude -p --output-format stream-json` printed, with its session and an end that says success."""
+    init = {"type": "system", "subtype": "init", "session_id": "s-1", "claude_code_version": "2.1.0"}
+    end = {"type": "result", "subtype": "success", "is_error": False, "result": "", "session_id": "s-1"}
+    return b"".join(json.dumps(each).encode() + b"\n" for each in (init, *records, end))
+
+
+def _reply(number: int, *content: dict[str, object]) -> dict[str, object]:
+    message = {"id": f"msg_{number}", "role": "assistant", "model": "claude-x", "content": list(content)}
+    return {"type": "assistant", "message": message, "session_id": "s-1"}
+
+
+def _task(number: int, *, failed: bool) -> tuple[dict[str, object], ...]:
+    call = {"type": "tool_use", "id": f"toolu_{number}", "name": "Task", "input": {}}
+    result = {"type": "tool_result", "tool_use_id": f"toolu_{number}", "content": "no", "is_error": failed}
+    answer = {"type": "user", "message": {"role": "user", "content": [result]}, "session_id": "s-1"}
+    return _reply(number, call), answer
+
+
+@pytest.mark.parametrize(
+    ("records", "why"),
+    [
+        ((), "no_answer"),
+        ((_reply(1, {"type": "text", "text": "done"}),), None),
+        ((*_task(1, failed=True), *_task(2, failed=True)), "dead_subagents"),
+        ((*_task(1, failed=True), *_task(2, failed=False)), None),
+    ],
+)
+def test_a_run_that_says_success_and_did_nothing_is_hollow(
+    records: tuple[dict[str, object], ...], why: str | None, tmp_path: Path
+) -> None:
+    """Without an answer and a call, or where no sub-agent came back alive; the view `endings` has it."""
+    (tmp_path / "run.jsonl").write_bytes(_print_run(*records))
+    with open_store(":memory:") as store:
+        store.ingest([str(tmp_path)])
+        ends = store.sql("select ending, detail from endings").rows()
+    assert ends == ([] if why is None else [("hollow", why)])
+
+
+def test_a_failed_tool_has_the_seconds_from_its_call_to_its_result(tmp_path: Path) -> None:
+    """As the records are dated; where the call is not in the log there are none."""
+    call = {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": "make test"}}
+    results = [
+        {"type": "tool_result", "tool_use_id": f"toolu_{n}", "content": "Exit code 2", "is_error": True} for n in (1, 2)
+    ]
+    rows = (
+        {**_reply(1, call), "uuid": "u-1", "sessionId": "s-1", "timestamp": "2026-02-03T10:00:00.000Z"},
+        *(
+            {
+                "type": "user",
+                "uuid": f"u-2{number}",
+                "sessionId": "s-1",
+                "timestamp": "2026-02-03T10:01:30.500Z",
+                "message": {"role": "user", "content": [result]},
+            }
+            for number, result in enumerate(results)
+        ),
+    )
+    (tmp_path / "s-1.jsonl").write_bytes(b"".join(json.dumps(row).encode() + b"\n" for row in rows))
+    with open_store(":memory:") as store:
+        store.ingest([str(tmp_path)])
+        found = store.sql("select duration_seconds from tool_failures order by all").rows()
+    assert found == [(90.5,), (None,)]

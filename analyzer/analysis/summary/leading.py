@@ -14,16 +14,17 @@ from typing import Any
 from analyzer.analysis.comparison import chance_of_shares
 from analyzer.analysis.nightly.night import Night
 from analyzer.analysis.observations import end_of, start_of
+from analyzer.analysis.summary.blame import blame
 from analyzer.analysis.summary.day_figures import LatestDay
 from analyzer.analysis.tables import Table, Window, table
 from analyzer.classifier.recovery_table import RECOVERY, advice
 from analyzer.readable import counted, gist, percent
 from analyzer.store import Store
 
-LEADING_TABLES = ("errors-messages", "errors-by-party", "cost-of-failure")
+LEADING_TABLES = ("errors-messages", "errors-by-party", "errors-blame", "cost-of-failure")
 """The queries whose answers the sentences cannot do without; `versions-by-agent` is for windows with a history."""
 _MOST_PARTIES = 3
-_LEAST_USD = 0.005
+LEAST_USD = 0.005
 """A smaller cost is shown as nothing."""
 _LEAST_SESSIONS = 10
 """Sessions of each week, or each version, below which a change between them says nothing."""
@@ -53,7 +54,7 @@ def leading(tables: Mapping[str, Table], sessions: int, latest: LatestDay | None
     made = (
         _most(tables["errors-messages"], sessions),
         failure_cost(tables["cost-of-failure"]),
-        _whose(tables["errors-by-party"]),
+        _whose(tables["errors-by-party"], tables["errors-blame"]),
         _version(tables.get("versions-by-agent")),
         _change(latest),
     )
@@ -91,7 +92,17 @@ _CAUSES = {
     "tool_loop": "commands of {} that failed again and again",
     "unfinished": "the last requests of sessions that stopped",
     "compaction": "prompts read again after a compaction",
+    "expired_cache": "prompts whose cache expired while {} was waited for",
 }
+
+
+def failure_usd(causes: Table) -> tuple[float, float]:
+    """What failures cost in US dollars, and what all requests do, those that are estimated with them."""
+    rows = causes.frame.rows(named=True)
+    # What is estimated is no request of the logs.
+    estimated = sum(row["cost_usd"] or 0 for row in rows if row["basis"] == "estimated")
+    whole = (rows[0]["of_cost_usd"] or 0) + estimated if rows else 0.0
+    return sum(row["cost_usd"] or 0 for row in rows), whole
 
 
 def failure_cost(causes: Table) -> Leading | None:
@@ -99,16 +110,15 @@ def failure_cost(causes: Table) -> Leading | None:
     rows = causes.frame.rows(named=True)
     if not rows:
         return None
-    paid = any((row["cost_usd"] or 0) >= _LEAST_USD for row in rows)
+    paid = any((row["cost_usd"] or 0) >= LEAST_USD for row in rows)
     sums: dict[str, float] = {}
     for row in rows:
         what = _CAUSES[row["cause"]].format(row["reason"]) + (" that never recovered" if row["never_recovered"] else "")
         sums[what] = sums.get(what, 0) + (row["cost_usd" if paid else "tokens"] or 0)
     most, total = max(sums, key=lambda what: sums[what]), sum(sums.values())
     if paid:
-        # What is estimated is no request of the logs.
-        of = rows[0]["of_cost_usd"] + sum(row["cost_usd"] or 0 for row in rows if row["basis"] == "estimated")
-        part = "all" if total - sums[most] < _LEAST_USD else f"${sums[most]:,.2f}"
+        _, of = failure_usd(causes)
+        part = "all" if total - sums[most] < LEAST_USD else f"${sums[most]:,.2f}"
         said = f"Failures cost ${total:,.2f} of ${of:,.2f}; {part} of it {most}, at list prices."
     else:
         why = "no model of theirs has a price" if any(row["cost_usd"] is None for row in rows) else "nobody bills them"
@@ -118,14 +128,20 @@ def failure_cost(causes: Table) -> Leading | None:
     return Leading("cost", said, causes.query) if said else None
 
 
-def _whose(parties: Table) -> Leading | None:
+def _whose(parties: Table, company: Table) -> Leading | None:
     rows = parties.frame.rows(named=True)
     if not rows:
         return None
     named = [f"{row['party'] or 'unknown'} {percent(row['share'])}" for row in rows[:_MOST_PARTIES]]
     rest = sum(row["share"] for row in rows[_MOST_PARTIES:])
     more = f", others {percent(rest)}" if rest else ""
-    return Leading("whose", f"Whose errors: {', '.join(named)}{more}.", parties.query)
+    text = f"Whose errors: {', '.join(named)}{more}."
+    # Only where somebody else was at work does company say anything.
+    judged = [row for row in company.frame.rows(named=True) if row["callers"] > 1 or row["other_sessions"]]
+    if judged and judged[0]["provider"] != "(none)":
+        said = blame(judged[0])
+        text += f" {said[0].upper()}{said[1:]}."
+    return Leading("whose", text, company.query if judged else parties.query)
 
 
 def _version(versions: Table | None) -> Leading | None:

@@ -33,6 +33,7 @@ TABLES = (
     "errors-by-reason",
     "errors-messages",
     "errors-by-party",
+    "errors-blame",
     "errors-by-caller",
     "errors-by-reason-caller-outcome",
     "errors-timeline",
@@ -379,6 +380,8 @@ def _tools_sentence(report: Overview) -> str:
     tools = ", ".join(_tool_words(row) for row in _first_rows(report, "tools-by-tool"))
     kinds = [f"{row['kind'].replace('_', ' ')} {row['failures']:,}" for row in _first_rows(report, "tools-by-kind")]
     said = f"{report.totals.tools_said[:-1]}: {tools}; {', '.join(kinds)}."
+    if seconds := report.tables["tools-by-tool"].frame["failed_seconds"].sum():
+        said = f"{said[:-1]}; they took {seconds:,.0f} s."
     loops = report.tables["tools-loops"].frame
     if loops.is_empty():
         return said

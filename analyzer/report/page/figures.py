@@ -10,6 +10,7 @@ import polars as pl
 
 from analyzer.analysis import Overview
 from analyzer.analysis.summary.day_figures import LatestDay
+from analyzer.analysis.summary.leading import LEAST_USD, failure_usd
 from analyzer.classifier import REASONS
 from analyzer.command_lines import Asking
 from analyzer.readable import counted, percent
@@ -91,6 +92,19 @@ def tiles(overview: Overview) -> list[Tile]:
     totals, known, latest = overview.totals, overview.completeness, overview.latest
     recovered, ended = ended_chains(overview)
     still = sum(case.is_open for case in overview.cases)
+    usd, of_usd = failure_usd(overview.tables["cost-of-failure"])
+    cost = Tile(
+        "cost", "Cost of failures", f"${usd:,.2f}", f"of ${of_usd:,.2f}, at list prices or as logged", "", Svg("")
+    )
+    # Six stand well; how many lines were read is said in the verdict, too.
+    lines = Tile(
+        "completeness",
+        "Lines read",
+        count(known.lines - known.quarantined),
+        f"of {count(known.lines)}; {count(known.quarantined)} unreadable",
+        "",
+        Svg(""),
+    )
     return [
         Tile(
             "findings" if overview.cases else "unknown",
@@ -108,6 +122,7 @@ def tiles(overview: Overview) -> list[Tile]:
             _count_trend(latest, "errors"),
             _line(latest, "errors", "Errors a day"),
         ),
+        *([cost] if usd >= LEAST_USD else []),
         Tile(
             "unknown",
             "Unknown share",
@@ -132,14 +147,7 @@ def tiles(overview: Overview) -> list[Tile]:
             _count_trend(latest, "relays"),
             _line(latest, "relays", "Hand-offs and compactions a day"),
         ),
-        Tile(
-            "completeness",
-            "Lines read",
-            count(known.lines - known.quarantined),
-            f"of {count(known.lines)}; {count(known.quarantined)} unreadable",
-            "",
-            Svg(""),
-        ),
+        *([] if usd >= LEAST_USD and not known.quarantined else [lines]),
     ]
 
 

@@ -149,13 +149,18 @@ PINNED = {
     "retries": "operation, caller, reason, outcome, attempts, waited_seconds, started_at",
     # Texts take most room by far, and a report quotes those of unknown errors alone.
     "errors": (
-        "occurred_at, caller, session_id, operation, outcome, reason, party, provider, retryable, counts_as_unknown,"
-        " has_facts, source_line,"
+        "occurred_at, caller, session_id, operation, outcome, reason, detail, party, provider, retryable,"
+        " counts_as_unknown, has_facts, source_line,"
         + ",".join(f" case when counts_as_unknown then {name} end as {name}" for name in _TEXTS)
     ),
     "relays": (
         "relay, occurred_at, caller, session_id, step_id, trigger, token_usage_percent, threshold_percent, pre_tokens,"
         " post_tokens, outcome"
+    ),
+    # Without sums of tokens, which no table of a report shows.
+    "sessions": (
+        "session_id, started_at, ended_at, requests, errors, unknown_errors, relays, caller, agent, agent_version,"
+        " project, provider, model, tool_calls, tool_failures"
     ),
 }
 """The views that cost most and are asked most, with the columns that a report's tables are made of. The others would
@@ -165,6 +170,7 @@ WITHIN = {
     # What a chain of the window ended as is told by errors that may come later.
     "errors": "occurred_at >= $since and (occurred_at < $until or operation between $first and $last)",
     "relays": "occurred_at >= $since and occurred_at < $until",
+    "sessions": "ended_at >= $since and started_at < $until",
 }
 """Of each what questions about a window need. Ids of chains begin with their time, as a rule."""
 CHAINS = """
@@ -194,7 +200,10 @@ def pinned(
             first, last = (None, None) if whole else connection.execute(CHAINS, window).fetchall()[0]
             known = {**window, "first": first, "last": last}
             for name, columns in PINNED.items():
-                copy = sql("create temp table {name} as select {columns} from main.{name}", name=name, columns=columns)
+                view = "internal.session" if name == "sessions" else f"main.{name}"
+                copy = sql(
+                    "create temp table {name} as select {columns} from {view}", name=name, columns=columns, view=view
+                )
                 given = {} if whole else {key: value for key, value in known.items() if f"${key}" in WITHIN[name]}
                 if given:
                     copy += f" where {WITHIN[name]}"

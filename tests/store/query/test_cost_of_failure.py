@@ -147,3 +147,20 @@ def test_without_tokens_nothing_is_told(tell: Tell, ask: Ask) -> None:
     assert ask("tokens", "cost_usd", "of_cost_usd") == [(10, None, None)]
     assert ask("tokens", until="2026-11-03T10:00:02Z") == [(5,)]
     assert ask("tokens", caller="another") == []
+
+
+@pytest.mark.parametrize(
+    ("wait", "hour", "failed", "expired"),
+    [(400, 0, True, True), (200, 0, True, False), (400, PROMPT, True, False), (400, 0, False, False)],
+)
+def test_a_prompt_whose_cache_expired_behind_a_failure_is_written_again(
+    wait: int, hour: int, failed: bool, expired: bool, tell: Tell, ask: Ask
+) -> None:
+    """After more than five minutes, or an hour where it was kept so long; a wait that no failure caused is nobody's."""
+    cached = {"model": MODEL, "input_tokens": 0, "output_tokens": REPLY}
+    tell("usage.recorded", 0, cache_write_tokens=PROMPT, cache_write_hour_tokens=hour, **cached)
+    if failed:
+        tell("error.classified", 1, reason="rate_limited", facts={"status": 429, "message": "Too Many Requests"})
+    tell("usage.recorded", wait, cache_write_tokens=PROMPT, **cached)
+    found = [row for row in ask("cause", "reason", "tokens") if row[0] == "expired_cache"]
+    assert found == ([("expired_cache", "rate_limited", PROMPT)] if expired else [])

@@ -70,6 +70,7 @@ SESSIONS = (
     _events("no-order", _error(0), lasts=0),
     _events("grown", *_compaction(1000, 1500), lasts=60),
     _events("shrunk", *_compaction(1000, 900), *_compaction(700, 800, estimated=True), lasts=60),
+    _events("hollow", (3, "session.observed", {"outcome": "hollow", "detail": "dead_subagents"}), lasts=None),
     _events("running", _error(9), lasts=9, begin=LATEST),
     _events("latest", lasts=1800, begin=LATEST),
 )
@@ -91,6 +92,7 @@ def test_a_session_ends_as_what_stands_last_says(store: Store) -> None:
         ("after-tool", "after_tool", "tests", None, 0),
         ("endless", "endless_retries", "network_transient", 11, 0),
         ("grown", "grown_compaction", None, None, 1),
+        ("hollow", "hollow", "dead_subagents", None, 0),
         ("in-retry", "in_retry", "network_transient", 2, 0),
         ("no-answer", "after_error", "network_transient", None, 0),
         ("own-log", "in_retry", "network_transient", 3, 0),
@@ -106,9 +108,10 @@ def test_the_queries_count_and_list_them(store: Store) -> None:
         "after_tool",
         "endless_retries",
         "grown_compaction",
+        "hollow",
         "in_retry",
     }
-    assert store.query("endings-by-kind")["share"].sum() == pytest.approx(6 / len(SESSIONS))
+    assert store.query("endings-by-kind")["share"].sum() == pytest.approx(7 / len(SESSIONS))
     assert store.query("endings-by-kind", since=LATEST).is_empty()
     assert store.query("endings-sessions", limit=1)["session_id"].to_list() == ["grown"]
 
@@ -117,6 +120,7 @@ def test_a_report_says_how_many_stopped(store: Store) -> None:
     """In one sentence; of sessions that all came to an end it says nothing."""
     assert endings_words(overview(store)) == (
         "2 sessions stopped before a retry that was due, 1 after an error without an answer, 1 after a failed tool "
-        "without an answer, 1 in retries without end, in 1 session a hand-off made the context larger."
+        "without an answer, 1 in retries without end, 1 session said success and did nothing, "
+        "in 1 session a hand-off made the context larger."
     )
     assert endings_words(overview(store, since=LATEST)) == ""

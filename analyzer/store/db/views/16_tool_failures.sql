@@ -7,6 +7,7 @@
 -- column kind VARCHAR: tests, lint, build, exit_code, not_found, refused, edit_mismatch, timeout, permission, environment, cancelled or other.
 -- column command VARCHAR: The head of the command that was run, as in go test: its program and subcommand, no argument; null for other tools.
 -- column exit_code INTEGER: Exit code of the command.
+-- column duration_seconds DOUBLE: Seconds from the call to its result, where the log dates both.
 -- column message VARCHAR: The first line of what it said that tells why it failed, redacted and cut.
 -- column fingerprint VARCHAR: Id of the message's template, the same on every machine. Null without a message.
 -- column template VARCHAR: The message with <*> for what differs.
@@ -29,6 +30,7 @@ select
   coalesce(seen[1].tool_kind, 'other') as kind,
   seen[1].command as command,
   seen[1].exit_code as exit_code,
+  seen[1].duration_seconds as duration_seconds,
   message,
   fingerprint,
   template,

@@ -1,8 +1,8 @@
 -- view endings: One row a session that did not end as it should, by what its logs show last; a session that may still be at work has none.
 -- column session_id VARCHAR: The agent's session.
 -- column ended_at TIMESTAMP: Its last sign of life, UTC.
--- column ending VARCHAR: endless_retries (ten calls or more, and no end), in_retry (another call was due), after_error (no answer came), after_tool (a tool failed, and no answer came), or grown_compaction (a hand-off made the context larger).
--- column detail VARCHAR: The reason of the last error, or the kind of the last failed tool; null of compactions.
+-- column ending VARCHAR: endless_retries (ten calls or more, and no end), in_retry (another call was due), after_error (no answer came), after_tool (a tool failed, and no answer came), hollow (it says success and did nothing), or grown_compaction (a hand-off made the context larger).
+-- column detail VARCHAR: The reason of the last error, the kind of the last failed tool, or of hollow ones no_answer or dead_subagents; null of compactions.
 -- column attempts BIGINT: Calls of the retry chain that has no end; null without one.
 -- column grown_compactions BIGINT: Hand-offs and recoveries after which the context was larger, as the log states it.
 -- column caller VARCHAR: Whose session it is; null where no log says.
@@ -28,7 +28,7 @@ life as (
     o.ended_at is not null as is_observed,
     o.ended_at is null or s.started_at < s.ended_at as has_order,
     max(s.ended_at) over () as newest_at
-  from sessions as s
+  from internal.session as s
   left join observed as o
     on s.session_id = o.session_id
 ),
@@ -76,6 +76,16 @@ tool as (
   group by session_id
 ),
 
+hollow as (
+  select
+    session_id,
+    max(detail) as why
+  from internal.event_v1
+  where type = 'session.observed'
+    and outcome = 'hollow'
+  group by session_id
+),
+
 grown as (
   select
     session_id,
@@ -109,6 +119,7 @@ ended as (
         and c.last_at >= l.ended_at - interval 1 second
         and l.newest_at >= l.ended_at + interval 1 hour + to_seconds(c.waited_seconds)
         then case when c.attempts >= 10 then 'endless_retries' else 'in_retry' end
+      when h.why is not null then 'hollow'
       when l.newest_at < l.ended_at + interval 1 hour or not l.is_observed or not l.has_order
         then null
       when
@@ -122,6 +133,7 @@ ended as (
     end as broken,
     c.attempts,
     c.reason as chain_reason,
+    h.why,
     e.reason,
     t.kind,
     coalesce(g.grown_compactions, 0) as grown_compactions
@@ -132,6 +144,8 @@ ended as (
     on l.session_id = e.session_id
   left join tool as t
     on l.session_id = t.session_id
+  left join hollow as h
+    on l.session_id = h.session_id
   left join grown as g
     on l.session_id = g.session_id
 )
@@ -144,6 +158,7 @@ select
     when broken in ('in_retry', 'endless_retries') then chain_reason
     when broken = 'after_error' then reason
     when broken = 'after_tool' then kind
+    when broken = 'hollow' then why
   end as detail,
   case
     when broken in ('in_retry', 'endless_retries') then attempts

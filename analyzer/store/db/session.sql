@@ -1,0 +1,112 @@
+-- What `sessions` has but for tokens and cost, whose sums take several times as long as all else.
+with observed as (
+  -- Each log of a session reports its count so far; the last report of a log replaces the ones before it.
+  select
+    session_id,
+    seen[1].part as part,
+    bool_or(source_format in ('otlp', 'gemini_telemetry')) as watched,
+    max(seen[1].requests) as requests,
+    min(seen[1].started_at) as started_at,
+    max(seen[1].ended_at) as ended_at,
+    max(seen[1].retry_visibility) as retry_visibility,
+    max(list_sum(map_values(seen[1].tools))) as tool_calls,
+    max(caller) as caller,
+    max(work[1].agent) as agent,
+    max(work[1].agent_version) as agent_version,
+    max(work[1].project) as project,
+    max(work[1].cwd) as cwd,
+    max(work[1].branch) as branch,
+    max(provider) as provider,
+    max(model) as model
+  from internal.event_v1
+  where type = 'session.observed'
+  group by session_id, seen[1].part
+),
+
+counts as (
+  -- An agent's own logs and its telemetry count the same calls.
+  select
+    session_id,
+    max(requests) as requests,
+    max(tool_calls) as tool_calls
+  from (
+    select
+      session_id,
+      sum(requests) as requests,
+      sum(tool_calls) as tool_calls
+    from observed
+    group by
+      session_id,
+      watched
+  )
+  group by session_id
+),
+
+seen as (
+  select
+    session_id,
+    min(started_at) as started_at,
+    max(ended_at) as ended_at,
+    min(retry_visibility) as retry_visibility,
+    min(caller) as caller,
+    min(agent) as agent,
+    min(agent_version) as agent_version,
+    min(project) as project,
+    min(cwd) as cwd,
+    min(branch) as branch,
+    min(provider) as provider,
+    min(model) as model
+  from observed
+  group by session_id
+),
+
+counted as (
+  select
+    session_id,
+    min(occurred_at) as first_at,
+    max(occurred_at) as last_at,
+    count(*) filter (where type = 'error.classified') as errors,
+    count(*) filter (where type = 'relay.triggered') as relays,
+    count(*) filter (where type = 'tool.failed') as tool_failures
+  from internal.event_v1 as e
+  anti join internal.told_twice as w
+    on e.event_id = w.event_id
+  where session_id is not null
+  group by session_id
+),
+
+unknown as (
+  select
+    session_id,
+    count(*) as unknown_errors
+  from errors
+  where counts_as_unknown
+  group by session_id
+)
+
+select
+  c.session_id,
+  least(c.first_at, s.started_at) as started_at,
+  greatest(c.last_at, s.ended_at) as ended_at,
+  cast(n.requests as bigint) as requests,
+  c.errors,
+  coalesce(u.unknown_errors, 0) as unknown_errors,
+  c.relays,
+  s.retry_visibility,
+  s.caller,
+  s.agent,
+  s.agent_version,
+  s.project,
+  s.cwd,
+  s.branch,
+  s.provider,
+  s.model,
+  cast(n.tool_calls as bigint) as tool_calls,
+  c.tool_failures
+from counted as c
+left join seen as s
+  on c.session_id = s.session_id
+left join counts as n
+  on c.session_id = n.session_id
+left join unknown as u
+  on c.session_id = u.session_id
