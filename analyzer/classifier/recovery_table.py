@@ -188,7 +188,7 @@ PARTY_OF_DETAILS: Mapping[str, str] = MappingProxyType(
 
 def party(reason: str, detail: str | None, status: int | None) -> str:
     """Who caused it: one of `PARTIES`. Whatever came with an HTTP status of a server was not lost on the way there."""
-    if detail in PARTY_OF_DETAILS:
+    if detail is not None and detail in PARTY_OF_DETAILS:
         return PARTY_OF_DETAILS[detail]
     found = RECOVERY[reason].party
     return "provider" if found == "network" and status is not None and status >= ANSWERED else found
