@@ -11,9 +11,12 @@ import pytest
 
 from analyzer.events import Event
 from analyzer.importers import FORMATS, Source, block_of, detect, head_of
+from tests.importers.new_kinds.chains import CHAINS
 from tests.importers.new_kinds.logs import CASES, Case
+from tests.shown_formats import events_of
 
-NAMED = [pytest.param(case, id=f"{case.format}-{number}") for number, case in enumerate(CASES)]
+ALL = (*CASES, *CHAINS)
+NAMED = [pytest.param(case, id=f"{case.format}-{number}") for number, case in enumerate(ALL)]
 STRANGE: tuple[object, ...] = (
     None,
     True,
@@ -142,3 +145,21 @@ def _broken(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
             yield from ({**record, key: inner} for inner in _broken(value))
         elif isinstance(value, list) and value and isinstance(value[0], dict):
             yield from ({**record, key: [inner]} for inner in _broken(value[0]))
+
+
+UNTOLD = {
+    ("crush", "recovered"): "no line is written of a call that is answered",
+    ("litellm", "exhausted"): "no payload says that nobody calls again",
+    ("copilot", "recovered"): "only retries in vain are told",
+}
+"""Ends of chains that a log does not tell, and why."""
+_READ = [kind.name for kind in FORMATS if kind.reader is not None and not kind.native]
+
+
+@pytest.mark.parametrize("name", _READ)
+def test_each_log_of_retries_has_one_that_recovers_and_one_that_does_not(name: str) -> None:
+    """Where a log tells how chains end, fixtures hold both ends, but for those that it cannot tell."""
+    events = [*events_of(name), *(event for case in ALL if case.format == name for event in read(case))]
+    ends = {event.payload["outcome"] for event in events if event.type == "retry.settled"}
+    if ends:
+        assert {"recovered", "exhausted"} - ends == {end for kind, end in UNTOLD if kind == name}
