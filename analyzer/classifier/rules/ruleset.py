@@ -221,7 +221,7 @@ class Compiled:
         self.terminal_reasons: dict[str, list[int]] = {}
         self.failure_reasons: dict[str, list[int]] = {}
         self.exit_codes: dict[int, list[int]] = {}
-        self.wanted: list[frozenset[str]] = []
+        self.wanted: list[set[str]] = []
         """The normal names of each rule."""
         self.codes: dict[str, dict[str, int]] = {}
         """The normal name of a code → provider → the number of the rule; "" where it means the same to all of them."""
@@ -240,7 +240,7 @@ class Compiled:
         self.patterns += (Pattern(PROSE, -1, pattern) for pattern in prose_patterns)
 
     def _index(self, index: int, rule: Rule) -> None:
-        self.wanted.append(frozenset(normal_name(name) for name in (*rule.names, *rule.types, *rule.signals)))
+        self.wanted.append({normal_name(name) for name in (*rule.names, *rule.types, *rule.signals)})
         tables: tuple[tuple[dict[Any, list[int]], Iterable[object]], ...] = (
             (self.names, {normal_name(name) for name in (*rule.names, *rule.signals)}),
             (self.types, {normal_name(name) for name in rule.types}),
@@ -257,10 +257,13 @@ class Compiled:
     def _add_codes(self, numbers: Mapping[str, int], tables: Iterable[Codes]) -> None:
         for table in tables:
             for rule, codes in table.rules:
-                for code in codes:
-                    known = self.codes.setdefault(normal_name(code), {})
-                    known.update(dict.fromkeys(table.providers, numbers[rule]))
-                    self.wanted[numbers[rule]] |= {normal_name(code)}
+                number = numbers[rule]
+                names = [normal_name(code) for code in codes]
+                self.wanted[number].update(names)
+                for name in names:
+                    known = self.codes.setdefault(name, {})
+                    for provider in table.providers:
+                        known[provider] = number
         for name, known in self.codes.items():
             # Three digits may be anything but a provider's own code: an HTTP status, for one.
             if len(set(known.values())) == 1 and not (name.isdigit() and len(name) == 3):
