@@ -15,8 +15,9 @@ from analyzer.classifier import Facts, classify, classify_facts, default_ruleset
 from analyzer.classifier import batch as batch_module
 from analyzer.classifier.batch import classify_batch, judge_json
 from analyzer.classifier.reading.facts import quick
+from analyzer.classifier.rules import deciding
 from analyzer.classifier.rules.deciding import judge
-from analyzer.classifier.rules.index import index_of
+from analyzer.classifier.rules.index import Index, index_of
 from analyzer.classifier.rules.loading import ruleset_for
 from analyzer.classifier.rules.ruleset import ascii_matcher, utf8_matcher
 
@@ -162,6 +163,34 @@ def test_a_decision_is_the_first_rule_that_its_mask_holds(facts):
     decision, level, timely, confidence = judge(facts, index)
     again = judge(Facts.from_dict(facts.to_dict()), index)
     assert (again[0], again[1] == level, *again[2:]) == (decision, True, timely, confidence)
+
+
+def test_errors_of_which_the_same_is_said_are_judged_once():
+    """An id in a text makes no new kind; a status, a name and another provider do, and what is kept is bounded."""
+    index = Index(RULES)
+    kinds = [
+        [Facts(message=f"Overloaded, request {number}") for number in range(5)],
+        [Facts(message="API Error: 503 from 1"), Facts(message="API Error: 503 from 2")],
+        [Facts(message="API Error: 404 from 1")],
+        [Facts(message="HeronError: 1")],
+        [Facts(code="1002", provider="minimax")],
+        [Facts(code="1002", provider="zhipu")],
+    ]
+    for count, kind in enumerate(kinds, 1):
+        assert len({judge(facts, index)[0].answer for facts in kind}) == 1
+        assert len(index.judged) == count
+    minimax, zhipu = (judge(kind[0], index)[0].answer[0] for kind in kinds[-2:])
+    assert (minimax, zhipu) == ("rate_limited", "auth_error")
+
+
+def test_what_is_kept_of_kinds_is_bounded(monkeypatch):
+    """Hostile errors of ever new kinds cost no more memory than the bound, and are judged as in a fresh process."""
+    monkeypatch.setattr(deciding, "_MOST_KINDS", 3)
+    index = Index(RULES)
+    for number in range(10):
+        facts = Facts(code=f"heron_{number}", message="Overloaded")
+        assert judge(facts, index)[0].answer == judge(facts, Index(RULES))[0].answer
+        assert 1 <= len(index.judged) <= 3
 
 
 @pytest.mark.parametrize("sample", SAMPLES[::5], ids=repr)
