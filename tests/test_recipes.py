@@ -34,6 +34,8 @@ ASKED = '\nprint(asyncio.run(ask("why", about="529 Overloaded")), asyncio.run(as
 def test_a_recipe_of_five_lines_does_what_its_page_says(name: str, tmp_path: Path) -> None:
     """Without an edit but for the port, which is whichever is free, and the path of the program."""
     page, language, place, said = RECIPES[name]
+    if name == "a receiver" and shutil.which("curl") is None:
+        pytest.skip("THE RECIPE OF THE RECEIVER IS NOT TESTED: there is no curl here")
     recipe = blocks((REPOSITORY / "docs" / "how-to" / page).read_text("utf-8"), language)[place]
     lines = [line for line in recipe.splitlines() if line.strip() and not line.startswith(("import ", "from "))]
     assert len(lines) <= 5
