@@ -42,7 +42,7 @@ from analyzer.importers.shapes.files import cursor_of, moved_on
 
 MAIN = "main"
 """The chain of a log that is of one conversation."""
-_IN_HAND = 63
+_IN_HAND = 64
 """Calls of tools that are remembered until their results come."""
 
 
@@ -319,7 +319,9 @@ class RecordReader(Reader):
     def remember_call(self, tool: str | None, call: str | None) -> None:
         """Remember a tool by its call's name; the oldest call is forgotten."""
         if tool and call:
-            self._calls = {**dict(list(self._calls.items())[-_IN_HAND:]), call: tool}
+            self._calls[call] = tool
+            if len(self._calls) > _IN_HAND:
+                del self._calls[next(iter(self._calls))]
 
     def tool_of(self, call: str | None) -> str | None:
         """The tool of a call whose result has come."""

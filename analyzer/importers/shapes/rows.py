@@ -109,6 +109,32 @@ def _crush_message(row: Row) -> Row:
     return {**row, "finished": finished, "called": called, "failed": failed}
 
 
+_IMPORTS = ("claude_import", "external_import")
+"""Tables of what MiMoCode has taken over from other agents: `message_ids` are the messages that it made of them."""
+_HAS_MESSAGES = "select 1 from pragma_table_info(?) where name = 'message_ids'"
+
+
+def _opencode_own(ask: Ask) -> Callable[[Row, int], None]:
+    """Empty the rows of messages that MiMoCode has taken over from other agents, whose own logs tell them.
+
+    Source: XiaomiMiMo/MiMo-Code, `session/claude-import.sql.ts`, 2026.
+    """
+    tables = [table for table in _IMPORTS if any(ask(_HAS_MESSAGES, (table,)))]
+    rows = (row for table in tables for row in ask(f"select message_ids from {table}", ()))  # noqa: S608 - named above
+    taken = {name for (made,) in rows for name in _names(parsed(made))}
+
+    def complete(record: Row, _place: int) -> None:
+        if taken and (record.get("messageID") or record["id"]) in taken:
+            record.clear()
+
+    return complete
+
+
+def _names(found: object) -> list[str]:
+    """The texts of a list; none where there is no list."""
+    return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
+
+
 _CRUSH_CALLS = "select session_id, rowid, parts from messages where instr(parts, 'tool_call') > 0 order by rowid"
 
 
@@ -221,12 +247,19 @@ _HERMES = (
 )
 _OPENCODE = (
     RowTable("session", "time_updated", ("id", "directory", "version", "time_updated"), _opencode_session),
-    RowTable("message", "time_updated", ("id", "session_id", "time_updated", "data"), _opencode_message),
+    RowTable(
+        "message",
+        "time_updated",
+        ("id", "session_id", "time_updated", "data"),
+        _opencode_message,
+        completing=_opencode_own,
+    ),
     RowTable(
         "part",
         "time_updated",
         ("id", "message_id", "session_id", "time_created", "time_updated", "data"),
         _opencode_part,
+        completing=_opencode_own,
     ),
 )
 _CRUSH = (

@@ -62,6 +62,21 @@ def fail(writer: sqlite3.Connection) -> Callable[..., None]:
     return write
 
 
+@pytest.mark.parametrize("table", ["claude_import", "external_import"])
+def test_what_was_taken_over_from_another_agent_is_that_agents(
+    memory: Store, path: Path, writer: sqlite3.Connection, fail: Callable[..., None], table: str
+) -> None:
+    """MiMoCode lists the messages that it has made of the sessions of others; strange lists name none."""
+    writer.execute(f"create table {table} (source_uuid text, session_id text, message_ids text)")
+    writer.executemany(
+        f"insert into {table} values ('u', 'ses_1', ?)", [('["msg_1", 5]',), ("{",), (None,), ('"msg_2"',)]
+    )
+    fail(1)
+    fail(2)
+    read = memory.ingest([str(path)])
+    assert (read.total.lines, read.total.event_lines) == (4, 1)
+
+
 def test_rows_are_read_once_beside_their_writer(memory: Store, path: Path, fail: Callable[..., None]) -> None:
     """What is still in the log of the writer is read too, and a second look reads what is new."""
     fail(1)
