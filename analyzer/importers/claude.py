@@ -308,8 +308,9 @@ class ClaudeReader(ClaudeRecords):
     def called_at(self, call: str) -> datetime | None:
         """See `ClaudeRecords`; that of a call of the block in hand."""
         places = (self._data.rfind(b'"id":%s"%s"' % (space, call.encode()), 0, self._offset) for space in (b"", b" "))
-        at = max(places)
-        if at < 0:
+        # The way of writing that a log does not have would be looked for in all of the block.
+        at = next((place for place in places if place >= 0), None)
+        if at is None:
             return None
         begins, ends = self._data.rfind(b"\n", 0, at) + 1, self._data.find(b"\n", at)
         stamp = _TIMESTAMP.search(self._data, at, ends) or _TIMESTAMP.search(self._data, begins, at)
