@@ -137,8 +137,9 @@ def _whose(parties: Table, company: Table) -> Leading | None:
     more = f", others {percent(rest)}" if rest else ""
     text = f"Whose errors: {', '.join(named)}{more}."
     # Only where somebody else was at work does company say anything.
-    judged = [row for row in company.frame.rows(named=True) if row["callers"] > 1 or row["other_sessions"]]
-    if judged and judged[0]["provider"] != "(none)":
+    others = (row for row in company.frame.rows(named=True) if row["callers"] > 1 or row["other_sessions"])
+    judged = [row for row in others if row["provider"] != "(none)"]
+    if judged:
         said = blame(judged[0])
         text += f" {said[0].upper()}{said[1:]}."
     return Leading("whose", text, company.query if judged else parties.query)
