@@ -16,7 +16,8 @@ from typing import Any
 from analyzer.events import Event
 from analyzer.importers import BY_NAME, FORMATS, HEAD_BYTES, Source, block_of, detect, head_of
 from analyzer.importers.places import HOMES
-from analyzer.importers.programs import FORKS
+from analyzer.importers.programs import FORKS, Author
+from analyzer.importers.shapes.files import SQLITE, rows_as_lines
 from analyzer.importers.shapes.rows import slim_goose
 from tests import REPOSITORY
 from tests.importers.new_kinds.logs import CASES
@@ -508,18 +509,30 @@ def _cells(events: Iterable[Event]) -> list[str]:
 
 
 def tried(folders: Iterable[str]) -> list[str]:
-    """The rows of the table of agents, each with how many files of these folders were told to be of its formats."""
-    counts: dict[str, int] = {}
+    """The rows of the table of agents, each with how many files of these folders were told to be its own."""
+    counts: dict[tuple[str, str | None], int] = {}
     for path in (path for folder in folders for path in sorted(Path(folder).rglob("*")) if path.is_file()):
         with path.open("rb") as handle:
-            name = detect(head_of(handle.read(HEAD_BYTES))).name
-        counts[name] = counts.get(name, 0) + 1
-    head, dashes, *rows = agents()
-    lines = [f"{head} files of its formats |", f"{dashes} ---: |"]
+            head = head_of(first_line(handle.read(HEAD_BYTES), path))
+        name = detect(head).name
+        author = Author(name, str(path), None)
+        for record in head.elements or head.objects:
+            author.told_by(record)
+        fork = next((row.title for row in FORKS if name in row.formats and row.agent == author.fork), None)
+        counts[name, fork] = counts.get((name, fork), 0) + 1
+    header, dashes, *rows = agents()
+    lines = [f"{header} files |", f"{dashes} ---: |"]
     for row in rows:
-        names = re.findall(r"`(\w+)`", row)
-        lines.append(f"{row} {sum(counts.get(name, 0) for name in names)} |")
+        title, names = row.split("|")[1].strip(), re.findall(r"`(\w+)`", row)
+        forked = {name for fork in FORKS if fork.title == title for name in fork.formats}
+        own = sum(counts.get((name, title if name in forked else None), 0) for name in names)
+        lines.append(f"{row} {own} |")
     return lines
+
+
+def first_line(data: bytes, path: Path) -> bytes:
+    """The beginning of a log; of a database the line that names its tables."""
+    return next(rows_as_lines(str(path), {})) if data.startswith(SQLITE) else data
 
 
 if __name__ == "__main__":

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +15,7 @@ import pytest
 from analyzer.events import Event
 from analyzer.importers import BY_NAME, Hit, Source, block_of
 from analyzer.importers.programs import FORKS
+from tests.shown_formats import LOGS, tried
 
 Read = Callable[..., tuple[list[Event], list[Hit]]]
 AT = "2026-03-05T10:00:0{}.000Z"
@@ -186,3 +190,17 @@ def test_a_folder_names_a_fork_whose_records_are_the_same(path: str, form: str, 
     events = [event for hit in reader.read(block_of(lines)) for event in hit.events]
     assert {caller.partition("/")[0] for caller, _ in _names(events)} == {agent}
     assert {found for _, found in _names(events)} == {agent}
+
+
+def test_a_log_counts_as_tried_for_the_program_that_wrote_it(tmp_path: Path) -> None:
+    """Formats that several programs write are no logs of all of them; databases are told by their tables."""
+    log = "".join(json.dumps(record) + "\n" for record in LOGS["pi"])
+    for folder in (".pi/agent/sessions/x", ".qclaw/agents/a/sessions", ".qclaw/agents/b/sessions"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "s.jsonl").write_text(log, encoding="utf-8")
+    with closing(sqlite3.connect(tmp_path / "opencode.db")) as database:
+        for table in ("session", "message", "part"):
+            database.execute(f"create table {table} (id text)")
+    counts = {row.split("|")[1].strip(): row.split("|")[-2].strip() for row in tried([str(tmp_path)])}
+    shown = ("pi", "QClaw", "OpenClaw", "opencode", "MiMoCode", "Codex")
+    assert [counts[name] for name in shown] == ["1", "2", "0", "1", "0", "0"]
