@@ -194,7 +194,8 @@ def call(arguments: list[str]) -> int:
         complain(error.format_message(), _usage_hint(error))
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        complain("interrupted")
+        with contextlib.suppress(KeyboardInterrupt):  # asked again while it is said
+            complain("interrupted")
         return INTERRUPTED
     except (BrokenPipeError, SystemExit):
         # The reader of our output has gone, as `head` does, which click makes an exit of its own; Python would

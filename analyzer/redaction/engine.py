@@ -17,11 +17,11 @@ from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from analyzer.redaction.automata import Spans, kept_until_fork, matches, regex, set_of
+from analyzer.redaction.automata import Late, Spans, kept_until_fork, matches, regex, set_of
 from analyzer.redaction.families import FAMILIES, Family
 from analyzer.redaction.places import PLACES, Found
 from analyzer.redaction.unfolding import MAX_FORMS, UNFOLDABLE, Form, goes_on, read_first, unfolded, unwrapped
-from analyzer.redaction.values import GUARDS, MARK
+from analyzer.redaction.values import GUARDS, MARK, is_mixed
 
 KEPT = os.path.join(os.path.dirname(__file__), "trace_words.json")
 
@@ -51,6 +51,11 @@ MAX_SECRETS = 500
 MAX_LOOKS = 1_000
 """Replacements by one rule in one text, and places that it looks at; what follows the last one is replaced as a whole,
 so that no text costs much time."""
+MAX_KNOWN = 50
+"""Secrets of one text that are looked for in all of it."""
+_LEAST_AGAIN, _LEAST_WITHIN = 8, 16
+"""Bytes of a secret that is looked for again, and of one that may stand within a word."""
+_WORD = Late(rb"[0-9A-Za-z]")
 _ROUNDS = 6
 _FEW = 16
 """Texts of a process that are searched without the automaton of the prefilter."""
@@ -58,6 +63,10 @@ _SHORT = 16_384
 """Bytes of such a text."""
 
 _WORD_START = r"(?:^|[^0-9A-Za-z_]|`[nrt]|#0[13][0-7]|\^[IJM]|=[03][0-9AD]|\\[0-7abefnrtv]|\\u[0-9a-fA-F]{4})"
+
+
+_Cut = tuple[int, int, bytes]
+"""Start and stop of a secret, and its mark."""
 
 
 class _Rule(NamedTuple):
@@ -193,21 +202,17 @@ def redact(text: str) -> str:
 
 def _searched(raw: bytes) -> bytes:
     """Each form of the text is searched, and what is found there goes where it stands in the text."""
-    cuts: list[tuple[int, int, bytes]] = []
+    cuts: list[_Cut] = []
+    known: dict[bytes, bytes] = {}
     form: Form | None = read_first(raw)
     for _ in range(MAX_FORMS):
         if form is None:
             break
         for rule in _suspects(form.data):
-            found = _found(form.data, rule)
-            marks = [mark(name, form.data[start:stop]) for start, stop, name in found]
-            cuts += [(*form.origin(start, stop), each) for (start, stop, _name), each in zip(found, marks, strict=True)]
-            # Of one that goes on behind an escape another form may show more.
-            whole = [place for place, (_start, stop, _name) in enumerate(found) if not goes_on(form.data, stop)]
-            if whole:
-                form = form.replaced(
-                    _pieces(form.data, [found[place] for place in whole]), [marks[place] for place in whole]
-                )
+            found = [(start, stop, mark(name, form.data[start:stop])) for start, stop, name in _found(form.data, rule)]
+            known |= {form.data[start:stop]: each for start, stop, each in found if len(known) < MAX_KNOWN}
+            form = _without(form, found, cuts)
+        form = _without(form, _again(form.data, known), cuts)
         form = unfolded(form) or unwrapped(form)
     pieces: list[bytes] = []
     end = 0
@@ -219,9 +224,41 @@ def _searched(raw: bytes) -> bytes:
     return b"".join((*pieces, raw[end:]))
 
 
-def _pieces(data: bytes, found: list[Found]) -> list[bytes]:
+def _without(form: Form, found: Sequence[_Cut], cuts: list[_Cut]) -> Form:
+    """The form with marks in place of secrets, whose places in the given text are put down as cuts.
+
+    One that goes on behind an escape stays in the form: another form may show more of it.
+    """
+    cuts += [(*form.origin(start, stop), each) for start, stop, each in found]
+    whole = [cut for cut in found if not goes_on(form.data, cut[1])]
+    if not whole:
+        return form
+    return form.replaced(_pieces(form.data, whole), [each for _start, _stop, each in whole])
+
+
+def _again(data: bytes, known: dict[bytes, bytes]) -> list[_Cut]:
+    """Where secrets stand once more that something else gave away: beside no name, and in no shape."""
+    found: list[_Cut] = []
+    for secret, each in known.items():
+        if len(secret) < _LEAST_AGAIN or not is_mixed(secret):
+            continue
+        start = data.find(secret)
+        while start >= 0:
+            stop = start + len(secret)
+            around = data[start - 1 : start] + data[stop : stop + 1]
+            if len(secret) >= _LEAST_WITHIN or not _WORD.search(around):
+                found.append((start, stop, each))
+            start = data.find(secret, stop)
+    apart: list[_Cut] = []
+    for cut in sorted(found, key=lambda cut: (cut[0], -cut[1])):
+        if not apart or cut[0] >= apart[-1][1]:
+            apart.append(cut)
+    return apart
+
+
+def _pieces(data: bytes, found: Sequence[_Cut]) -> list[bytes]:
     """What stands between secrets, and they, by turns."""
-    edges = [0, *(edge for start, stop, _name in found for edge in (start, stop)), len(data)]
+    edges = [0, *(edge for start, stop, _mark in found for edge in (start, stop)), len(data)]
     return [data[start:stop] for start, stop in pairwise(edges)]
 
 

@@ -197,12 +197,14 @@ def _guard_of_words(words: bytes, before: bytes) -> str:
     if plain in _SHORT and not _begins(words, before):
         return ""
     lowered = before.lower()
-    if before and lowered.endswith(_NO_SECRETS.get(plain, ())):
+    if before and _names_no_secret(plain, before, lowered):
         return ""
     if plain == "key" and lowered.rstrip(b"_-. ").endswith(_VENDORS):
         return "mixed"
     if plain == "key" and words == b"KEY" and before.endswith(b"_"):
         return "long"  # of an environment
+    if plain == "key" and (owner := _OWNER.search(before)) is not None and owner[1].lower() not in _KEYED:
+        return "owned"
     if plain == "pwd" and words == b"PWD" and before[-3:] in (b"", b"OLD"):
         return "directory"
     return _GUARDS.get(plain, "")
@@ -233,6 +235,31 @@ _NO_SECRETS = {
 """What stands before these words where they name no secret: a token of a tokenizer, of a parser or of a list that goes
 on, the name of a secret that exists.
 """
+
+
+_OWNER = Late(rb"((?:[A-Z]?[a-z][a-z0-9]+|[A-Z0-9]{2,}))[_\-.]?$")
+"""Whose key it is: `clarifai_key`, `godaddyKey`."""
+_KEYED = frozenset(
+    b"api app application artifact attribute batch blob block bucket build cache candidate claim cluster "
+    b"column composite config conversation correlation count cursor data dedup deduplication dict doc document "
+    b"duplicate element entity entry error event feature field file filter first flag foreign group hash hot "
+    b"id idempotency index issue item job json last lock lookup main map member merge message metric namespace "
+    b"natural next node object option order page parent partition path project prompt property query range "
+    b"record redis ref region registry request resource result route routing row run s3 search session set "
+    b"shard sort source state step storage sub surrogate tag task tenant thread time trace translation unique "
+    b"unknown upload url user value version widget window work worker".split()
+)
+"""What is found by a key that is no secret: rows, files, caches, requests."""
+
+
+def _names_no_secret(plain: str, before: bytes, lowered: bytes) -> bool:
+    """Whether one of `_NO_SECRETS` stands directly before, as a word: `end token`, not `omnisend token`."""
+    for other in _NO_SECRETS.get(plain, ()):
+        if lowered.endswith(other):
+            start = len(before) - len(other)
+            if not before[start - 1 : start].isalpha() or before[start : start + 1].isupper():
+                return True
+    return False
 
 
 def _begins(words: bytes, before: bytes) -> bool:

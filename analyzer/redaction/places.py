@@ -70,7 +70,7 @@ _SAID = (
 _ARROW = r"\xe2\x86\x92"
 _BOX, _BOX_ESCAPED = r"\xe2(?:\x94[\x82\x83]|\x95\x91)", r"\\u(?:250[23]|2551)"
 _SIGN = r"(?:[?:.+|!]{0,3}=(?:={0,2}>?)|<-|:{1,2}|\xef\xbc[\x9a\x9d]|>)"
-_BAR = rf"\s{{1,4}}(?:->|{_ARROW}|\||{_BOX})"
+_BAR = rf"\s{{1,4}}(?:->?|{_ARROW}|\||{_BOX})"
 _IS = (
     rf"(?:{_TYPE}\s{{0,4}}[:?]?=|\s{{0,8}}(?:\s{_NOTE}\s{{0,4}})?{_SIGN}"
     rf"|(\s{{1,4}}(?:{_FOR}\s{_WHOM}|{_SAID})\s?:)|{_BAR})"
@@ -93,7 +93,7 @@ _CURLY_ESCAPED = r"\\u(?:201[89a-eA-E]|00[aAbB][bB]|300[c-fC-F])"
 _GAP = rf"(?:{CURLY}|{_CURLY_ESCAPED}|[\s\"'`\\\])]|\\(?:[nrtf]|u00[01][0-9a-fA-F]))*"
 _SIGN_TRACE = (
     r"(?:[=:|>]|<-|\\u003(?:[eE]|[cC]-)|\xef\xbc[\x9a\x9d]|\xe2\x86\x92|\\u(?:[fF]{2}1[aAdD]|2192)"
-    rf"|{_BOX}|{_BOX_ESCAPED})"
+    rf"|-\s{{1,4}}\\*[\"'`]|{_BOX}|{_BOX_ESCAPED})"
 )
 _IS_TRACE = (
     rf"{_GAP}(?:{_NOTE}\s*|{_FOR}\s[^:\n]{{1,80}}|{_SAID}\s?|{_WORD_OF_TYPE}\s+)?"
@@ -110,9 +110,13 @@ def _guard(data: bytes, match: Spans) -> str:
 
 def mark_of(guard: str) -> str:
     """The name of the mark of a value with this guard."""
-    return {"authorization": "authorization", "cookie": "cookie", "random": "random_key", "long": "random_key"}.get(
-        guard, "assignment"
-    )
+    return {
+        "authorization": "authorization",
+        "cookie": "cookie",
+        "random": "random_key",
+        "long": "random_key",
+        "owned": "random_key",
+    }.get(guard, "assignment")
 
 
 def _counts(data: bytes, span: Span, guard: str) -> bool:
@@ -143,7 +147,7 @@ def _assigned(data: bytes, match: Spans) -> Iterator[Found]:
     if guard == "authorization":
         yield from _authorized(data, at)
         return
-    span = value_at(data, at, line=guard == "cookie", query=query)
+    span = _value_behind(separator, data, at, line=guard == "cookie", query=query)
     said = match[3][0] >= 0 and _SAID_OF_IT.match(separator) is not None
     if span is None or (said and _TOLD.match(data, span.start) is not None):
         return
@@ -155,13 +159,29 @@ def _assigned(data: bytes, match: Spans) -> Iterator[Found]:
     spans = [span, *more_of_list(data, span)] if listed else [span]
     if len(spans) == 2 and guard == "mixed":
         spans, guard = spans[1:], "plain"  # `auth=("app", "x")`
-    if not span.quoted and (separator[:1] in (b"|", b"+", b"!") or match[3][0] >= 0):
+    if separator == b"-" or (not span.quoted and (separator[:1] in (b"|", b"+", b"!") or match[3][0] >= 0)):
         guard = "token" if said and guard != "password" else "mixed"
     for each in spans:
         if _counts(data, each, guard) and not (_prose(data, each, guard, match, around) and not each.quoted):
             yield each.start, each.stop, name
 
 
+def _value_behind(separator: bytes, data: bytes, at: int, *, line: bool, query: bool) -> Span | None:
+    element = _element_at(data, at) if separator[:1] == b">" else None
+    span = element or value_at(data, at, line=line, query=query)
+    # Without quotes, a dash stands between words.
+    return None if separator == b"-" and span is not None and not span.quoted else span
+
+
+def _element_at(data: bytes, at: int) -> Span | None:
+    """The text of an element that has words in it, as one value: `<secret>{of x a1b2c3}</secret>`."""
+    found = _ELEMENT.match(data, at)
+    if found is None or b" " not in found[1] or not is_mixed(found[1]):
+        return None
+    return Span(at, at + len(found[1].rstrip()), False, found.end())
+
+
+_ELEMENT = Late(rb"([^<>\n]{1,200})</")
 _NAME_BYTES = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 
 

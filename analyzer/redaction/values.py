@@ -168,6 +168,8 @@ _COMPLAINT = (
 
 _LETTER, _DIGIT, _INNER_CAPITAL = Late(rb"[A-Za-z]"), Late(rb"[0-9]"), Late(rb"[a-z][A-Z]")
 _KEY = Late(rb"[A-Za-z0-9+/_\-]+={0,2}")
+_ULID = Late(rb"[0-7][0-9A-HJKMNP-TV-Z]{25}")
+"""The letters of Crockford's base 32: <https://github.com/ulid/spec>."""
 _PORT = Late(rb"[0-9]{1,5}[/?#]")
 _DIRECTORY = Late(rb"/|[A-Za-z]:\\|~")
 
@@ -216,9 +218,9 @@ def is_token(value: bytes) -> bool:
 def is_random(value: bytes) -> bool:
     """Letters of both cases and digits, mixed as in a generated key: over 4.5 bits a character.
 
-    Digests and uuids are none: sixteen digits cannot carry more than 4 bits.
+    Digests and uuids are none, since sixteen digits cannot carry more than 4 bits, and neither are ULIDs.
     """
-    if len(value) < _RANDOM_LEAST or _KEY.fullmatch(value) is None:
+    if len(value) < _RANDOM_LEAST or _KEY.fullmatch(value) is None or _ULID.fullmatch(value) is not None:
         return False
     counts = Counter(value)
     bits = -sum(count / len(value) * math.log2(count / len(value)) for count in counts.values())
@@ -231,6 +233,16 @@ def is_long(value: bytes) -> bool:
 
 
 _RUN = Late(rb"[A-Za-z0-9]{24,}")
+
+
+def is_owned_key(value: bytes) -> bool:
+    """A generated value, or 20 letters and digits that are mixed and no hexadecimal number."""
+    return is_random(value) or (
+        _OWNED.fullmatch(value) is not None and _HEX.fullmatch(value) is None and is_mixed(value)
+    )
+
+
+_OWNED, _HEX = Late(rb"[A-Za-z0-9]{20,}"), Late(rb"[0-9a-fA-F]+")
 ALTERNATING = r"[0-9][a-f]*[g-wyz][a-z]*[0-9]+[a-z]+[0-9]+[a-z]+[0-9]+[a-z]"
 """RE2: letters and digits that take turns, as those of no hexadecimal number."""
 _ALTERNATING = Late(ALTERNATING.encode())
@@ -308,6 +320,7 @@ GUARDS: dict[str, Callable[[bytes], bool]] = {
     "token": is_token,
     "random": is_random,
     "long": is_long,
+    "owned": is_owned_key,
     "url": is_url_password,
     "directory": is_no_directory,
     "authorization": is_credential,

@@ -250,7 +250,7 @@ def line_of(seed: int, number: int, folder: str) -> Line:
             (dice.uniform(0.0, 1.0), int(dice.choice([signal.SIGINT, signal.SIGTERM, signal.SIGINT])))
             for _ in range(dice.choice([1, 1, 2]))
         ]
-    if "--follow" in arguments or arguments[:1] == ["watch"]:
+    if "--follow" in arguments or arguments[:1] in (["watch"], ["receive"]):
         signals.append((1.5, int(signal.SIGINT)))
     readable = [name for name in FILES if name in {"log.jsonl", "huge", "binary", "empty", "deep.json", "labels.jsonl"}]
     return Line(

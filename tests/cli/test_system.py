@@ -204,6 +204,17 @@ def test_ctrl_c_is_one_whatever_a_library_makes_of_it(
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def test_ctrl_c_while_an_interruption_is_told_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever presses it once more gets no page of traces."""
+
+    def interrupted(*_: object, **__: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(cli, "main", interrupted)
+    monkeypatch.setattr(analyzer.cli, "complain", interrupted)
+    assert call(["report"]) == INTERRUPTED
+
+
 def test_ctrl_c_waits_until_a_library_is_loaded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

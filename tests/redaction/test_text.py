@@ -148,6 +148,37 @@ def test_prose_stays(text):
     assert redact(text) == text
 
 
+@pytest.mark.parametrize("again", ["then {} was sent", "cmd {}@host", "a={}&b", '["{}"]', "\\n{}\\n"])
+@pytest.mark.parametrize("secret", ["hunter2x", "a1B2c3D4e5F6g7H8"])
+def test_a_secret_goes_wherever_it_stands_once_more(secret, again):
+    """What one place gives away is looked for in the whole text, before that place and behind it."""
+    text = f"{again.format(secret)}; password={secret}; {again.format(secret)}"
+    assert secret not in redact(text)
+    assert len({each.group() for each in MARK.finditer(redact(text))}) == 1
+
+
+def test_a_word_is_not_looked_for_again():
+    """A password that is a word, or stands within a longer one, takes nothing else out of the text."""
+    assert redact("password='orange' and orange juice").endswith("orange juice")
+    assert redact("password=hunter2x, id xhunter2xy").endswith("xhunter2xy")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'clarifai_key: "§"',
+        'const bugherdKey = "§"',
+        "getemails-key=§",
+        "<secret>{of bugherd § }</secret>",
+        "<token>Version 2 §</token>",
+    ],
+)
+@pytest.mark.parametrize("secret", ["mx2rxr8ztizo8kytvx1kan", "WCFcfUCsl2P3vCJuFgDuLeUXduycoZli"])
+def test_a_key_of_somebody_is_a_secret(text, secret):
+    """Whoever it belongs to, and whatever stands beside it in an element of XML."""
+    assert secret not in redact(text.replace("§", secret))
+
+
 def test_equal_secrets_get_equal_marks():
     """Equal secrets give equal marks, on every machine, and different ones different marks, so that errors group."""
     one, two = "sk-ant-" + A32, "sk-ant-" + A32[::-1]
