@@ -361,6 +361,7 @@ LOGS: dict[str, list[object]] = {
         _kimi(2, {"type": "tool.call", "toolCallId": "c", "name": "Bash"}),
         _kimi(3, {"type": "tool.result", "toolCallId": "c", "result": {"output": "ENOENT", "isError": True}}),
         {"type": "context.apply_compaction", "tokensBefore": 9, "tokensAfter": 1, "time": _MS + 4},
+        {"type": "usage.record", "model": "k", "usage": {"inputOther": 70, "output": 7}, "time": _MS + 4},
         {"type": "turn.ended", "reason": "failed", "error": {"code": "x", "message": "busy"}, "time": _MS + 5},
         {"type": "turn.cancel", "reason": "user_cancelled", "time": _MS + 6},
     ],

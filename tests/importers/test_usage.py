@@ -56,6 +56,7 @@ def _metrics(**usage: int) -> dict[str, Any]:
 HEADS: Mapping[str, list[dict[str, Any]]] = {
     "gemini": [{"sessionId": "s", "projectHash": "h", "startTime": AT.format(0)}],
     "copilot": [_copilot("session.start", 0, sessionId="s", context={"cwd": "/x"})],
+    "kimi": [{"type": "metadata", "protocol_version": "1.5", "created_at": MS}],
 }
 COUNTED = {
     "gemini": ([_gemini(1)], (205, 100, 700, None, 60, None)),
@@ -70,6 +71,17 @@ COUNTED = {
     "cline of others": (
         [_cline(1, tokensIn=900, tokensOut=40, cacheReads=700, cacheWrites=0, cost=0)],
         (200, 40, 700, 0, None, None),
+    ),
+    "kimi": (
+        [
+            {
+                "type": "usage.record",
+                "model": "k",
+                "usage": {"inputOther": 200, "output": 100, "inputCacheRead": 700, "inputCacheCreation": 30},
+                "time": MS + 1,
+            }
+        ],
+        (200, 100, 700, 30, None, None),
     ),
     "copilot": (
         [

@@ -34,7 +34,7 @@ class KimiReader(RecordReader):
     agent: str = "kimi-code"
     visibility: ClassVar[str] = "full"
     glance: ClassVar[Any] = glance(
-        "type time created_at provider model attempt",
+        "type time created_at provider model attempt usage",
         event=shape("type name toolCallId", result=shape("isError")),
     )
 
@@ -64,6 +64,8 @@ class KimiReader(RecordReader):
             return self._retrying(record)
         if kind == "llm.request":
             return self._asked(record)
+        if kind == "usage.record":
+            return self._spent(record)
         if kind == "context.append_loop_event":
             return self._looped(mapping(record.get("event")), record)
         if kind in ("turn.prompt", "turn.steer"):
@@ -80,6 +82,18 @@ class KimiReader(RecordReader):
         elif kind == "config.update":
             self.work_in(mapping(record.get("environmentDisclosure")).get("cwd"))
         return ()
+
+    def _spent(self, record: Mapping[str, Any]) -> list[Event]:
+        """The tokens of one request: what the cache gave and took is counted apart."""
+        usage = mapping(record.get("usage"))
+        self.known |= present({"model": text(record.get("model"))})
+        return self.spent(
+            (self.session, self.role, str(record.get("time")), identity_of(usage)),
+            input_tokens=count(usage.get("inputOther")),
+            output_tokens=count(usage.get("output")),
+            cache_read_tokens=count(usage.get("inputCacheRead")),
+            cache_write_tokens=count(usage.get("inputCacheCreation")),
+        )
 
     def _unique(self, record: Mapping[str, Any]) -> object:
         return self.session, identity_of(record)
