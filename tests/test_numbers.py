@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 from datetime import date
+from math import ceil
 
 import pytest
 
 from analyzer import config_files
-from analyzer.analysis.detection import burst, detection, hours, share, volume_units
+from analyzer.analysis.detection import burst, detection, hours, share, volume_units, volumes
 from analyzer.analysis.detection import fleet as fleet_tests
 from analyzer.analysis.detection.detection import Detection, Settings
 from analyzer.analysis.detection.fleet import FLEET
@@ -60,9 +61,9 @@ FIRST_CRITICAL = next(
     n for n in COUNTS if rises.severity_of_share(of(sessions=n, observed=0.25, expected=0.2)) == "critical"
 )
 FIRST_WARNING = next(n for n in COUNTS if messages.severity_of_message(of(sessions=n)) == "warning")
-SPENT = [DEFAULT.drift_alpha * days / detection.DRIFT_SPANS[-1] for days in detection.DRIFT_SPANS[:-1]]
+SPENT = [DEFAULT.drift_alpha * min(days, share._MOST_WORTH) / share._MOST_WORTH for days in detection.DRIFT_SPANS]
 HALF = {0.5: "half"}
-HUGE = {12: "twelve", 1_000: "a thousand"}
+HUGE = {10: "tenth", 12: "twelve", 1_000: "a thousand"}
 STATED = {
     "reference/check.md": (
         (
@@ -105,7 +106,7 @@ STATED = {
         ),
         f"when it is {WORDS[baseline.NOISE_GAP // 7]} weeks old",
         f"in cells of {baseline._CELL:g} log-odds",
-        f"{', '.join(f'{alpha:.1g}' for alpha in SPENT)}, {DEFAULT.drift_alpha:g} |",
+        f"{', '.join(f'{alpha:.1g}' for alpha in SPENT)} |",
         f"the last {', '.join(str(days) for days in detection.DRIFT_SPANS)} days",
         f"before the span, at least {detection.DRIFT_GAP} days back",
         f"still have p ≤ {share._PERSISTENT:g}",
@@ -117,7 +118,9 @@ STATED = {
         f"splits the last {share.ONSET_DAYS} days best in two",
         f"over the new one passes {share._RECOVERED:g}",
         f"p ≤ {DEFAULT.volume_alpha:g} for a day",
-        f"- {WORDS[volume_units.LEAST_MORE]} sessions, and {WORDS[volume_units.LEAST_MORE]} distinct errors more than",
+        f"- {WORDS[ceil(volume_units.LEAST_MORE)]} sessions, and {volume_units.LEAST_MORE:g} distinct errors more than",
+        f"at spans of {', '.join(map(str, list(volume_units.SPANS)[1:-1]))} and {max(volume_units.SPANS)} days",
+        f"there p is a {HUGE[volumes.RARER]} of what it is else",
         f"- twice the expected number; {volume_units.SPAN_RATIO:g} times over several days",
         f"counted once each (p ≤ {volume_units._WITNESS:g})",
         f"the same hours of the {hours.BACK_DAYS} days before, and with whole days",

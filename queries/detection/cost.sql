@@ -1,6 +1,6 @@
 -- title: What findings cost
 -- description: The sessions that met the errors of each of some findings, those of them that failed, and those that the logs show at all, by the hour in which they began. A session failed where no retry recovered from one of these errors.
--- param asked VARCHAR = null : what to look for, as a JSON array of objects with place, caller, callers (several), template, provider, model, reason, since and until; what is null or absent narrows nothing, and null alone asks for everything
+-- param asked VARCHAR = null : what to look for, as a JSON array of objects with place, caller, callers (several), template, provider, model, project, host, reason, since and until; what is null or absent narrows nothing, and null alone asks for everything
 -- param ruleset VARCHAR = null : digest of the ruleset whose verdicts count; null for the active one
 -- column place BIGINT: which of those that were asked for
 -- column hour_at TIMESTAMP: beginning of the hour, UTC
@@ -20,13 +20,15 @@ with asked as materialized (
     one.template,
     one.provider,
     one.model,
+    one.project,
+    one.host,
     one.reason,
     coalesce(one.since, timestamp '0001-01-01') as since,
     coalesce(one.until, timestamp '9999-01-01') as until
   from (
     select unnest(from_json(
       coalesce($asked, '[{}]'),
-      '[{"place":"BIGINT","caller":"VARCHAR","callers":["VARCHAR"],"template":"VARCHAR","provider":"VARCHAR","model":"VARCHAR","reason":"VARCHAR","since":"TIMESTAMP","until":"TIMESTAMP"}]'
+      '[{"place":"BIGINT","caller":"VARCHAR","callers":["VARCHAR"],"template":"VARCHAR","provider":"VARCHAR","model":"VARCHAR","project":"VARCHAR","host":"VARCHAR","reason":"VARCHAR","since":"TIMESTAMP","until":"TIMESTAMP"}]'
     )) as one
   )
 ),
@@ -41,7 +43,9 @@ error as materialized (
     reason,
     counted,
     provider,
-    model
+    model,
+    project,
+    host
   from errors_under($ruleset)
   where occurred_at >= (select min(since) from asked)
     and occurred_at < (select max(until) from asked)
@@ -117,6 +121,8 @@ met as (
     and (a.template is null or e.template = a.template)
     and (a.provider is null or e.provider = a.provider)
     and (a.model is null or e.model = a.model)
+    and (a.project is null or e.project = a.project)
+    and (a.host is null or e.host = a.host)
     and (a.reason is null or e.reason = a.reason)
     and e.occurred_at >= a.since
     and e.occurred_at < a.until

@@ -1,6 +1,6 @@
 -- title: Errors behind findings
 -- description: The errors that each of some findings is about, one row a message template, the one that most sessions show first.
--- param asked VARCHAR = null : what to look for, as a JSON array of objects with place, caller, template, session, provider, model, rule, reason (of unknown errors those that count), since and until; what is null or absent narrows nothing, and null alone asks for everything
+-- param asked VARCHAR = null : what to look for, as a JSON array of objects with place, caller, template, session, provider, model, project, host, rule, reason (of unknown errors those that count), since and until; what is null or absent narrows nothing, and null alone asks for everything
 -- param ruleset VARCHAR = null : digest of the ruleset whose verdicts count; null for the active one
 -- param limit BIGINT = 5 : templates at most, for each that was asked for
 -- column place BIGINT: which of those that were asked for
@@ -19,6 +19,8 @@ with asked as materialized (
     one.session,
     one.provider,
     one.model,
+    one.project,
+    one.host,
     one.rule,
     one.reason,
     coalesce(one.since, timestamp '0001-01-01') as since,
@@ -26,7 +28,7 @@ with asked as materialized (
   from (
     select unnest(from_json(
       coalesce($asked, '[{}]'),
-      '[{"place":"BIGINT","caller":"VARCHAR","template":"VARCHAR","session":"VARCHAR","provider":"VARCHAR","model":"VARCHAR","rule":"VARCHAR","reason":"VARCHAR","since":"TIMESTAMP","until":"TIMESTAMP"}]'
+      '[{"place":"BIGINT","caller":"VARCHAR","template":"VARCHAR","session":"VARCHAR","provider":"VARCHAR","model":"VARCHAR","project":"VARCHAR","host":"VARCHAR","rule":"VARCHAR","reason":"VARCHAR","since":"TIMESTAMP","until":"TIMESTAMP"}]'
     )) as one
   )
 ),
@@ -45,7 +47,9 @@ error as materialized (
     confidence,
     counted,
     provider,
-    model
+    model,
+    project,
+    host
   from errors_under($ruleset)
   where occurred_at >= (select min(since) from asked)
     and occurred_at < (select max(until) from asked)
@@ -57,6 +61,8 @@ found as (
     a.session as asked_session,
     a.provider as asked_provider,
     a.model as asked_model,
+    a.project as asked_project,
+    a.host as asked_host,
     a.rule as asked_rule,
     a.reason as asked_reason,
     e.*
@@ -72,6 +78,8 @@ found as (
     a.session as asked_session,
     a.provider as asked_provider,
     a.model as asked_model,
+    a.project as asked_project,
+    a.host as asked_host,
     a.rule as asked_rule,
     a.reason as asked_reason,
     e.*
@@ -86,6 +94,8 @@ found as (
     a.session as asked_session,
     a.provider as asked_provider,
     a.model as asked_model,
+    a.project as asked_project,
+    a.host as asked_host,
     a.rule as asked_rule,
     a.reason as asked_reason,
     e.*
@@ -109,6 +119,8 @@ from found
 where (asked_session is null or session = asked_session)
   and (asked_provider is null or provider = asked_provider)
   and (asked_model is null or model = asked_model)
+  and (asked_project is null or project = asked_project)
+  and (asked_host is null or host = asked_host)
   and (asked_rule is null or rule = asked_rule)
   and (asked_reason is null or (reason = asked_reason and (counted or reason <> 'unknown')))
 group by

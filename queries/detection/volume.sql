@@ -1,5 +1,5 @@
--- title: Errors by hour, caller, provider and reason
--- description: How many sessions of a caller met errors of a reason with a provider's model on a day, and with how many distinct messages, by the hour in which that began, so that the hours of a day add up; as a ruleset judges all of history. Errors without facts take part from the first one of their caller's newest recorded ruleset on, and before it where they have the same one.
+-- title: Errors by hour, caller, what callers share, and reason
+-- description: How many sessions of a caller met errors of a reason with a provider's model, in a project and on a host, on a day, and with how many distinct messages, by the hour in which that began, so that the hours of a day add up; as a ruleset judges all of history. Errors without facts take part from the first one of their caller's newest recorded ruleset on, and before it where they have the same one.
 -- param since TIMESTAMP = null : first instant, inclusive, UTC
 -- param until TIMESTAMP = null : last instant, exclusive, UTC
 -- param timezone VARCHAR = 'UTC' : time zone in which days begin and end
@@ -9,6 +9,8 @@
 -- column caller VARCHAR: who made the calls
 -- column provider VARCHAR: whose API failed; empty where the log does not say
 -- column model VARCHAR: the model that was asked; empty where the log does not say
+-- column project VARCHAR: the last name of the working directory; empty where the log does not say
+-- column host VARCHAR: the machine that wrote the log; empty where it does not say
 -- column reason VARCHAR: the verdict of the ruleset; the recorded one where it has none
 -- column sessions BIGINT: distinct sessions with such an error
 -- column groups BIGINT: distinct pairs of session and message, three of a session at most: one that repeats itself counts no more, however its texts vary
@@ -31,6 +33,8 @@ message as (
     caller,
     coalesce(provider, '') as provider,
     coalesce(model, '') as model,
+    coalesce(project, '') as project,
+    coalesce(host, '') as host,
     reason,
     session,
     template
@@ -42,7 +46,7 @@ message as (
 placed as (
   select
     *,
-    row_number() over (partition by day, caller, provider, model, reason, session order by hour, template) as place
+    row_number() over (partition by day, caller, provider, model, project, host, reason, session order by hour, template) as place
   from message
 )
 
@@ -52,10 +56,12 @@ select
   caller,
   provider,
   model,
+  project,
+  host,
   reason,
   count(*) filter (where place = 1) as sessions,
   count(*) as groups
 from placed
 where place <= 3
 group by all
-order by day, hour, caller, provider, model, reason
+order by day, hour, caller, provider, model, project, host, reason

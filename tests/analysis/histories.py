@@ -6,7 +6,9 @@ A caller a kind, named after it, or a provider or model; the sessions of each fi
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import date, datetime, timedelta
+from functools import partial
 from typing import Any
 
 from analyzer.events import Event, encode
@@ -19,6 +21,8 @@ RATE_LIMITED = {"status": 429, "message": "Too Many Requests, slow down"}
 OVERLOADED = {"status": 529, "message": "Overloaded"}
 INVALID = {"status": 400, "message": "messages: at least one message is required"}
 REFUSED = {"status": 401, "message": "invalid x-api-key"}
+GONE = {"status": 404, "message": "model: heron-1 is retired"}
+TOO_LONG = {"status": 400, "message": "prompt is too long: 210000 tokens > 200000 maximum"}
 _REASONS = {
     429: "rate_limited",
     529: "network_transient",
@@ -169,7 +173,7 @@ def _chains(caller: str, number: int, chains: tuple[int, int, int], facts: dict[
     recovered, failed, _ = chains
     for chain in range(sum(chains)):
         name = f"{caller}-{number}-{chain}"
-        outcome = "recovered" if chain < recovered else "exhausted" if chain < recovered + failed else "surfaced"
+        outcome = "recovered" if chain < recovered else "escalated" if chain < recovered + failed else "surfaced"
         attempts = 2 if chain < recovered + failed else 1
         known = {"operation": name, "caller": caller, "reason": "rate_limited"}
         for attempt in range(attempts):
@@ -209,6 +213,50 @@ def _tool_failures(number: int) -> Iterator[bytes]:
         failed = {"tool": "tool_failures", "message": "no such board", **known}
         for again in range(2 if session % 8 < (6 if number == DAYS - 1 else 1) else 0):
             yield line(f"{name}-t{again}", "tool.failed", at(number, session, 9 + again), name, **failed)
+
+
+def _host_outage(number: int) -> Iterator[bytes]:
+    for caller in range(6):
+        host = "host_outage" if caller < 3 else "another-host"
+        for session in range(12 if number == DAYS - 1 and caller < 3 else 1 + (number + caller) % 2):
+            name = {"caller": f"host-{caller}", "provider": f"hosts-{caller % 3}", "reason": "network_permanent"}
+            here = f"host_outage-{number}-{20 * caller + session}"
+            moment = datetime.fromisoformat(at(number, session, caller))
+            known = Event("error.classified", moment, here, {**name, "facts": GONE}, f"{here}-o")
+            yield encode(replace(known, writer=f"{host}:1:a"))
+
+
+def _project_outage(number: int) -> Iterator[bytes]:
+    for caller in range(6):
+        project = "project_outage" if caller < 3 else "another"
+        for session in range(12 if number == DAYS - 1 and caller < 3 else 1 + (number + caller) % 2):
+            name = {"caller": f"project-{caller}", "provider": f"projects-{caller % 3}", "project": project}
+            here = f"project_outage-{number}-{20 * caller + session}"
+            error = {"reason": "context_overflow", "facts": TOO_LONG, **name}
+            yield line(f"{here}-o", at=at(number, session, caller), session=here, **error)
+
+
+def _sessions(kind: str, number: int, **last: Any) -> Iterator[bytes]:
+    """A caller's twelve sessions a day, most of which have something more on the last day, and one every third day."""
+    for session in range(12):
+        name = f"{kind}-{number}-{session}"
+        other = session < 10 if number == DAYS - 1 else session == 0 and number % 3 == 0
+        end = at(number, session, 30 if other else 50)
+        known = {"caller": kind, "requests": 3, "ended_at": end, **(last if other else {})}
+        yield line(f"{name}-w", "session.observed", end, name, **known)
+        if kind == "sessions_unanswered":
+            yield _error(kind, number, session, RATE_LIMITED, second=30)
+        if kind == "shipped_twice" and other:
+            yield line(f"{name}-again", "session.observed", end, f"{name}-again", **known)
+
+
+def _retries_exhausted(number: int) -> Iterator[bytes]:
+    for chain in range(12):
+        name = f"retries_exhausted-{number}-{chain}"
+        ended = "exhausted" if chain < (10 if number == DAYS - 1 else 1) else "recovered"
+        known = {"operation": name, "caller": "patient", "provider": "retries_exhausted", "reason": "rate_limited"}
+        yield line(f"{name}-k", at=at(number, chain), session=name, facts=RATE_LIMITED, attempt=1, **known)
+        yield line(f"{name}-end", "retry.settled", at(number, chain, 50), name, outcome=ended, attempts=3, **known)
 
 
 def _waits_grow(number: int) -> Iterator[bytes]:
@@ -271,4 +319,11 @@ _STORIES = (
     _waits_grow,
     _version_worse,
     _model_worse,
+    _host_outage,
+    _project_outage,
+    _retries_exhausted,
+    partial(_sessions, "sessions_aborted", aborted=1),
+    partial(_sessions, "sessions_empty", requests=0),
+    partial(_sessions, "sessions_unanswered"),
+    partial(_sessions, "shipped_twice"),
 )

@@ -11,6 +11,7 @@ import pytest
 from analyzer.analysis.detection.detection import ACCEPT_DAYS, BASELINE_DAYS, RECENT_DAYS, Detection
 from analyzer.analysis.kinds.finding import KINDS, NOTHING, RESOLUTIONS, Finding, Kind, Scope, family_of, kind_of
 from analyzer.analysis.kinds.finding_fields import SEVERITIES
+from analyzer.analysis.kinds.signals import SIGNALS
 from analyzer.cli.commands.check import command as check
 from analyzer.report.overview_words import course
 from analyzer.store import views
@@ -53,10 +54,8 @@ def test_every_kind_that_is_told_alone_has_its_figure_its_chart_and_its_errors(n
     """A metric that is documented, advice, a chart with its numbers, and what a report shows behind it."""
     kind = KINDS[name]
     assert kind.advice
-    # Sessions that stay away, failed tools and waits are no errors: none speak for them.
-    assert bool(kind.behind.said) == (
-        name not in {"silence", "tool_failures", "waits_grow", "version_worse", "model_worse"}
-    )
+    # Signals, such as sessions that stay away, are no errors: none speak for them.
+    assert bool(kind.behind.said) == (name not in SIGNALS)
     assert (kind.behind is NOTHING) == (not kind.behind.said)
     assert kind.chart is not None and kind.chart.title and kind.chart.description and all(kind.chart.columns.values())
     assert kind.metric in row("reference/json.md", name)

@@ -68,6 +68,14 @@ def behind(caller: str, number: int, place: int, hour: float, *, down: bool) -> 
         yield encode(resumed)
 
 
+def again(lines: Iterator[bytes]) -> Iterator[bytes]:
+    """The same lines as another shipper sends them: with ids and a session of its own."""
+    for line in lines:
+        known = {key: value for key, value in json.loads(line).items() if key != "crc"}
+        known |= {"id": f"{known['id']}-again", "sessionId": f"copy/{known['sessionId']}"}
+        yield json.dumps(known).encode() + b"\n"
+
+
 def days(incident: str) -> Iterator[bytes]:
     """Logs in which every fourth session meets a limit or an overload, but for the incident."""
     for number in range(DAYS):
@@ -89,6 +97,8 @@ def days(incident: str) -> Iterator[bytes]:
                 if incident == "silence" and caller == "deploy-bot" and number in {CHANGE, CHANGE + 1}:
                     continue
                 yield from session(caller, number, place, errors, hour)
+                if incident == "twice" and caller == "deploy-bot" and number == CHANGE:
+                    yield from again(session(caller, number, place, errors, hour))
                 if incident == "four hours" and errors:
                     yield from behind(caller, number, place, hour, down=down)
                 if incident == "tool" and place % 5 < (4 if number == CHANGE else 1):
@@ -225,6 +235,53 @@ def test_a_tool_that_begins_to_fail_is_told_by_its_name(run: Run, tmp_path: Path
     page = run("report", *window, "--format", "html", "--output", "x.html")
     assert page.returncode == 0, page.stderr
     assert "the tool tickets failed in 51 of 62 sessions" in Path(tmp_path, "x.html").read_text()
+
+
+def test_a_log_that_is_shipped_twice_is_told_as_that(run: Run, tmp_path: Path) -> None:
+    """Twice the sessions with the same texts and times under other ids: no rise, but what it is; then over."""
+    code, every, _ = nights(run, tmp_path, "twice")
+    assert code == 1
+    (one,) = told(every, CHANGE)
+    assert (one["finding"], one["scope"]["caller"], one["severity"]) == ("shipped_twice", "deploy-bot", "warning")
+    assert {each["id"] for night in every for each in night["findings"]} == {one["id"]}
+    assert told(every, CHANGE + 1)[0]["resolution"] == "quiet"
+
+
+SAID = {
+    "four hours": ("A provider fails at many callers", "anthropic", "network_transient errors in "),
+    "silence": ("Sessions stay away", "deploy-bot", "deploy-bot: no session on 2026-10-01, 20 expected."),
+    "twice": (
+        "Logs arrive twice",
+        "deploy-bot",
+        "deploy-bot: the logs have 40 sessions twice, word for word, under other ids on one day, ",
+    ),
+    "tool": (
+        "A tool fails more often",
+        "tickets",
+        "tickets: the tool tickets failed in 51 of 62 sessions that used it on one day, ",
+    ),
+}
+"""Of each story its headline, whose it is, and how it begins."""
+
+
+@pytest.mark.parametrize("incident", SAID)
+def test_terminal_page_and_chat_say_the_same_words(run: Run, tmp_path: Path, hook: Any, incident: str) -> None:
+    """The headline with its name, and the first sentence, which is all that a chat has."""
+    title, whose, said = SAID[incident]
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "events.jsonl").write_bytes(b"".join(days(incident)))
+    assert run("ingest", "logs", "--store", "x.duckdb").returncode == 0
+    done = run("check", "--store", "x.duckdb", "--until", after(CHANGE), "--deliver", f"slack:{hook.url}")
+    assert done.returncode == 1
+    assert f"new  {title}: {whose}\n" in done.stdout
+    assert said in " ".join(done.stdout.split())
+    window = ("--since", after(CHANGE - 9), "--until", after(CHANGE), "--store", "x.duckdb")
+    assert run("report", *window, "--format", "html", "--output", "x.html").returncode == 0
+    page = Path(tmp_path, "x.html").read_text()
+    assert title in page and said.removesuffix(".") in page
+    (sent,) = hook.bodies
+    chat = json.dumps(sent, ensure_ascii=False)
+    assert said in chat
 
 
 Native = Callable[..., bytes]

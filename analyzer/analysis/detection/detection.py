@@ -98,7 +98,7 @@ class Settings:
     """What it takes to be a finding. The alphas are budgets: false alarms a caller-day."""
 
     spike_alpha: float = 0.002
-    drift_alpha: float = 0.0015
+    drift_alpha: float = 0.00054
     """Of the longest span; a shorter one has its part of it by its length."""
     template_alpha: float = 0.0005
     volume_alpha: float = 0.0001

@@ -16,7 +16,16 @@ import polars as pl
 
 from analyzer.analysis.detection.detection import Detection, Settings
 from analyzer.analysis.detection.statistics.rates import CountedDay, RateTail, rate_tail
-from analyzer.analysis.detection.volumes import LEAST_CALLERS, OUTAGES, PARTS, UNKNOWN, Explained, of_one_part
+from analyzer.analysis.detection.volumes import (
+    OUTAGES,
+    PARTS,
+    PLACES,
+    RARER,
+    UNKNOWN,
+    Explained,
+    least_callers,
+    of_one_part,
+)
 
 WINDOWS = (1, 3, 6)
 """Lengths of the stretches that every night judges, in hours."""
@@ -24,6 +33,8 @@ BACK_DAYS = 28
 """Days before, that a stretch is held against: four of each weekday."""
 LEAST_MORE = 4
 """Sessions with the errors, above the expected ones: fewer are no change of the world."""
+_RARE = 0.1
+"""So much may be expected of a rare error that four sessions of it are enough."""
 RATIO = 2.5
 """Least count of a stretch, in expected ones."""
 _DAY = 24
@@ -84,7 +95,7 @@ def hour_rises(
     """The findings of `volumes` that hours show, one a day and name; what those of many callers explain is added
     to `explained`.
 
-    `volume`: columns `day`, `hour`, `caller`, `provider`, `model` (empty where unknown), `reason`, `sessions`.
+    `volume`: columns `day`, `hour`, `caller`, those of `SHARED` (empty where unknown), `reason`, `sessions`.
     `work`: columns `day`, `hour`, `caller`, `sessions`, `observed`: those that logs report with errors or without.
     `end`: the day and hour of the last hour of the only stretches to judge.
     """
@@ -112,7 +123,7 @@ def hour_rises(
         own = left.filter(told & (pl.col(what) != "")).with_columns(pl.col(what).alias("name"))
         # What callers share has half of the budget of hours, and callers the rest.
         budget = chosen.false_alarms_a_week / 7 / 4 / _TESTS / max(1, own["name"].n_unique())
-        alpha = min(chosen.hour_alpha, budget)
+        alpha = min(chosen.hour_alpha, budget) / (RARER if what in PLACES else 1)
         for best in _best(own, seen, windows, alpha, last, shared=what != "caller"):
             hits = _hits(own, best, what) if what != "caller" else None
             if what != "caller" and hits is None:
@@ -207,7 +218,7 @@ def _stretch(
     if not tails:
         return None
     tail = max(tails, key=lambda each: each.p_value)
-    if sessions - tail.expected < LEAST_MORE or sessions < RATIO * tail.expected:
+    if sessions - tail.expected < LEAST_MORE - _RARE or sessions < RATIO * tail.expected:
         return None
     return HourSpan(name, reason, end, length, sessions, exposure, tail)
 
@@ -220,15 +231,15 @@ def _hits(errors: pl.DataFrame, best: HourSpan, what: str) -> tuple[int, int] | 
     known = base["caller"].n_unique()
     inside = pl.col("slot").is_between(best.end - best.length, best.end - 1) & (pl.col("reason") == best.reason)
     met = own.filter(inside)
-    if (part := PARTS.get(what)) is not None:
+    for part in PARTS.get(what, ()):
         now, usual = (
             dict(rows.group_by(part).agg(pl.sum("sessions")).iter_rows())
             for rows in (met, base.filter(pl.col("slot") < best.end - best.length))
         )
-        if of_one_part(now, usual, best.tail.expected, alone=what == "fleet"):
+        if of_one_part(part, now, usual, best.tail.expected):
             return None
     counts = met.group_by("caller").agg(pl.sum("sessions"))["sessions"]
-    if len(counts) < min(LEAST_CALLERS, known) or len(counts) < 2:
+    if len(counts) < max(2, min(least_callers(what, known), known)):
         return None
     return None if counts.max() >= _ONES_OWN * counts.sum() else (len(counts), known)  # type: ignore[operator]
 

@@ -142,6 +142,8 @@ def _log_likelihood(k: int, n: int, share: float) -> float:
 
 ONSET_DAYS = 28
 """Days back among which the beginning of a drift is looked for."""
+_MOST_WORTH = 5
+"""Days from which on a longer span spends no more on its test."""
 _NEAR_DAYS = 3
 """Days after a spike in which a second one opens an incident."""
 _RECOVERED = 3.0
@@ -233,7 +235,7 @@ class Watch:
         if not (fleet or _stands_alone(expected)):
             return None
         # Spans of neighbouring nights share days: a long one is worth fewer tests and may spend more on each.
-        alpha = settings.drift_alpha * length / DRIFT_SPANS[-1]
+        alpha = settings.drift_alpha * min(length, _MOST_WORTH) / _MOST_WORTH
         p_value = self._p_value(over, expected, alpha, settings)
         if p_value is None:
             return None

@@ -24,21 +24,19 @@ from analyzer.analysis.detection.statistics.rates import (
     stretch,
 )
 
-SPANS = {1: 1.0, 3: 1 / 10, 7: 1 / 20, 14: 1 / 20}
+SPANS = {1: 1.0, 2: 1 / 5, 3: 1 / 10, 7: 1 / 20}
 """Lengths in days of the spans that are judged, each with its part of the budget; the longer ones see a slow rise."""
 DAY_RATIO, SPAN_RATIO = 2.0, 1.5
 """Least count of a day, and of a longer span, in expected ones."""
-_WITNESS = 0.05
+_WITNESS = 0.01
 """P-value that the sessions of a rise need beside its errors: those of a few sessions that repeat themselves do not."""
 _GOES_ON = 0.001
 """P-value of a day at which a rise goes on though the day has much less than the first ones."""
 UNSEEN_RATIO = 2.0
 """Times that where no log shows sessions without errors."""
-LEAST_MORE = 6
+LEAST_MORE = 4.5
 """Errors above the expected ones, and sessions that meet them: fewer are no change of the world."""
-MOST_UNSEEN = 1_000
-"""Callers without a log of sessions that had no errors, of which all take part: each has a row for every day."""
-_TIMES = {1: 1, 3: 1, 7: 2, 14: 3}
+_TIMES = {1: 1, 2: 1, 3: 1.5, 7: 2.5}
 """How many times as many a span needs by its length: in a week some sessions meet anything by chance."""
 ANY = ""
 """In place of a reason: all of them together."""
@@ -297,16 +295,11 @@ def exposures(work: pl.DataFrame, counts: pl.DataFrame, versions: pl.DataFrame |
 
     `work`: columns `day`, `caller`, `sessions`, `observed` (sessions that logs report whether they have errors or not).
     `counts`: columns `day`, `caller`, `sessions`, `groups` of errors. The result has `day`, `caller`, `exposure`
-    (sessions, else 1), `seen` (whether it is sessions), `error_sessions`, `groups`. Callers with next to no errors of
-    their own count for what they share with others; where very many of them have no sessions without errors, these are
-    left out. `versions`: columns `caller`, `ruleset`, `first_on`; where a caller's errors were recorded under several
-    rulesets, those before the newest do not count, and neither do its days.
+    (sessions, else 1), `seen` (whether it is sessions), `error_sessions`, `groups`. `versions`: columns `caller`,
+    `ruleset`, `first_on`; where a caller's errors were recorded under several rulesets, those before the newest do not
+    count, and neither do its days.
     """
     own = work
-    unseen = work.group_by("caller").agg(pl.sum("observed")).filter(pl.col("observed") == 0).select("caller")
-    if unseen.height > MOST_UNSEEN:
-        busy = counts.group_by("caller").agg(pl.sum("groups")).filter(pl.col("groups") >= LEAST_MORE)
-        own = work.join(unseen.join(busy, on="caller", how="anti"), on="caller", how="anti")
     if versions is not None:
         own = since_newest(own, versions)
     begins = own.filter(pl.col("observed") > 0).group_by("caller").agg(pl.col("day").min().alias("begins"))
@@ -314,14 +307,9 @@ def exposures(work: pl.DataFrame, counts: pl.DataFrame, versions: pl.DataFrame |
     sessions = dated.filter((pl.col("day") >= pl.col("begins")) & (pl.col("sessions") > 0)).select(
         "day", "caller", pl.col("sessions").cast(pl.Float64).alias("exposure"), seen=pl.lit(True)
     )
-    # A day without any event is a hole in the logs, and no quiet day.
-    days = work.select("day").unique().sort("day")
-    first = dated.group_by("caller").agg(pl.col("day").min().alias("first"), pl.col("begins").first())
-    time = (
-        first.join(days, how="cross")
-        .filter((pl.col("day") >= pl.col("first")) & (pl.col("begins").is_null() | (pl.col("day") < pl.col("begins"))))
-        .select("day", "caller", exposure=pl.lit(1.0), seen=pl.lit(False))
-    )
+    # Of a caller whose log shows errors alone, a day without any sign of it is no quiet day: it may have been away.
+    time = dated.filter(pl.col("begins").is_null() | (pl.col("day") < pl.col("begins")))
+    time = time.select("day", "caller", exposure=pl.lit(1.0), seen=pl.lit(False)).unique()
     errors = counts.select("day", "caller", pl.col("sessions").alias("error_sessions"), "groups")
     return (
         pl.concat([sessions, time])

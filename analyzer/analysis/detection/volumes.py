@@ -19,10 +19,29 @@ from analyzer.analysis.detection.volume_units import ANY, DAY_RATIO, Rise, Unit,
 
 LEAST_CALLERS = 3
 """Callers of a provider or model that have more errors than usual where it has an outage; a third of all at least."""
-OUTAGES = {"fleet": "fleet_outage", "provider": "outage", "model": "model_outage"}
+OUTAGES = {
+    "fleet": "fleet_outage",
+    "provider": "outage",
+    "model": "model_outage",
+    "host": "host_outage",
+    "project": "project_outage",
+}
 """The findings of what callers share, the widest name first: what rises in one part of it alone is that part's."""
-PARTS = {"fleet": "provider", "provider": "model"}
+PARTS = {
+    "fleet": ("provider", "host", "project"),
+    "provider": ("model",),
+    "host": ("project",),
+}
 """What each of them consists of."""
+SHARED = tuple(what for what in OUTAGES if what != "fleet")
+"""What callers share, by the names of columns."""
+PLACES = ("host", "project")
+"""Where callers work. A rise is theirs where callers elsewhere would have had errors, and had none; as that is rarer
+than an outage of what they ask, it takes a smaller p-value."""
+RARER = 10
+"""How many times smaller."""
+_TELLING = 4
+"""Errors that the others would have had at least."""
 UNKNOWN = "unknown"
 _REASONS = 9
 """Tests of single reasons that share a budget, beside that of all errors together."""
@@ -32,7 +51,7 @@ _CHANCE = 1.65
 """Standard deviations that the errors of the other parts are above the expected ones by chance at most."""
 _MOST = 0.5
 """Part of the errors above the expected ones from which on a rise of all errors is one of a reason."""
-_VOLUME = ("day", "caller", "provider", "model", "reason", "sessions", "groups")
+_VOLUME = ("day", "caller", *SHARED, "reason", "sessions", "groups")
 _WORK = ("day", "caller", "exposure", "seen", "error_sessions", "groups")
 
 Explained = set[tuple[int, str, str]]
@@ -63,10 +82,9 @@ def volumes(
     *,
     explained: Iterable[tuple[int, str, str]] = (),
 ) -> pl.DataFrame:
-    """Findings `volume` and `unknown_rate` of callers, `outage` of providers, `model_outage`, `fleet_outage`: one a day
-    and scope.
+    """Findings `volume` and `unknown_rate` of callers, and `OUTAGES` of what they share: one a day and scope.
 
-    `volume`: columns `day`, `caller`, `provider`, `model` (empty where unknown), `reason`, `sessions`, `groups`
+    `volume`: columns `day`, `caller`, those of `SHARED` (empty where unknown), `reason`, `sessions`, `groups`
     (distinct pairs of session and message). `work`: a row for each `day` on which a `caller` was at work, with its
     `exposure` (above 0: sessions, or 1 where logs show none without errors), whether it is sessions that were `seen`,
     and of all its errors together `error_sessions` and `groups`. `observed` and `expected` are groups of the span that
@@ -174,8 +192,6 @@ def _outages(
     if what == "fleet" and counts["provider"].n_unique() < 2:
         return  # it is the provider's
     counts = counts.with_columns(fleet=pl.lit("fleet"))
-    part = PARTS.get(what)
-    parts = counts.group_by("day", "reason", name=what, part=part or what).agg(pl.sum("groups"))
     named = counts.filter((pl.col(what) != "") & (pl.col("reason") != UNKNOWN))
     by_caller = named.group_by("day", "reason", "caller", pl.col(what).alias("name")).agg(pl.sum("sessions", "groups"))
     pairs = [(date.fromordinal(day), caller, reason) for day, caller, reason in sorted(explained)]
@@ -191,21 +207,21 @@ def _outages(
     at_work = there.group_by("day", "name").agg(pl.sum("exposure"), pl.col("seen").any(), pl.len().alias("callers"))
     for name, by_reason in sorted(units(own, at_work).items()):
         of_name = by_caller.filter(pl.col("name") == name)
-        workers, own_parts = there.filter(pl.col("name") == name), parts.filter(pl.col("name") == name)
+        workers, whole = there.filter(pl.col("name") == name), counts.filter(pl.col(what) == name)
         seen = bool(workers["seen"].any())
         for day in sorted({day for unit in by_reason.values() for day in unit.days}):
             rises, hits = [], {}
             for reason, unit in by_reason.items():
                 goes_on = unit.onset is not None
-                rise = unit.look(day, budget(day) / _REASONS)
+                rise = unit.look(day, budget(day) / _REASONS / (RARER if what in PLACES else 1))
                 hit, active = ([], 0) if rise is None else _hit(of_name, workers, reason, rise.first, day)
                 if rise is not None and (
                     _of_one_caller(of_name, reason, rise.first, day)
-                    or (part is not None and _of_one_part(own_parts, reason, rise, day, alone=what == "fleet"))
+                    or any(_of_one_part(whole, part, reason, rise, day) for part in PARTS.get(what, ()))
                 ):
                     unit.excluded.add(day)  # the caller or the part is reported instead
                     rise = None
-                if not goes_on and (len(hit) < LEAST_CALLERS or 3 * len(hit) < active):
+                if not goes_on and (len(hit) < least_callers(what, active) or 3 * len(hit) < active):
                     rise = None
                 state = unit.settle(day, rise)
                 if rise is not None:
@@ -255,31 +271,36 @@ def _of_one_caller(counts: pl.DataFrame, reason: str, first: int, last: int) -> 
     return bool(sums.max() >= _ONES_OWN * sums.sum())  # type: ignore[operator]
 
 
-def _of_one_part(parts: pl.DataFrame, reason: str, rise: Rise, day: int, *, alone: bool) -> bool:
+def least_callers(what: str, known: int) -> int:
+    """Callers that an outage has to hit: of a project or host all, where it has only two."""
+    return max(2, min(LEAST_CALLERS, known)) if what in PLACES else LEAST_CALLERS
+
+
+def _of_one_part(counts: pl.DataFrame, part: str, reason: str, rise: Rise, day: int) -> bool:
     span = pl.col("day").is_between(date.fromordinal(rise.first), date.fromordinal(day)) & (pl.col("reason") == reason)
     first = date.fromordinal(rise.first - BASELINE_DAYS)
     before = pl.col("day").is_between(first, date.fromordinal(rise.first - 1))
-    now, usual = (
-        dict(parts.filter(days).group_by("part").agg(pl.sum("groups")).iter_rows()) for days in (span, before)
-    )
-    return of_one_part(now, usual, rise.tail.expected, alone=alone)
+    now, usual = (dict(counts.filter(days).group_by(part).agg(pl.sum("groups")).iter_rows()) for days in (span, before))
+    return of_one_part(part, now, usual, rise.tail.expected)
 
 
-def of_one_part(now: Mapping[str, int], before: Mapping[str, int], expected: float, *, alone: bool) -> bool:
+def of_one_part(part: str, now: Mapping[str, int], before: Mapping[str, int], expected: float) -> bool:
     """Whether a rise of what callers share is that of one part of it, such as one of a provider's models.
 
     It is where the others have about as many errors as usual: `now` are the errors of the rise by part, `before` those
-    of any reason in the days before it, `expected` what was to be expected of all. `alone` is the answer where there is
-    one part only.
+    of any reason in the days before it, `expected` what was to be expected of all. The only provider of a fleet is one.
     """
     most = max(now, key=lambda part: (now[part], part))
     if len({*now, *before} - {""}) < 2:
-        return alone
+        return part == "provider"
     if not most:
         return False
     total = sum(now.values())
     others = total - now[most]
     usual = expected * (1 - before.get(most, 0) / max(1, sum(before.values())))
+    alike = now[most] * (sum(before.values()) - before.get(most, 0)) / max(1, before.get(most, 0))
+    if part in PLACES and alike < _TELLING + others:
+        return False
     # Nearer to as many as usual than to a rise like that of all.
     return others < max(usual + 1 + _CHANCE * sqrt(usual), usual * (1 + total / expected) / 2)
 

@@ -15,6 +15,7 @@ import polars as pl
 
 from analyzer.analysis.charts.chart import Chart
 from analyzer.analysis.detection.detection import RECENT_DAYS, Detection
+from analyzer.analysis.detection.volumes import SHARED as SHARED_OF_ERRORS
 from analyzer.analysis.kinds.finding_fields import SEVERITIES, Cost, Handling, Wording, info
 from analyzer.analysis.observations import Observations
 from analyzer.command_lines import PROGRAM, command_line, whole_path, window_words
@@ -46,6 +47,10 @@ MOST_NAMED_CHARS = 200
 """A name that is longer stands in no command: nobody would paste it."""
 
 
+SHARED = (*SHARED_OF_ERRORS, "tool", "version")
+"""What callers share that a finding may be about: each is a field of `Scope`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Scope:
     """What a finding is about; None for what it does not single out."""
@@ -61,6 +66,8 @@ class Scope:
     tool: str | None = None
     version: str | None = None
     """An agent and its version."""
+    project: str | None = None
+    host: str | None = None
 
     @classmethod
     def of(cls, detection: Detection) -> Scope:
@@ -78,7 +85,7 @@ class Scope:
     def who(self) -> str:
         """The caller for people: a name as long as a log may make it is cut, and one without letters named so."""
         if self.caller is None:
-            return self.provider or self.model or self.tool or self.version or "the fleet"
+            return next(filter(None, (getattr(self, name) for name in SHARED)), "the fleet")
         name = self.caller if self.caller.strip() else "(none)"
         return name if len(name) <= WHO_CHARS else f"{name[: WHO_CHARS - 1]}…"
 
@@ -259,7 +266,7 @@ class Finding(Shown):
         """What `to_dict` made, read back; raises ValueError or LookupError for anything else."""
         scope, (since, until) = data["scope"], (data["window"][end] for end in ("since", "until"))
         own_name = kind_of(data["finding"]).scope
-        names = (own_name, "step", "session", "rule", "provider", "model", "tool", "version", "reason")
+        names = (own_name, "step", "session", "rule", *SHARED, "reason")
         named = next((scope[name] for name in names if name and scope.get(name)), None)
         about = {"caller": scope.get("caller"), "template": scope.get("template"), "scope": named}
         if scope.get("reason") and scope.get("rule"):
@@ -302,7 +309,7 @@ def finding_id(what: Identity, opened_on: date) -> str:
     """The id that follows from what is found, about what, and since when."""
     # Names that came later have no part where they say nothing: ids of findings that are open stay as they are.
     scope = what.scope.to_dict()
-    late = [scope.pop(name) for name in ("provider", "model", "tool", "version")]
+    late = [scope.pop(name) for name in SHARED]
     named = (part for part in late if part is not None)
     return derived_id("finding", what.family, *scope.values(), *named, opened_on.isoformat())
 

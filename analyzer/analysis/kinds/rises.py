@@ -9,6 +9,7 @@ import polars as pl
 
 from analyzer.analysis.charts.chart import Chart, Mark
 from analyzer.analysis.detection.detection import Detection
+from analyzer.analysis.detection.volumes import SHARED
 from analyzer.analysis.kinds.daily_charts import (
     DAY,
     MARKED,
@@ -132,7 +133,7 @@ def volume_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
     """The rows of `VOLUME`, a day each."""
     seen, scope = basis.seen, finding.scope
     if scope.caller is None:
-        named = [pl.col(name) == own for name in ("provider", "model") if (own := getattr(scope, name)) is not None]
+        named = [pl.col(name) == own for name in SHARED if (own := getattr(scope, name)) is not None]
         errors = seen.volumes.filter(*named)
         own = pl.col("caller").is_in(errors["caller"].unique().to_list())
     else:
@@ -227,6 +228,18 @@ VOLUMES = {
         title="A model fails at many callers",
         scope="model",
         advice="ask the provider, or use another model",
+    ),
+    "host_outage": replace(
+        _VOLUME,
+        title="Callers of one machine fail",
+        scope="host",
+        advice="look at its network and its disk, and at what was changed on it",
+    ),
+    "project_outage": replace(
+        _VOLUME,
+        title="Callers of one project fail",
+        scope="project",
+        advice="look at what they share: a key, a quota, a release of the project",
     ),
     "fleet_outage": replace(
         _VOLUME,

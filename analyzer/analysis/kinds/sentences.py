@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC
 from zoneinfo import ZoneInfo
 
-from analyzer.analysis.kinds.finding import Finding
+from analyzer.analysis.kinds.finding import SHARED, Finding
 from analyzer.readable import counted, percent
 
 _LEAST_WAIT = 60.0
@@ -34,7 +34,7 @@ def sentence(finding: Finding, message: str | None = None, timezone: str = "UTC"
 
 def _every_session(finding: Finding, timezone: str) -> str:
     """That nothing works any more."""
-    named = finding.scope.provider or finding.scope.model
+    named = next(filter(None, (getattr(finding.scope, name) for name in SHARED)), None)
     whose = f"the callers of {named}" if named else finding.scope.who
     reason = finding.cost.reason if finding.cost else None
     errors = "errors that no rule knows" if reason == "unknown" else reason

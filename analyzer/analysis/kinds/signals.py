@@ -1,5 +1,5 @@
-"""The kinds of what is no rise of errors: callers that are no longer heard of, tools that fail, waits that grow,
-versions and models that do worse than those before them."""
+"""The kinds of what is no rise of errors: callers that are no longer heard of, a row for each signal that is counted,
+and versions and models that do worse than those before them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import polars as pl
 
 from analyzer.analysis.charts.chart import Chart
 from analyzer.analysis.detection.detection import Detection
+from analyzer.analysis.detection.signals.rises import SIGNALS as COUNTED
 from analyzer.analysis.kinds.daily_charts import (
     DAY,
     MARKED,
@@ -72,33 +73,46 @@ SESSIONS = ChartForm(
 
 def signal_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
     """The rows of `COUNTS`, a day each."""
-    scope = finding.scope
-    about = {"name": scope.tool or scope.provider, "caller": scope.caller}
+    scope, signal, seen = finding.scope, COUNTED[finding.finding], basis.seen
+    about = {"name": scope.tool or scope.provider or scope.host, "caller": scope.caller}
     named = [pl.col(column) == name for column, name in about.items() if name is not None]
-    own = basis.seen.signals.filter(pl.col("signal") == ("tool" if scope.tool else "wait"), *named)
-    weight = pl.col("groups") * (1 if scope.tool else 2 ** pl.col("level"))
+    own = seen.signals.filter(pl.col("signal") == signal.counted, *named)
+    weight = pl.col("groups") * (2 ** pl.col("level") if signal.by_level else 1)
     daily = own.group_by("day").agg(weight.sum().cast(pl.Int64).alias("amount"), pl.sum("exposure").alias("number"))
+    if signal.against:
+        whose = own if scope.caller is None else pl.DataFrame({"caller": [scope.caller]})
+        at_work = seen.work.join(whose.select("caller").unique(), on="caller", how="semi")
+        number = at_work.group_by("day").agg(pl.sum("sessions").alias("number"))
+        daily = number.join(daily.drop("number"), on="day", how="left").fill_null(0).select(daily.columns)
     return daily.filter(around(finding, basis.last)).sort("day")
 
 
 def signal_chart(case: Charted) -> Chart:
     """What was counted on each day, and what it came from."""
-    rows = case.numbers
-    of_tool = case.finding.scope.tool is not None
-    what, of = ("failed calls", "sessions that used it") if of_tool else ("seconds waited", "retry chains")
+    rows, (what, of) = case.numbers, _CHARTED[case.finding.finding]
     marks = (bars(rows, "amount", what, MARKED), bars(rows, "number", of, USUAL, lower=True))
     upper = counts_axis(what, max(rows["amount"], default=0))
     return panels(case, f"{what.capitalize()} by day, and the {of}", marks, upper, of)
 
 
+_CHARTED = {
+    "tool_failures": ("failed calls", "sessions that used it"),
+    "waits_grow": ("seconds waited", "retry chains"),
+    "retries_exhausted": ("chains that ran out", "retry chains"),
+    "sessions_aborted": ("times stopped", "sessions"),
+    "sessions_empty": ("empty sessions", "sessions"),
+    "sessions_unanswered": ("unanswered sessions", "sessions"),
+    "shipped_twice": ("sessions that are there twice", "sessions"),
+}
+"""What is counted, and what that comes from, in words of a chart."""
 COUNTS = ChartForm(
-    "Days of the tool, or of the waits",
+    "Days of what is counted",
     SINCE_BASELINE,
     {
         **DAY,
-        "amount": "failed calls of the tool, three of a session at most; or seconds waited for retries, each chain's "
-        "rounded down to a power of two",
-        "number": "distinct sessions that used the tool; or retry chains that waited",
+        "amount": "how often, three times a session at most; chains by their number; or seconds waited for retries, "
+        "each chain's rounded down to a power of two",
+        "number": "distinct sessions that used the tool, or that the logs show; or retry chains",
     },
     signal_rows,
     signal_chart,
@@ -186,6 +200,46 @@ SIGNALS = {
     "version_worse": _WORSE,
     "model_worse": replace(
         _WORSE, title="Worse under a new model", asks=("query", "errors-messages"), asks_all=False, scope="model"
+    ),
+    "retries_exhausted": replace(
+        _COUNTED,
+        title="Retries run out",
+        metric="retry chains of the span that was judged that ran out of tries",
+        advice="ask the provider; more tries would only wait for longer",
+        asks=("query", "retries-outcomes"),
+        scope="provider",
+    ),
+    "sessions_aborted": replace(
+        _COUNTED,
+        title="People stop their sessions",
+        metric="stopped turns of the span that was judged, three of a session at most",
+        advice="ask who stopped them why: it does what nobody wants, or nothing for too long",
+        asks=(),
+        scope=None,
+    ),
+    "sessions_empty": replace(
+        _COUNTED,
+        title="Sessions ask nothing",
+        metric="sessions of the span that was judged without any request",
+        advice="start one by hand: it begins, and never reaches its model",
+        asks=(),
+        scope=None,
+    ),
+    "sessions_unanswered": replace(
+        _COUNTED,
+        title="Sessions end without an answer",
+        metric="sessions of the span that was judged that ended with a failure",
+        advice="see what they ended with",
+        asks=("query", "endings-sessions"),
+        scope=None,
+    ),
+    "shipped_twice": replace(
+        _COUNTED,
+        title="Logs arrive twice",
+        metric="sessions of the span that was judged that stand in the logs twice",
+        advice="ship each log once: counts of this host are too high until the copies are gone",
+        asks=(),
+        scope="host",
     ),
     "silence": Kind(
         title="Sessions stay away",

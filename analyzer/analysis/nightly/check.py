@@ -25,7 +25,7 @@ from analyzer.analysis.nightly.detections import detections
 from analyzer.analysis.nightly.evidence import costed, explained, of_the_day
 from analyzer.analysis.nightly.incidents import gravest_first, incidents
 from analyzer.analysis.nightly.night import Night, carried_on, night_before, recorded, write_down
-from analyzer.analysis.nightly.notes import newest_versions, notes, too_little_history
+from analyzer.analysis.nightly.notes import clocks_ahead, newest_versions, notes, too_little_history
 from analyzer.analysis.observations import Observations, end_of, observe, start_of
 from analyzer.analysis.tables import Window, WindowWords, as_window, window
 from analyzer.classifier import Rules
@@ -68,7 +68,8 @@ def check(
     before = night_before(store, day, timezone)
     found = detections(seen)
     night = _finished(store, without_closed(_judged(store, seen, found, before), before, decisions), rules)
-    night = replace(night, warnings_a_week=warnings_a_week(store, day, timezone))
+    told = (*night.notes, *clocks_ahead(store, night.judged_at))
+    night = replace(night, warnings_a_week=warnings_a_week(store, day, timezone), notes=told)
     if store.writable:
         write_down(store, night)
     return _shown(store, with_handling(night, decisions), chosen)

@@ -20,7 +20,7 @@ from analyzer.analysis.detection.signals.silence import silences
 from analyzer.analysis.detection.signals.versions import worse_versions
 from analyzer.analysis.detection.statistics.tails import false_discovery
 from analyzer.analysis.detection.volume_units import exposures, since_newest
-from analyzer.analysis.detection.volumes import OUTAGES, PARTS, Explained, volumes
+from analyzer.analysis.detection.volumes import OUTAGES, SHARED, Explained, volumes
 from analyzer.analysis.detector_state import resumed_detections
 from analyzer.analysis.kinds.bursts import longest_bursts
 from analyzer.analysis.kinds.finding import KINDS, SHARE
@@ -37,6 +37,9 @@ _CONSEQUENCES = {
     "waits_grow": (3, "wait longer for retries"),
     "recovery_fell": (RECENT_DAYS, "recover less by retries"),
     "relays": (2, "hand off more often"),
+    "retries_exhausted": (2, "run out of retries"),
+    "sessions_aborted": (2, "are stopped more often"),
+    "sessions_unanswered": (2, "end without an answer"),
 }
 """What a rise of errors, or an outage, brings with it: for so many days, and what callers do then."""
 _NEARLY_ALL = 0.8
@@ -77,11 +80,12 @@ def detections(seen: Observations, settings: Settings | None = None) -> list[Det
         *corrected(detections_in(relay_frequency(hand_offs)), _tested(seen.relays)),
         *detections_in(many_relays(over_midnight(seen, hand_offs, MANY_RELAYS))),
         *retries,
-        *signals(seen.signals),
+        *signals(seen.signals, seen.work),
         *worse_versions(seen.signals),
         *silences(since_newest(seen.hourly_work, seen.versions)),
     ]
     found = _without_consequences(found, shares, outages)
+    found = list(_without_fallen(found, seen.signals))
     return sorted(found, key=lambda one: one.day)
 
 
@@ -121,7 +125,7 @@ def _reason(one: Detection) -> str:
 def _about(one: Detection) -> list[pl.Expr]:
     """Which rows of `detection-volume` a rise is about, whatever their day."""
     named = [pl.col("reason") == _reason(one)]
-    named += [pl.col(what) == one.scope for what in PARTS.values() if one.finding == OUTAGES[what]]
+    named += [pl.col(what) == one.scope for what in SHARED if one.finding == OUTAGES[what]]
     return named if one.caller is None else [*named, pl.col("caller") == one.caller]
 
 
@@ -159,6 +163,17 @@ def _without_consequences(
             kept.append(one)
     notes = {id(each.one): _told_behind(callers) for each, callers in behind.items()}
     return [replace(one, note=f"{one.note}{notes[id(one)]}") if id(one) in notes else one for one in kept]
+
+
+def _without_fallen(found: Sequence[Detection], counts: pl.DataFrame) -> Iterator[Detection]:
+    """Drop a caller's lower rate of recovery where its retries, or its provider's, ran out within the week before."""
+    ran_out = [one for one in found if one.finding == "retries_exhausted"]
+    chains = counts.filter(pl.col("signal") == "exhausted").select("name", "caller").unique().rows()
+    told = {(one.day, one.caller or caller) for one in ran_out for name, caller in chains if one.scope in {name, None}}
+    for one in found:
+        days = (one.day - timedelta(days=back) for back in range(RECENT_DAYS))
+        if one.finding != "recovery_fell" or not any((day, one.caller) in told for day in days):
+            yield one
 
 
 def _told_behind(callers: Mapping[str, Collection[str]]) -> str:

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import polars as pl
 
 from analyzer.analysis.detection.detection import BASELINE_DAYS
+from analyzer.analysis.detection.volumes import SHARED
 from analyzer.analysis.kinds.finding import SHARE, Finding
 from analyzer.analysis.kinds.finding_fields import Wording, cost_of, with_cost
 from analyzer.analysis.kinds.sentences import sentence
@@ -116,7 +117,7 @@ def costed(
     asked = []
     for place in (place for place, cost in costs.items() if cost is None):
         one = found[place]
-        scope = {name: getattr(one.scope, name) for name in ("template", "provider", "model")}
+        scope = {name: getattr(one.scope, name) for name in ("template", *SHARED)}
         reason, callers = one.kind.evidence(one), _callers(one, seen)
         asked.append({**_when(place, one, seen.timezone, 1, within), **scope, "reason": reason, "callers": callers})
     if asked:
@@ -130,8 +131,8 @@ def costed(
 
 
 def _callers(finding: Finding, seen: Counted) -> list[str] | None:
-    """The callers of a finding of a provider or model: those with errors of it in its baseline or since."""
-    for what in ("provider", "model"):
+    """The callers of a finding of what callers share: those with errors of it in its baseline or since."""
+    for what in SHARED:
         if (name := getattr(finding.scope, what)) is not None:
             days = pl.col("day").is_between(finding.last_on - timedelta(days=BASELINE_DAYS), finding.last_on)
             own = seen.volumes.filter(days & (pl.col(what) == name))
@@ -184,7 +185,7 @@ def _behind(
         if one.kind.behind.hand_offs:
             hand_offs.append({**asked, "step": one.scope.step})
         else:
-            scope = {name: getattr(one.scope, name) for name in ("template", "session", "provider", "model")}
+            scope = {name: getattr(one.scope, name) for name in ("template", "session", *SHARED)}
             errors.append({**asked, **scope, "reason": one.kind.evidence(one)})
     samples: list[list[str]] = [[] for _ in findings]
     evidence: list[list[str]] = [[] for _ in findings]

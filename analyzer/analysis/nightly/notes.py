@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 
 import polars as pl
 
@@ -14,10 +14,12 @@ from analyzer.analysis.detection.statistics.rates import MIN_DAYS
 from analyzer.analysis.kinds.finding import Scope
 from analyzer.analysis.observations import Observations
 from analyzer.readable import counted
-from analyzer.store import CallerDays
+from analyzer.store import CallerDays, Store
 
 MAX_NAMED = 20
 """Callers that are named where the same holds for many."""
+MOST_AHEAD = timedelta(minutes=10)
+"""Time that clocks may differ by."""
 MIN_FLIPPED = 0.05
 """Least change, against the week before, of the difference between the recorded and the replayed unknown share."""
 
@@ -36,6 +38,19 @@ def notes(seen: Observations) -> Iterator[str]:
         yield f"{errors} could not be judged again, without facts or rules, and count as they were recorded"
     yield from _cut(seen)
     yield from _classifier_alone(seen)
+
+
+def clocks_ahead(store: Store, moment: datetime) -> Iterator[str]:
+    """The machines with events that are dated ahead of a moment, now (naive UTC): their nights are judged too late.
+
+    Raises:
+        QueryError: the store cannot be asked.
+    """
+    rows = store.query("detection-ahead", at=moment + MOST_AHEAD)
+    for host, events, last_at in rows.head(MAX_NAMED).iter_rows():
+        hours = (last_at - moment).total_seconds() / 3_600
+        whose = f" of {host}" if host else ""
+        yield f"up to {hours:,.1f} h ahead of now: {counted(events, 'event')}{whose}; is the clock right there?"
 
 
 def too_little_history(seen: Observations, day: date) -> str:

@@ -15,6 +15,7 @@ import polars as pl
 
 from analyzer.analysis.charts.chart import Chart
 from analyzer.analysis.detection.detection import BASELINE_DAYS, RECENT_DAYS
+from analyzer.analysis.detection.volumes import SHARED
 from analyzer.analysis.kinds.causes import Drift, caller_drifts
 from analyzer.analysis.kinds.finding import Basis, Finding, its_days
 from analyzer.analysis.observations import Observations, end_of, start_of
@@ -198,7 +199,7 @@ def _errors_behind(finding: Finding, seen: Observations, last: date) -> pl.DataF
     """The rows of `detection-groups` that a finding rests on."""
     behind = finding.kind.behind
     errors = seen.errors(finding.scope.caller, *behind.span(finding, last)).filter(behind.errors(finding, seen))
-    for what in ("provider", "model"):
+    for what in SHARED:
         if (name := getattr(finding.scope, what)) is not None:
             shown = seen.volumes.filter(pl.col(what) == name).select("day", "caller", "reason").unique()
             errors = errors.join(shown, on=["day", "caller", "reason"], how="semi")

@@ -96,16 +96,29 @@ def signals() -> str:
   select
     {day} as day,
     e.type,
+    e.occurred_at,
     e.session_id,
+    e.host,
+    case when e.type in ('session.observed', 'error.classified') then hash(e.payload, e.facts_id) end as said,
     e.caller,
     e.provider,
     e.operation,
+    e.outcome,
     e.waited_seconds,
     e.seen[1].tool as tool,
     e.seen[1].tools as tools,
     e.work[1].agent as agent,
     e.work[1].agent_version as agent_version,
-    e.model
+    e.model,
+    e.seen[1].requests as requests,
+    case
+      when e.type = 'session.observed' and contains(e.payload, '"aborted":')
+      then internal.whole(json_extract_string(e.payload, '$.aborted'))
+    end as aborted,
+    e.seen[1].ended_at as ended_at,
+    coalesce(e.seen[1].tool_kind, '') not in ('refused', 'cancelled')
+    and coalesce(e.reason, '') <> 'tool_not_found'
+    and coalesce(e.detail, '') <> 'aborted' as in_vain
   from internal.event_v1 as e
   where e.type in ('tool.failed', 'session.observed', 'retry.settled', 'error.classified')
     and {of_days}

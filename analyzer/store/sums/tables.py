@@ -35,7 +35,7 @@ SCHEMAS: dict[str, dict[str, str]] = {
     "relays": {"step": "String", **dict.fromkeys(("relays", "sessions", "most", "at_work"), "Int64")},
     "volumes": {
         "hour": "Int32",
-        **dict.fromkeys(("provider", "model", "reason"), "String"),
+        **dict.fromkeys(("provider", "model", "project", "host", "reason"), "String"),
         **dict.fromkeys(("sessions", "groups"), "Int64"),
     },
     "work": {"hour": "Int32", **dict.fromkeys(("sessions", "observed"), "Int64")},
@@ -48,6 +48,8 @@ SCHEMAS: dict[str, dict[str, str]] = {
     "versions": {"ruleset": "String", "first_at": "Datetime", "errors": "Int64"},
 }
 """The columns of each frame behind `day` and `caller`."""
+_VERSIONS = {"counts": 2, "volumes": 3, "work": 2, "signals": 3}
+"""The versions of their tables that are not the first."""
 GROUPS = {
     "day": "Date",
     **dict.fromkeys(("caller", "session", "template", "reason", "rule", "old_reason"), "String"),
@@ -160,8 +162,7 @@ def sorted_sums(name: str, frame: pl.DataFrame) -> pl.DataFrame:
 
 def table_of(name: str) -> str:
     """The table of a frame."""
-    version = 2 if name in {"counts", "volumes", "work", "signals"} else 1
-    return f"sum_{name.removesuffix('s')}_v{version}"
+    return f"sum_{name.removesuffix('s')}_v{_VERSIONS.get(name, 1)}"
 
 
 def complete(connection: duckdb.DuckDBPyConnection) -> bool:

@@ -106,13 +106,17 @@ create table if not exists internal.sum_version_v1 (
 
 drop table if exists internal.sum_volume_v1;
 
-create table if not exists internal.sum_volume_v2 (
+drop table if exists internal.sum_volume_v2;
+
+create table if not exists internal.sum_volume_v3 (
   timezone varchar not null,
   day date not null,
   caller varchar not null,
   hour integer not null,
   provider varchar not null,
   model varchar not null,
+  project varchar not null,
+  host varchar not null,
   reason varchar not null,
   sessions bigint not null,
   groups bigint not null
@@ -131,8 +135,10 @@ create table if not exists internal.sum_work_v2 (
 
 drop table if exists internal.sum_signal_v1;
 
--- Failed tools, which belong to no caller, waits, versions and models; see detection-signals.
-create table if not exists internal.sum_signal_v2 (
+drop table if exists internal.sum_signal_v2;
+
+-- What no error tells; see detection-signals.
+create table if not exists internal.sum_signal_v3 (
   timezone varchar not null,
   day date not null,
   caller varchar not null,

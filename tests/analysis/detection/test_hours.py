@@ -70,7 +70,7 @@ def found(
         "sessions": pl.Int64,
     }
     callers = {row[2] for row in rows}
-    volume = pl.DataFrame(rows, schema, orient="row")
+    volume = pl.DataFrame(rows, schema, orient="row").with_columns(project=pl.lit(""), host=pl.lit(""))
     work = pl.DataFrame(
         [(day(number), hour, caller, 8, 1) for number in range(DAYS) for hour in range(24) for caller in callers],
         {"day": pl.Date, "hour": pl.Int64, "caller": pl.String, "sessions": pl.Int64, "observed": pl.Int64},

@@ -1,4 +1,4 @@
-"""Tools that fail and waits that grow: counts against exposure, judged as errors are."""
+"""What is no error, such as tools that fail and logs that arrive twice: counts against exposure."""
 
 from __future__ import annotations
 
@@ -6,22 +6,28 @@ from collections.abc import Callable
 from datetime import date, timedelta
 
 import polars as pl
+import pytest
 
 from analyzer.analysis.detection.detection import Detection
-from analyzer.analysis.detection.signals.rises import signals
+from analyzer.analysis.detection.signals.rises import SIGNALS, signals
 
 START = date(2026, 3, 2)
 DAYS = 44
 CHANGE = 38
+SESSIONS = 30
+"""Sessions a day of each caller."""
 Row = tuple[str, str, str, int, int, int, int]
 """Caller, signal, name, level, sessions, groups, exposure."""
 
 
 def found(rows: Callable[[int], list[Row]]) -> list[Detection]:
-    """What the rows of each day, 0-based, show."""
+    """What the rows of each day, 0-based, show, of callers that are at work every day."""
     every = [(START + timedelta(days=day), *row) for day in range(DAYS) for row in rows(day)]
     columns = ["day", "caller", "signal", "name", "level", "sessions", "groups", "exposure"]
-    return signals(pl.DataFrame(every, columns, orient="row"))
+    counts = pl.DataFrame(every, columns, orient="row")
+    days = counts.select(day=pl.date_range(START, START + timedelta(days=DAYS - 1), eager=True).alias("day"))
+    work = counts.select("caller").unique().join(days, how="cross").with_columns(observed=pl.lit(SESSIONS, pl.Int64))
+    return signals(counts, work.select("day", "caller", "observed"))
 
 
 def waits(*callers: str, longer: int = 0, provider: str = "openai") -> list[Row]:
@@ -63,3 +69,47 @@ def test_waits_of_a_provider_that_no_log_names_are_the_callers() -> None:
 def test_waits_as_usual_find_nothing() -> None:
     """Nor does twice the number of chains."""
     assert found(lambda day: waits(*(("a", "b") if day < CHANGE else ("a", "b", "c", "d")))) == []
+
+
+@pytest.mark.parametrize(
+    ("finding", "said"),
+    [
+        ("sessions_aborted", "people stopped 20 of 30 sessions on one day, 20 times, 1.0 expected"),
+        ("sessions_empty", "20 of 30 sessions asked nothing on one day, 1.0 expected"),
+        (
+            "sessions_unanswered",
+            "20 of 30 sessions ended with a failure and without an answer on one day, 1.0 expected",
+        ),
+    ],
+)
+def test_sessions_that_end_otherwise_are_their_callers(finding: str, said: str) -> None:
+    """They are held against the sessions that its logs show, on days without any as well; another caller has none."""
+    signal = SIGNALS[finding].counted
+
+    def rows(day: int) -> list[Row]:
+        many = 20 if day == CHANGE else 1
+        return [("a", signal, "", 0, many, many, 0), *([("b", signal, "", 0, 1, 1, 0)] if day % 7 == 0 else [])]
+
+    assert [(one.finding, one.caller, one.note) for one in found(rows)] == [(finding, "a", said)]
+
+
+def test_logs_that_arrive_twice_are_the_hosts_where_logs_name_one() -> None:
+    """Eight sessions of two callers stand in the logs twice on one day, and none before: the host's, not theirs."""
+    rises = found(
+        lambda day: (
+            [(one, "copy", "node-1", 0, 4, 4, 0) for one in "ab"] if day == CHANGE else [("c", "empty", "", 0, 1, 1, 0)]
+        )
+    )
+    assert [(one.finding, one.caller, one.scope) for one in rises] == [("shipped_twice", None, "node-1")]
+    assert str(rises[0].note).startswith("the logs have 8 sessions twice, word for word, under other ids on one day")
+
+
+def test_retries_that_run_out_are_the_providers() -> None:
+    """Nine in ten of its chains, where it was one."""
+    rises = found(
+        lambda day: [
+            (one, "exhausted", "openai", 0, many, many, 10) for one in "ab" for many in [9 if day == CHANGE else 1]
+        ]
+    )
+    assert [(one.finding, one.caller, one.scope) for one in rises] == [("retries_exhausted", None, "openai")]
+    assert str(rises[0].note).startswith("18 of 20 retry chains ran out of tries on one day")

@@ -66,6 +66,16 @@ def fleet(tmp_path: Path, fed: Path) -> Iterator[Store]:
         yield store
 
 
+def test_events_that_lie_ahead_are_a_note(fleet: Store, tmp_path: Path, native: Native) -> None:
+    """A clock that is five hours ahead is told on every night; minutes are not."""
+    lines = [native(f"c{hours}", at=(now() + timedelta(hours=hours)).isoformat(), caller="probe") for hours in (0.1, 5)]
+    (tmp_path / "ahead.jsonl").write_bytes(b"".join(lines))
+    assert not [each for each in night(fleet, 20).notes if "ahead" in each]
+    fleet.ingest([str(tmp_path / "ahead.jsonl")])
+    (note,) = [each for each in night(fleet, 21).notes if "ahead" in each]
+    assert re.fullmatch(r"up to (4\.9|5\.0) h ahead of now: 1 event; is the clock right there\?", note)
+
+
 def night(store: Store, number: int, **options: Any) -> Night:
     """The check of the day so many days after the first."""
     return check(store, until=f"{START + timedelta(days=number + 1)}", **options)

@@ -13,7 +13,7 @@ import polars as pl
 from analyzer.analysis.detection.detection import BASELINE_DAYS, Detection, frame
 from analyzer.analysis.detection.statistics.rates import CountedDay, rate_tail
 
-MIN_RELAYS = 3
+MIN_RELAYS = 5
 MIN_RATIO = 1.5
 MANY_RELAYS = 5
 """Hand-offs of one session in a step that are many, whatever other days had."""

@@ -1,4 +1,4 @@
-"""The tests of what is no error: tools that fail, and waits for retries, counted and judged as errors are.
+"""The tests of what is no error: each signal is a row of `SIGNALS`, and is counted and judged as errors are.
 
 A signal is a row of counts against exposure, and the test of numbers of errors judges it: the same spans, the same
 baseline, the same rule of when it is over. Each day is judged from that day and the days before it alone.
@@ -18,9 +18,62 @@ from analyzer.analysis.detection.statistics.rates import CountedDay
 from analyzer.analysis.detection.volume_units import LEAST_MORE, Rise, Unit
 
 ALPHA = 3e-5
-"""P-value that a day of a tool, a provider or a caller needs; a span has its part of it."""
+"""P-value that a day of a name needs; a span has its part of it."""
 _LONG = 0.1
 """Part of the waits before that were longer than what counts as long now, at most."""
+
+
+class Signal(NamedTuple):
+    """One signal: what is counted, against what, whose it is, and its words."""
+
+    counted: str
+    """The `signal` of its rows in `detection-signals`."""
+    note: str
+    """What a rise is told by; `over` says on which days."""
+    by: tuple[str, ...] = ("caller",)
+    """Whose it may be, the widest first: the `name` of the rows, or a `caller`; of nameless rows the callers'."""
+    against: str = ""
+    """`sessions` that logs report, or logged `days`; empty where the rows have an exposure of their own."""
+    by_level: bool = False
+    """Whether only what lies above the usual level counts."""
+
+
+SIGNALS = {
+    "tool_failures": Signal(
+        "tool",
+        "the tool {name} failed in {sessions:,} of {exposure:,.0f} sessions that used it{over}, {count:,} times",
+        by=("name",),
+    ),
+    "waits_grow": Signal(
+        "wait",
+        "{count:,} of {exposure:,.0f} retry chains waited for {seconds:,} s or more{over}",
+        by=("name", "caller"),
+        by_level=True,
+    ),
+    "retries_exhausted": Signal(
+        "exhausted",
+        "{count:,} of {exposure:,.0f} retry chains ran out of tries{over}",
+        by=("name", "caller"),
+    ),
+    "sessions_aborted": Signal(
+        "aborted", "people stopped {sessions:,} of {exposure:,.0f} sessions{over}, {count:,} times", against="sessions"
+    ),
+    "sessions_empty": Signal(
+        "empty", "{sessions:,} of {exposure:,.0f} sessions asked nothing{over}", against="sessions"
+    ),
+    "sessions_unanswered": Signal(
+        "unanswered",
+        "{sessions:,} of {exposure:,.0f} sessions ended with a failure and without an answer{over}",
+        against="sessions",
+    ),
+    "shipped_twice": Signal(
+        "copy",
+        "the logs have {sessions:,} sessions twice, word for word, under other ids{over}",
+        by=("name", "caller"),
+        against="days",
+    ),
+}
+"""By the finding that a rise is."""
 
 
 class _Counts(NamedTuple):
@@ -42,7 +95,7 @@ class _Found(NamedTuple):
 
 @dataclass(slots=True)
 class _Series:
-    """The counts of a tool, or of the waits of a provider or caller, by day and level."""
+    """The counts of one name by day and level."""
 
     days: dict[int, dict[int, _Counts]] = field(default_factory=dict)
     units: dict[int, Unit] = field(default_factory=dict)
@@ -91,70 +144,66 @@ class _Series:
         return unit
 
 
-def signals(counts: pl.DataFrame) -> list[Detection]:
-    """Findings `tool_failures` of tools, and `waits_grow` of providers and callers, one a day and name.
+def signals(counts: pl.DataFrame, work: pl.DataFrame) -> list[Detection]:
+    """The findings of `SIGNALS`, one a day and name; what a wider name tells is not told of its callers.
 
-    `counts`: the rows of `detection-signals`.
+    `counts`: the rows of `detection-signals`. `work`: columns `day`, `caller`, `observed`: sessions that logs report.
     """
     found: list[Detection] = []
-    for tool, series in _series(counts.filter(pl.col("signal") == "tool"), "name"):
-        rises = series.rises(by_level=False)
-        found.extend(_detection("tool_failures", one, None, tool, _tool_note(tool, one)) for one in rises)
-    waits = counts.filter(pl.col("signal") == "wait")
-    told: set[tuple[int, str]] = set()
-    for provider, series in _series(waits.filter(pl.col("name") != ""), "name"):
-        of_provider = waits.filter(pl.col("name") == provider).select("day", "caller")
-        for one in series.rises(by_level=True):
-            found.append(_detection("waits_grow", one, None, provider, _wait_note(one)))
-            inside = pl.col("day").is_between(date.fromordinal(one.rise.first), date.fromordinal(one.day + 3))
-            told |= {(day.toordinal(), caller) for day, caller in of_provider.filter(inside).iter_rows()}
-    for caller, series in _series(waits, "caller"):
-        own = (one for one in series.rises(by_level=True) if (one.day, caller) not in told)
-        found.extend(_detection("waits_grow", one, caller, None, _wait_note(one)) for one in own)
+    exposures = {
+        "": work.clear().select("day", "caller", exposure="observed"),
+        "sessions": work.filter(pl.col("observed") > 0).select("day", "caller", exposure="observed"),
+        "days": work.select("day").unique().with_columns(exposure=pl.lit(1, pl.Int64)),
+    }
+    for finding, signal in SIGNALS.items():
+        rows = counts.filter(pl.col("signal") == signal.counted)
+        told: set[tuple[int, str]] = set()
+        for by in signal.by if not rows.is_empty() else ():
+            for name, series in _series(rows.filter(pl.col(by) != ""), by, exposures[signal.against]):
+                callers = rows.filter(pl.col("name") == name).select("day", "caller") if by == "name" else rows.clear()
+                for one in series.rises(by_level=signal.by_level):
+                    if by == "caller" and (one.day, name) in told:
+                        continue
+                    found.append(_detection(finding, signal, one, by, name))
+                    inside = pl.col("day").is_between(date.fromordinal(one.rise.first), date.fromordinal(one.day + 3))
+                    told |= {(day.toordinal(), caller) for day, caller in callers.filter(inside).iter_rows()}
     return found
 
 
-def _series(counts: pl.DataFrame, name: str) -> Iterator[tuple[str, _Series]]:
-    """The counts by name, of names that ever had enough for a rise."""
-    enough = counts.group_by(name).agg(pl.sum("groups")).filter(pl.col("groups") >= LEAST_MORE).select(name)
-    rows = (
-        counts.join(enough, on=name, how="semi")
-        .group_by(name, "day", "level")
+def _series(counts: pl.DataFrame, by: str, exposure: pl.DataFrame) -> Iterator[tuple[str, _Series]]:
+    """The counts by name, of names that ever had enough for a rise, with the days that had none."""
+    enough = counts.group_by(by).agg(pl.sum("groups")).filter(pl.col("groups") >= LEAST_MORE).select(by)
+    own = (
+        counts.join(enough, on=by, how="semi")
+        .group_by(by, "day", "level")
         .agg(pl.sum("sessions", "groups", "exposure"))
     )
+    if not exposure.is_empty():
+        whole = (
+            exposure.join(enough, on="caller", how="semi")
+            if by in exposure.columns
+            else exposure.join(enough, how="cross")
+        )
+        own = whole.join(own.drop("exposure"), on=[by, "day"], how="left").fill_null(0).select(own.columns)
     series: dict[str, _Series] = {}
-    for of, day, level, *known in rows.sort(name, "day", "level").iter_rows():
+    for of, day, level, *known in own.sort(by, "day", "level").iter_rows():
         series.setdefault(of, _Series()).days.setdefault(day.toordinal(), {})[level] = _Counts(*known)
     yield from series.items()
 
 
-def _exposure(one: _Found) -> int:
-    """The exposure of a rise as a whole number."""
-    return round(one.rise.exposure)
-
-
-def _over(one: _Found) -> str:
-    days = one.day - one.rise.first + 1
-    return " on one day" if days == 1 else f" within {days} days"
-
-
-def _tool_note(tool: str, one: _Found) -> str:
-    rise, of = one.rise, f"of {_exposure(one):,} sessions that used it"
-    failed = f"the tool {tool} failed in {rise.sessions:,} {of}{_over(one)}"
-    return f"{failed}, {rise.count:,} times, {rise.tail.expected:,.1f} expected"
-
-
-def _wait_note(one: _Found) -> str:
-    rise, seconds = one.rise, 2 ** (one.level + 1)
-    text = f"{rise.count:,} of {_exposure(one):,} retry chains waited for {seconds:,} s or more{_over(one)}"
-    return f"{text}, {rise.tail.expected:,.1f} expected"
-
-
-def _detection(finding: str, one: _Found, caller: str | None, scope: str | None, note: str) -> Detection:
-    rise = one.rise
+def _detection(finding: str, signal: Signal, one: _Found, by: str, name: str) -> Detection:
+    rise, days = one.rise, one.day - one.rise.first + 1
+    note = signal.note.format(
+        name=name,
+        sessions=rise.sessions,
+        count=rise.count,
+        exposure=rise.exposure,
+        seconds=2 ** (one.level + 1),
+        over=" on one day" if days == 1 else f" within {days} days",
+    )
     return Detection(
         day=date.fromordinal(one.day),
-        caller=caller,
+        caller=name if by == "caller" else None,
         finding=finding,
         onset=date.fromordinal(rise.first),
         observed=float(rise.count),
@@ -165,6 +214,6 @@ def _detection(finding: str, one: _Found, caller: str | None, scope: str | None,
         statistic=rise.count / rise.tail.expected,
         sessions=rise.sessions,
         groups=rise.count,
-        scope=scope,
-        note=note,
+        scope=name if by == "name" else None,
+        note=f"{note}, {rise.tail.expected:,.1f} expected",
     )

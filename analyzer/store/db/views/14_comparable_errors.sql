@@ -17,6 +17,8 @@
 -- column recorded_ruleset VARCHAR: Digest of the rules that the producer judged by; empty where the log does not say.
 -- column provider VARCHAR: Whose API failed; null where the log does not say.
 -- column model VARCHAR: The model that was asked; null where the log does not say.
+-- column project VARCHAR: The last name of the working directory; null where the log does not say.
+-- column host VARCHAR: The machine that wrote it; null where the log does not say.
 -- column confidence VARCHAR: strong, or weak where a bare status or exit code or weak words decided; null where no rule matched, or nobody said.
 -- column status INTEGER: HTTP status.
 -- column suggested_reason VARCHAR: What a release up to 0.2 proposed for an unknown error; null for errors read since.
