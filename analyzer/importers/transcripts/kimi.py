@@ -1,6 +1,7 @@
 """Kimi Code's `wire.jsonl`, a file an agent of a session, and the retries that `kimi -p` prints as `stream-json`.
 
 The file has each request with its number in its step, but not why the one before it failed: such failures say nothing.
+Each `usage.record` is the tokens of one request.
 Source: MoonshotAI/kimi-code, `packages/agent-core-v2/docs/wire-manifest.d.ts`, wire protocol 1.5, August 2026.
 """
 
