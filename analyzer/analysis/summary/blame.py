@@ -18,8 +18,8 @@ WHOSE = {
     "environment": "yours, this machine's",
     "user": "somebody's who stopped it",
 }
-"""Whose fault an error of each party is; of those that name nobody it is `NOBODY`."""
-NOBODY = "nobody's that they name"
+"""Whose fault an error of each party is; of others it is `NOBODY`."""
+NOBODY = "whose is not known"
 
 
 def blame(row: Mapping[str, Any]) -> str:

@@ -96,7 +96,7 @@ def tiles(overview: Overview) -> list[Tile]:
     cost = Tile(
         "cost", "Cost of failures", f"${usd:,.2f}", f"of ${of_usd:,.2f}, at list prices or as logged", "", Svg("")
     )
-    # Six stand well; how many lines were read is said in the verdict, too.
+    # The verdict says, too, how many lines were read.
     lines = Tile(
         "completeness",
         "Lines read",
