@@ -137,7 +137,8 @@ settled as (
   group by all
 ),
 
--- A log that arrives again under other ids says the same of the same moment.
+-- A log that arrives again under other ids says the same of the same moment. An error whose time is a whole second says
+-- nothing, since programs that start together fail together; neither does what more than three sessions say.
 twin as (
   select
     day,
@@ -147,8 +148,9 @@ twin as (
     said
   from event
   where type in ('session.observed', 'error.classified')
+    and (type = 'session.observed' or microsecond(occurred_at) % 1000000 <> 0)
   group by all
-  having count(*) > 1
+  having count(distinct session_id) between 2 and 3
 ),
 
 session as (

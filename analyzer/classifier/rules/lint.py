@@ -18,7 +18,7 @@ from analyzer.classifier.rules.ruleset import Rule, Ruleset
 
 MAX_RULE_SIZE = 4_000
 """Instructions of RE2 that the patterns of one rule and one kind may take together."""
-MAX_TOTAL_SIZE = 60_000
+MAX_TOTAL_SIZE = 64_000
 """Instructions that all patterns may take: beyond it the automaton no longer fits in the caches of a processor."""
 
 

@@ -18,7 +18,7 @@ from analyzer.store.query import catalogue
 def _kinds(store: Store) -> dict[str, str]:
     rows = store.sql(
         "select table_name, table_type from information_schema.tables"
-        " where table_name in ('errors', 'relays', 'retries') and table_type = 'LOCAL TEMPORARY'"
+        " where table_name in ('errors', 'relays', 'retries', 'sessions') and table_type = 'LOCAL TEMPORARY'"
     )
     return dict(rows.rows())
 
