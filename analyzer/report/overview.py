@@ -20,7 +20,7 @@ from analyzer.readable import counted, percent
 from analyzer.report.cells import brief, count, heading
 from analyzer.report.document import Block, Command, Heading, Items, Paragraph, TextTable, to_markdown
 from analyzer.report.escape import json_text, terminal_safe
-from analyzer.report.monospace import columns, fit, fit_middle, fold, indented, painted, width_of
+from analyzer.report.monospace import columns, fit, fit_middle, fold, indented, painted, step, width_of
 from analyzer.report.overview_words import (
     NEWS,
     completeness,
@@ -90,9 +90,10 @@ def _verdict(overview: Overview, size: int, colour: bool, asking: Asking) -> lis
         told += f"{'' if told.endswith(('.', '…')) else '.'} {cost}." if cost else ""
         lines += indented(f"{_since(one, news_of(case, overview.latest))}: {told}", size)
         lines += indented(_short(_masked(handled(one.handling), hidden)), size, 4) if one.handling else []
-    steps = (asking.command(*one.words) or one.advice for one in findings[:_MAX_SENTENCES])
-    todo = dict.fromkeys(filter(None, steps))
-    lines += [f"  → {terminal_safe(step)}" for step in list(todo)[:_MAX_COMMANDS]]
+    commands = ((asking.command(*one.words), one.advice) for one in findings[:_MAX_SENTENCES])
+    steps = ((terminal_safe(command), "" if command else advice) for command, advice in commands)
+    todo = dict.fromkeys(filter(any, steps))
+    lines += [line for each in list(todo)[:_MAX_COMMANDS] for line in step(*each, size)]
     for each in () if findings else overview.leading:
         lines += indented(_short(_masked(leading_words(each), hidden)), size)
         lines += indented(each.advice, size, 4) if each.advice else []

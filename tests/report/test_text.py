@@ -111,6 +111,18 @@ def test_lines_fit(report: Report, width: int, wild: str) -> None:
     assert max(map(width_of, unpasted(text))) <= max(72, min(width, 100))
 
 
+def test_what_to_do_without_a_command_is_folded(report: Report) -> None:
+    """An advice is prose: it breaks where a command may not."""
+    found = report()
+    (case,) = found.cases
+    latest = replace(case.finding.latest, finding="shipped_twice")
+    told = replace(case, finding=replace(case.finding, latest=latest, advice="ship each log once, and no more " * 4))
+    lines = render_text(replace(found, cases=(told,)), 72).splitlines()
+    place = next(at for at, line in enumerate(lines) if line.startswith("  → ship each log once"))
+    assert all(width_of(line) <= 72 for line in lines[place : place + 2])
+    assert lines[place + 1].strip() in "ship each log once, and no more " * 4
+
+
 def test_large_counts_fit(report: Report) -> None:
     """Counts of millions and reasons that nobody knows keep the columns inside 80 cells."""
     found = report()
