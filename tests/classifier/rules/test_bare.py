@@ -7,18 +7,12 @@ the second one (`held`) was 88.6%, 0.9% and 94.7% then, and the rules were mende
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from analyzer.classifier import REASONS, classify
+from tests.classifier.rules.labelled import judged, labelled
 
-ROWS: list[dict[str, Any]] = [
-    json.loads(line) for line in Path(__file__).with_name("bare.jsonl").read_text(encoding="utf-8").splitlines()
-]
-SETS = {name: [row for row in ROWS if row["id"].startswith(name)] for name in ("bare", "held")}
+SETS = labelled("bare.jsonl", "bare", "held")
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -26,12 +20,10 @@ def test_bare_texts_are_known(name):
     """Of each set 98% are judged acceptably and retried as they should, and none gets a reason that it has not."""
     rows = SETS[name]
     assert {row["reason"] for row in rows} == set(REASONS)
-    found = [(row, classify(row["input"])) for row in rows]
-    right = sum(each.reason in row["acceptable"] for row, each in found)
-    unknown = sum(each.reason == "unknown" and "unknown" not in row["acceptable"] for row, each in found)
-    assert right >= 0.98 * len(found)
-    assert len(found) == right + unknown
-    assert sum(each.retryable == row["retryable"] for row, each in found) >= 0.98 * len(found)
+    found = judged(rows)
+    assert found.right >= 0.98 * found.texts
+    assert found.wrong == 0
+    assert found.retried >= 0.98 * found.texts
 
 
 @pytest.mark.parametrize(

@@ -8,23 +8,21 @@ and 7.1% wrong.
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from analyzer.classifier import REASONS, classify
+from tests.classifier.rules.labelled import judged, labelled
 
-ROWS: list[dict[str, Any]] = [
-    json.loads(line) for line in Path(__file__).with_name("families.jsonl").read_text(encoding="utf-8").splitlines()
-]
-SETS = {name: [row for row in ROWS if row["id"].startswith(name)] for name in ("open", "held")}
+SETS = labelled("families.jsonl", "open", "held")
 
 
 def test_the_two_sets_are_as_large_and_have_all_reasons():
     """No text stands in both, and every reason is asked for in each."""
     assert len(SETS["open"]) == len(SETS["held"]) > 100
-    assert len({json.dumps(row["input"], sort_keys=True) for row in ROWS}) == len(ROWS)
+    assert len({json.dumps(row["input"], sort_keys=True) for rows in SETS.values() for row in rows}) == sum(
+        map(len, SETS.values())
+    )
     for rows in SETS.values():
         assert {row["reason"] for row in rows} == set(REASONS)
 
@@ -32,13 +30,10 @@ def test_the_two_sets_are_as_large_and_have_all_reasons():
 @pytest.mark.parametrize("name", SETS)
 def test_families_are_known(name):
     """Of each set nine in ten are judged acceptably, one in forty wrongly, and 95% retried as they should."""
-    found = [(row, classify(row["input"])) for row in SETS[name]]
-    right = sum(each.reason in row["acceptable"] for row, each in found)
-    unknown = sum(each.reason == "unknown" and "unknown" not in row["acceptable"] for row, each in found)
-    retried = sum(each.retryable == row["retryable"] for row, each in found)
-    assert right >= 0.91 * len(found)
-    assert len(found) - right - unknown <= 0.025 * len(found)
-    assert retried >= 0.95 * len(found)
+    found = judged(SETS[name])
+    assert found.right >= 0.91 * found.texts
+    assert found.wrong <= 0.025 * found.texts
+    assert found.retried >= 0.95 * found.texts
 
 
 @pytest.mark.parametrize(

@@ -7,18 +7,12 @@ and 95.3%, and was looked at by its figures alone.
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from analyzer.classifier import REASONS, classify
+from tests.classifier.rules.labelled import judged, labelled
 
-ROWS: list[dict[str, Any]] = [
-    json.loads(line) for line in Path(__file__).with_name("threads.jsonl").read_text(encoding="utf-8").splitlines()
-]
-SETS = {name: [row for row in ROWS if row["id"].startswith(name)] for name in ("thread", "later")}
+SETS = labelled("threads.jsonl", "thread", "later")
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -26,12 +20,10 @@ def test_errors_of_threads_are_known(name):
     """Of each set 93% are judged acceptably, one in fifty wrongly, and 95% retried as they should."""
     rows = SETS[name]
     assert {row["reason"] for row in rows} == set(REASONS)
-    found = [(row, classify(row["input"])) for row in rows]
-    right = sum(each.reason in row["acceptable"] for row, each in found)
-    unknown = sum(each.reason == "unknown" and "unknown" not in row["acceptable"] for row, each in found)
-    assert right >= 0.93 * len(found)
-    assert len(found) - right - unknown <= 0.02 * len(found)
-    assert sum(each.retryable == row["retryable"] for row, each in found) >= 0.95 * len(found)
+    found = judged(rows)
+    assert found.right >= 0.93 * found.texts
+    assert found.wrong <= 0.02 * found.texts
+    assert found.retried >= 0.95 * found.texts
 
 
 @pytest.mark.parametrize(
