@@ -210,7 +210,10 @@ def _searched(raw: bytes) -> bytes:
             break
         for rule in _suspects(form.data):
             found = [(start, stop, mark(name, form.data[start:stop])) for start, stop, name in _found(form.data, rule)]
-            known |= {form.data[start:stop]: each for start, stop, each in found if len(known) < MAX_KNOWN}
+            for start, stop, each in found:
+                secret = form.data[start:stop]
+                if len(known) < MAX_KNOWN and len(secret) >= _LEAST_AGAIN and is_mixed(secret):
+                    known[secret] = each
             form = _without(form, found, cuts)
         form = _without(form, _again(form.data, known), cuts)
         form = unfolded(form) or unwrapped(form)
@@ -240,8 +243,6 @@ def _again(data: bytes, known: dict[bytes, bytes]) -> list[_Cut]:
     """Where secrets stand once more that something else gave away: beside no name, and in no shape."""
     found: list[_Cut] = []
     for secret, each in known.items():
-        if len(secret) < _LEAST_AGAIN or not is_mixed(secret):
-            continue
         start = data.find(secret)
         while start >= 0:
             stop = start + len(secret)

@@ -19,7 +19,7 @@ WHOSE = {
     "user": "somebody's who stopped it",
 }
 """Whose fault an error of each party is; of others it is `NOBODY`."""
-NOBODY = "whose is not known"
+NOBODY = "of unknown cause"
 
 
 def blame(row: Mapping[str, Any]) -> str:
