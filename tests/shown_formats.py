@@ -283,7 +283,8 @@ LOGS: dict[str, list[object]] = {
     "openhands": [
         _hands(1, kind="ConversationErrorEvent", code="x", detail="status: 500"),
         _hands(2, kind="Condensation"),
-        _hands(3, kind="AgentErrorEvent", tool_name="terminal", error="no such file"),
+        _hands(3, kind="ActionEvent", tool_name="terminal"),
+        _hands(4, kind="AgentErrorEvent", tool_name="terminal", error="no such file"),
     ],
     "otlp": [
         _otlp(event__name="gemini_cli.api_error", error="busy", status_code=503),

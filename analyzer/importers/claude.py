@@ -43,6 +43,7 @@ _COMMANDS = re2.compile(
 _USAGE = b'"usage":'
 _TOKENS = re.compile(rb'"usage": ?(\{[^{}]*(?:\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}[^{}]*)*\})')
 _REPLY = re.compile(rb'"message": ?\{(?:"(?:model|type|role)": ?"[^"\\]*", ?){0,3}"id": ?"([^"\\]{1,100})"')
+_RELAYED = b'"agent_progress"'
 _SUBAGENT = re.compile(rb'"isSidechain": ?true|"type": ?"(?:agent_)?progress"')
 _MODEL = re.compile(rb'"model": ?"([^"\\\\<]{1,100})"')
 _CWD = re.compile(rb'"cwd": ?("[^"\n]{1,1000}")')
@@ -207,6 +208,8 @@ class ClaudeReader(ClaudeRecords):
         self._ended_at = (_first(_TIMESTAMP, block[at : at + 80]) if at >= 0 else None) or self._ended_at
         self._calls = dict(list(self._calls.items())[-_IN_HAND:])
         last = b""
+        if _RELAYED in block:  # what a sub-agent did is repeated here, and counts by the sub-agent's own file
+            block = b"\n".join(line for line in block.split(b"\n") if _RELAYED not in line)
         for message, call, name in _NAMED.findall(block):
             if not message:
                 tool = name.decode("utf-8", "replace")

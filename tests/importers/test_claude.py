@@ -416,6 +416,9 @@ def test_every_reply_tells_its_tokens_once_with_the_most_that_its_lines_say(read
         (part, "msg_03", 8),
     ]
     assert [each.payload.get("cache_write_hour_tokens") for each in told] == [0, 40, 0, 0]
+    counted = of(events, "session.observed")[-1].payload
+    # What a progress record repeats is counted with the sub-agent's own file.
+    assert (counted["requests"], counted["tools"]) == (1, {"Task": 3})
     assert all(each.occurred_at.isoformat().startswith("2026-11-03T10:00:") for each in told)
 
 

@@ -11,6 +11,9 @@ from typing import Any
 import pytest
 
 from analyzer.events import Event
+from analyzer.importers import Source, block_of
+from analyzer.importers.agents.openhands import OpenHandsReader
+from tests.importers.conftest import FILE_TIME
 
 Read = Callable[..., tuple[list[Event], Any]]
 BEGAN = 1_772_704_800_000
@@ -278,6 +281,21 @@ def test_errors_of_openhands_are_those_that_end_a_conversation(read: Read) -> No
         hands(4, observation="agent_state_changed", extras={"agent_state": "running", "reason": ""}),
     )
     assert [event.payload["facts"]["status"] for event in of(events, "error.classified")] == [429, 500]
+
+
+def test_calls_of_openhands_are_those_that_the_agent_asked_for() -> None:
+    """Newer actions name the tool, older ones in what is known of the call, which the answer repeats."""
+    older = {"tool_call_metadata": {"function_name": "execute_bash"}}
+    told = [
+        hands(1, action="run", **older),
+        hands(2, observation="run", **older),
+        hands(3, kind="ActionEvent", tool_name="terminal"),
+        hands(4, kind="AgentErrorEvent", tool_name="terminal", error="no such file"),
+        hands(5, action="message"),
+    ]
+    reader = OpenHandsReader(Source("conversations/c/events/1.json", FILE_TIME), {})
+    list(reader.read(block_of(b"".join(json.dumps(each).encode() + b"\n" for each in told))))
+    assert list(reader.finish())[-1].payload["tools"] == {"execute_bash": 1, "terminal": 1}
 
 
 @pytest.mark.parametrize("told", [{"kind": "Condensation", "summary": "x"}, {"action": "condensation"}])

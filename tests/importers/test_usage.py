@@ -126,6 +126,27 @@ def test_a_reply_that_is_written_again_is_the_same_request(read: Read) -> None:
     assert grown.payload["output_tokens"] == 100
 
 
+def test_the_end_of_a_resumed_session_tells_what_was_used_since_the_end_before(read: Read) -> None:
+    """Copilot sums up the whole session again; a smaller sum was begun anew, and so is that of another session."""
+
+    def ended(second: int, **models: tuple[int, int]) -> dict[str, Any]:
+        metrics = {name: _metrics(inputTokens=used[0], outputTokens=used[1]) for name, used in models.items()}
+        return _copilot("session.shutdown", second, modelMetrics=metrics)
+
+    events, _ = read(
+        *HEADS["copilot"],
+        ended(1, a=(900, 10)),
+        ended(2, a=(900, 10), b=(500, 7)),
+        ended(3, a=(1000, 12), b=(500, 7)),
+        ended(4, a=(300, 4)),
+        _copilot("session.start", 5, sessionId="t", context={}),
+        ended(6, a=(400, 5)),
+        split=2,
+    )
+    told = [tuple(event.payload[key] for key in ("model", "input_tokens", "output_tokens")) for event in _told(events)]
+    assert told == [("a", 900, 10), ("b", 500, 7), ("a", 100, 2), ("a", 300, 4), ("a", 400, 5)]
+
+
 @pytest.mark.parametrize("strange", [-5, 1.5, "7", None, [], 10**30, True])
 def test_strange_counts_are_none(read: Read, strange: object) -> None:
     """They count nothing, and the request's other tokens stay."""

@@ -14,6 +14,13 @@ from analyzer.importers.failures import digits, number
 from analyzer.importers.records import MAIN, RecordReader, identity_of
 from analyzer.importers.shapes.parts import glance, shape
 
+_COUNTERS = {
+    "inputTokens": "input_tokens",
+    "outputTokens": "output_tokens",
+    "cacheReadTokens": "cache_read_tokens",
+    "cacheWriteTokens": "cache_write_tokens",
+    "reasoningTokens": "reasoning_tokens",
+}
 _RETRIED = re.compile(r"\bretried (\d{1,6}) times? \(total retry wait time: (\d{1,9}(?:\.\d{1,9})?) seconds\)")
 
 
@@ -24,6 +31,9 @@ class CopilotReader(RecordReader):
     agent: str = "copilot"
     visibility: ClassVar[str] = "terminal"
     glance: ClassVar[Any] = glance("type timestamp", data=shape("toolCallId toolName success"))
+    own_state: ClassVar[Mapping[str, Any]] = {"summed": {}}
+    _summed: dict[str, dict[str, int]]
+    """Tokens of the session by model, as its last end sums them up."""
 
     def glanced(self, record: Mapping[str, Any]) -> Iterable[Event] | None:
         """See `RecordReader`."""
@@ -69,26 +79,24 @@ class CopilotReader(RecordReader):
         return ()
 
     def _spent(self, models: Mapping[str, Any]) -> list[Event]:
-        """The tokens of the session by model, which its end sums up; a resumed session begins a sum of its own."""
+        """The tokens of the session by model since its last end: of a resumed session each end sums up all of them."""
         known, events = self.known, []
         for model, metrics in models.items():
             usage = mapping(mapping(metrics).get("usage"))
-            read, written = (count(usage.get(key)) or 0 for key in ("cacheReadTokens", "cacheWriteTokens"))
+            summed = {name: count(usage.get(key)) or 0 for key, name in _COUNTERS.items()}
+            before = self._summed.get(model) or {}
+            if any(summed[name] < before.get(name, 0) for name in summed):
+                before = {}  # a sum that was begun anew
+            self._summed[model] = summed
             self.known = {**known, "model": model}
-            events += self.spent(
-                self.session,
-                format_time(self.at),
-                model,
-                prompt=count(usage.get("inputTokens")) or 0,
-                output_tokens=count(usage.get("outputTokens")),
-                cache_read_tokens=read,
-                cache_write_tokens=written,
-                reasoning_tokens=count(usage.get("reasoningTokens")),
-            )
+            spent = {name: tokens - before.get(name, 0) for name, tokens in summed.items()}
+            prompt = spent.pop("input_tokens")
+            events += self.spent(self.session, format_time(self.at), model, prompt=prompt, **spent)
         self.known = known
         return events
 
     def _started(self, data: Mapping[str, Any]) -> None:
+        self._summed = {}
         context = mapping(data.get("context"))
         self.session = text(data.get("sessionId")) or self.session
         self.known = present(

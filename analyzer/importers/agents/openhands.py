@@ -49,12 +49,13 @@ class OpenHandsReader(RecordReader):
             return failed
         if record.get("source") == "agent" and (kind == "ActionEvent" or isinstance(record.get("action"), str)):
             self.see(requests=1)
+            self.see_calls(_tool(record))
         return ()
 
     def _tool_failed(self, record: Mapping[str, Any], extras: Mapping[str, Any], unique: object) -> list[Event]:
         """A failed tool, as newer and as older versions tell it."""
         kind, seen = record.get("kind"), record.get("observation")
-        tool = text(record.get("tool_name")) or text(mapping(record.get("tool_call_metadata")).get("function_name"))
+        tool = _tool(record)
         if kind == "AgentErrorEvent":
             return [self.tool_failed(tool, text(record.get("error")), unique)]
         if kind == "UserRejectObservation" or seen == "user_rejected":
@@ -74,3 +75,8 @@ class OpenHandsReader(RecordReader):
         self.see()
         facts = {"status": first_digits(_STATUS.search(said or "")), "type": kind, "message": said}
         return [self.failed(facts, unique)]
+
+
+def _tool(record: Mapping[str, Any]) -> str | None:
+    """The tool of a call or of its answer, as newer and as older versions name it."""
+    return text(record.get("tool_name")) or text(mapping(record.get("tool_call_metadata")).get("function_name"))
