@@ -413,11 +413,12 @@ def how_formats_are_known() -> str:
 
 
 def transcripts() -> str:
-    """What the readers of transcripts say of themselves, each under the names of its formats."""
-    lines, told = [NOTE.format(source="the module in `analyzer/importers/transcripts/`"), ""], dict[str, str]()
-    for row in (row for row in FORMATS if row.made_by.startswith("transcripts.")):
-        module = row.made_by.partition(":")[0].removeprefix("transcripts.")
-        said = ast.get_docstring(ast.parse((PACKAGE / f"importers/transcripts/{module}.py").read_text("utf-8"))) or ""
+    """What the readers of transcripts and of platforms say of themselves, each under the names of its formats."""
+    source = "the module in `analyzer/importers/transcripts/`, or `analyzer/importers/telemetry/platforms.py`,"
+    lines, told = [NOTE.format(source=source), ""], dict[str, str]()
+    for row in (row for row in FORMATS if row.made_by.startswith(("transcripts.", "telemetry.platforms:"))):
+        module = row.made_by.partition(":")[0].replace(".", "/")
+        said = ast.get_docstring(ast.parse((PACKAGE / f"importers/{module}.py").read_text("utf-8"))) or ""
         shown = f"{row.title.capitalize()}: see `{told[module]}`." if module in told else said
         told.setdefault(module, row.name)
         lines += [f"## {row.name}", "", shown, ""]

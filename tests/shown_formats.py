@@ -21,6 +21,7 @@ from analyzer.importers.shapes.files import SQLITE, rows_as_lines
 from analyzer.importers.shapes.rows import slim_goose
 from tests import REPOSITORY
 from tests.importers.new_kinds.logs import CASES
+from tests.importers.new_kinds.platforms import PLATFORMS
 
 FILES = {
     "claude_code": "claude-transcript.jsonl",
@@ -406,11 +407,6 @@ LOGS: dict[str, list[object]] = {
         _logged(2, "Retrying API call in 2.5s (attempt 1/3) provider=p"),
         _logged(4, "API call #1: model=m provider=p in=1 out=1"),
     ],
-    **{
-        case.format: [*case.records]
-        for case in reversed(CASES)
-        if case.format in ("cline_cli", "continue", "atif", "swe_agent")
-    },
     "aider": [
         "# aider chat started at 2026-03-05 10:00:00",
         "> litellm.APIError: busy",
@@ -418,6 +414,7 @@ LOGS: dict[str, list[object]] = {
         "> ^C again to exit",
     ],
 }
+LOGS = {**{case.format: [*case.records] for case in reversed((*CASES, *PLATFORMS))}, **LOGS}
 
 
 def events_of(name: str) -> list[Event]:
@@ -445,7 +442,17 @@ def table() -> list[str]:
     return [f"| {' | '.join(row)} |".replace("|  |", "| |").replace("|  |", "| |") for row in rows]
 
 
-PRINTED = {"claude_print": "Claude Code", "codex_exec": "Codex", "gemini_stream": "Gemini CLI", "hermes": "Hermes"}
+PRINTED = {
+    "claude_print": "Claude Code",
+    "codex_exec": "Codex",
+    "gemini_stream": "Gemini CLI",
+    "hermes": "Hermes",
+    "langfuse": "Langfuse",
+    "langsmith": "LangSmith",
+    "mlflow": "MLflow",
+    "weave": "Weave",
+    "openai_agents": "OpenAI Agents SDK",
+}
 """Formats that an agent prints or exports, wherever somebody sends them."""
 
 

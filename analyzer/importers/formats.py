@@ -58,8 +58,9 @@ def records(test: Callable[[Record], bool], *marks: bytes) -> Callable[[Head], b
     def recognises(head: Head) -> bool:
         if any(test(record) for record in head.elements or head.objects):
             return True
-        cut_off = bool(marks) and len(head.data) >= HEAD_BYTES and looks_like_document(head.data[:64])
-        return cut_off and all(mark in head.data for mark in marks)
+        cut_off = bool(marks) and len(head.data) >= HEAD_BYTES
+        one = cut_off and (looks_like_document(head.data[:64]) or b"\n" not in head.data)
+        return one and all(mark in head.data for mark in marks)
 
     return recognises
 
@@ -269,6 +270,45 @@ def goose(record: Record) -> bool:
 def litellm(record: Record) -> bool:
     """LiteLLM's standard logging payload."""
     return {"call_type", "status", "custom_llm_provider"} <= record.keys() or "standard_logging_object" in record
+
+
+def _exported(test: Callable[[Record], bool]) -> Callable[[Record], bool]:
+    """Recognise a run of a tracing platform, or a record that holds such ones."""
+
+    def recognises(record: Record) -> bool:
+        held = (record.get(key) for key in ("data", "observations", "runs", "calls"))
+        return test(record) or any(test(mapping(found[0])) for found in held if isinstance(found, list) and found)
+
+    return recognises
+
+
+def langfuse(record: Record) -> bool:
+    """An observation of Langfuse's, whose kinds are in capitals."""
+    named = str(record.get("type")).isupper() and {"id", "level"} <= record.keys()
+    return named and ({"traceId", "startTime"} <= record.keys() or {"trace_id", "start_time"} <= record.keys())
+
+
+def langsmith(record: Record) -> bool:
+    """A run of LangSmith's."""
+    return {"id", "run_type", "start_time"} <= record.keys() and bool({"trace_id", "dotted_order"} & record.keys())
+
+
+def mlflow(record: Record) -> bool:
+    """A trace of MLflow's."""
+    info, data = mapping(record.get("info")), mapping(record.get("data"))
+    return bool({"trace_id", "request_id"} & info.keys()) and isinstance(data.get("spans"), list)
+
+
+def weave_call(record: Record) -> bool:
+    """A call of W&B Weave's."""
+    return {"id", "op_name", "trace_id", "started_at", "project_id"} <= record.keys()
+
+
+def openai_agents(record: Record) -> bool:
+    """A trace or a span of the OpenAI Agents SDK."""
+    if record.get("object") == "trace.span":
+        return isinstance(record.get("span_data"), dict)
+    return record.get("object") == "trace" and "workflow_name" in record
 
 
 def kimi(record: Record) -> bool:
@@ -616,6 +656,43 @@ FORMATS: tuple[Format, ...] = (
         records(litellm),
         made_by="telemetry.litellm:LitellmReader",
         told_by="`call_type`, `status` and `custom_llm_provider`",
+    ),
+    Format(
+        "langfuse",
+        "an export of Langfuse",
+        records(_exported(langfuse), b'"traceId"', b'"statusMessage"'),
+        made_by="telemetry.platforms:LangfuseReader",
+        told_by="Langfuse's observations: a `type` in capitals, `id`, `level`, and `traceId` and `startTime`, or "
+        "`trace_id` and `start_time`; also in `data` or `observations`",
+    ),
+    Format(
+        "langsmith",
+        "an export of LangSmith",
+        records(_exported(langsmith), b'"run_type"', b'"dotted_order"'),
+        made_by="telemetry.platforms:LangsmithReader",
+        told_by="LangSmith's runs: `id`, `run_type`, `start_time`, and `trace_id` or `dotted_order`; also in `data` "
+        "or `runs`",
+    ),
+    Format(
+        "mlflow",
+        "traces of MLflow",
+        records(_exported(mlflow), b'"trace_id"', b'"spans"', b'"mlflow.'),
+        made_by="telemetry.platforms:MlflowReader",
+        told_by="MLflow's traces: an `info` with `trace_id` or `request_id`, and `spans` in `data`",
+    ),
+    Format(
+        "weave",
+        "an export of Weave",
+        records(_exported(weave_call), b'"op_name"', b'"started_at"', b'"project_id"'),
+        made_by="telemetry.platforms:WeaveReader",
+        told_by="Weave's calls: `id`, `op_name`, `trace_id`, `started_at`, `project_id`; also in `data` or `calls`",
+    ),
+    Format(
+        "openai_agents",
+        "traces of the OpenAI Agents SDK",
+        records(_exported(openai_agents), b'"trace.span"', b'"span_data"'),
+        made_by="telemetry.platforms:OpenaiAgentsReader",
+        told_by="an `object` `trace.span` with `span_data`, or `trace` with `workflow_name`; also in `data`",
     ),
     Format(
         "aider",

@@ -94,6 +94,32 @@ _RECORDS: dict[str, list[list[object]]] = {
     "goose": [[{"working_dir": "/x", "description": "", "message_count": 0}]],
     "goose_db": [[{"sqlite": {"tables": ["schema_version", "sessions", "messages"]}}]],
     "litellm": [[{"id": "x", "call_type": "acompletion", "status": "failure", "custom_llm_provider": "openai"}]],
+    "langfuse": [
+        [{"id": "o", "traceId": "t", "type": "GENERATION", "level": "DEFAULT", "startTime": "2026-01-01T00:00:00Z"}],
+        [
+            {
+                "data": [
+                    {"id": "o", "traceId": "t", "type": "SPAN", "level": "ERROR", "startTime": "2026-01-01T00:00:00Z"}
+                ],
+                "meta": {},
+            }
+        ],
+        [
+            {
+                "id": "t",
+                "observations": [{"id": "o", "trace_id": "t", "type": "TOOL", "level": "", "start_time": "2026-01-01"}],
+            }
+        ],
+    ],
+    "langsmith": [[{"id": "r", "trace_id": "t", "run_type": "llm", "start_time": "2026-01-01T00:00:00"}]],
+    "mlflow": [[{"info": {"trace_id": "tr"}, "data": {"spans": []}}]],
+    "weave": [
+        [{"id": "c", "project_id": "e/p", "op_name": "x", "trace_id": "t", "started_at": "2026-01-01T00:00:00Z"}],
+    ],
+    "openai_agents": [
+        [{"object": "trace", "id": "t", "workflow_name": "w"}],
+        [{"data": [{"object": "trace.span", "id": "s", "trace_id": "t", "span_data": {"type": "agent"}}]}],
+    ],
     "aider": [["", "# aider chat started at 2026-06-07 19:11:44", ""]],
     "jsonl": [
         [{"actor": "x", "action": "y"}],
@@ -105,7 +131,17 @@ _RECORDS: dict[str, list[list[object]]] = {
     "empty": [[]],
 }
 _FIXTURES = [(name, records) for name, several in _RECORDS.items() for records in several]
-_DOCUMENTS = ("opencode", "openhands", "otlp", "gemini_chat", "gemini_telemetry", "cline", "litellm")
+_DOCUMENTS = (
+    "opencode",
+    "openhands",
+    "otlp",
+    "gemini_chat",
+    "gemini_telemetry",
+    "cline",
+    "litellm",
+    "langfuse",
+    "mlflow",
+)
 _GENERIC = {"jsonl", "json", "text", "binary", "sqlite"}
 
 
@@ -139,6 +175,20 @@ def test_a_chat_longer_than_the_head_is_recognised_by_its_keys() -> None:
     """Its one object never ends within the bytes that are looked at."""
     chat = {"sessionId": "s", "projectHash": "h", "messages": [{"id": "m", "content": "x" * HEAD_BYTES}]}
     assert detect(head_of(json.dumps(chat, indent=2).encode()[:HEAD_BYTES])).name == "gemini_chat"
+
+
+def test_one_line_longer_than_the_head_is_recognised_by_its_keys() -> None:
+    """As a page of an API is, with everything that was said."""
+    said = {
+        "type": "GENERATION",
+        "id": "o",
+        "traceId": "t",
+        "startTime": "2026-01-01",
+        "statusMessage": None,
+        "level": "DEFAULT",
+    }
+    page = json.dumps({"data": [{**said, "input": "x" * HEAD_BYTES}]}).encode()[:HEAD_BYTES]
+    assert detect(head_of(page)).name == "langfuse"
 
 
 def test_binary_is_binary() -> None:

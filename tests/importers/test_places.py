@@ -13,7 +13,10 @@ from analyzer.cli.options import DEFAULT_LOG
 from analyzer.importers import BY_NAME, FORMATS
 from analyzer.importers.places import HOMES, OWN_LOG, VARIABLES, LogPlace, places
 
-ELSEWHERE = {"claude_print", "codex_exec", "gdd", "wave", "gemini_stream", "litellm", "hermes", "atif", "swe_agent"}
+ELSEWHERE = {
+    *("claude_print", "codex_exec", "gdd", "wave", "gemini_stream", "litellm", "hermes", "atif", "swe_agent"),
+    *("langfuse", "langsmith", "mlflow", "weave", "openai_agents"),
+}
 """Formats that are written wherever somebody sends them."""
 LOGS = {
     "Claude Code": "~/.claude/projects/-x/s/subagents/agent-1.jsonl",

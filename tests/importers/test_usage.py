@@ -53,6 +53,12 @@ def _metrics(**usage: int) -> dict[str, Any]:
     return {"requests": {"count": 1}, "usage": usage}
 
 
+def _span(named: dict[str, Any], used: dict[str, object], prefix: str) -> dict[str, Any]:
+    attributes = {**named, **{prefix + key: value for key, value in used.items()}}
+    held = {"resource": {"attributes": {"service.name": "shop"}}, "traceId": "t", "spanId": "s"}
+    return {**held, "startTime": [MS // 1000, 0], "attributes": attributes}
+
+
 HEADS: Mapping[str, list[dict[str, Any]]] = {
     "gemini": [{"sessionId": "s", "projectHash": "h", "startTime": AT.format(0)}],
     "copilot": [_copilot("session.start", 0, sessionId="s", context={"cwd": "/x"})],
@@ -82,6 +88,107 @@ COUNTED = {
             }
         ],
         (200, 100, 700, 30, None, None),
+    ),
+    "a span of the AI SDK": (
+        [
+            _span(
+                {"ai.operationId": "ai.streamText.doStream"},
+                {
+                    "inputTokens": 900,
+                    "outputTokens": 100,
+                    "cachedInputTokens": 700,
+                    "inputTokenDetails.cacheWriteTokens": 30,
+                    "reasoningTokens": 60,
+                },
+                "ai.usage.",
+            )
+        ],
+        (170, 100, 700, 30, 60, None),
+    ),
+    "a span by the conventions": (
+        [
+            _span(
+                {"gen_ai.operation.name": "chat"},
+                {
+                    "input_tokens": "900",
+                    "output_tokens": 100,
+                    "cache_read.input_tokens": 700,
+                    "cache_write.input_tokens": 30,
+                    "reasoning.output_tokens": 60,
+                },
+                "gen_ai.usage.",
+            )
+        ],
+        (170, 100, 700, 30, 60, None),
+    ),
+    "langfuse": (
+        [
+            {
+                "id": "o",
+                "traceId": "t",
+                "type": "GENERATION",
+                "level": "DEFAULT",
+                "startTime": AT.format(1),
+                "usageDetails": {
+                    "input": 170,
+                    "input_cached_tokens": 700,
+                    "cache_creation_input_tokens": 30,
+                    "output": 40,
+                    "output_reasoning_tokens": 60,
+                },
+                "totalCost": 0.5,
+            }
+        ],
+        (170, 100, 700, 30, 60, 0.5),
+    ),
+    "langsmith": (
+        [
+            {
+                "id": "r",
+                "trace_id": "t",
+                "run_type": "llm",
+                "start_time": "2026-03-05T10:00:01",
+                "prompt_tokens": 900,
+                "completion_tokens": 100,
+                "prompt_token_details": {"cache_read": 700, "cache_creation": 30},
+                "completion_token_details": {"reasoning": 60},
+                "total_cost": "0.5",
+            }
+        ],
+        (170, 100, 700, 30, 60, 0.5),
+    ),
+    "openai_agents": (
+        [
+            {
+                "object": "trace.span",
+                "id": "s",
+                "trace_id": "t",
+                "span_data": {
+                    "type": "response",
+                    "usage": {
+                        "input_tokens": 900,
+                        "output_tokens": 100,
+                        "input_tokens_details": {"cached_tokens": 700},
+                        "output_tokens_details": {"reasoning_tokens": 60},
+                    },
+                },
+            }
+        ],
+        (200, 100, 700, 0, 60, None),
+    ),
+    "weave": (
+        [
+            {
+                "id": "c",
+                "trace_id": "t",
+                "project_id": "e/p",
+                "op_name": "x",
+                "started_at": AT.format(1),
+                "attributes": {"weave": {"kind": "llm"}},
+                "summary": {"usage": {"m": {"prompt_tokens": 900, "completion_tokens": 100}}},
+            }
+        ],
+        (900, 100, 0, 0, 0, None),
     ),
     "copilot": (
         [

@@ -39,9 +39,23 @@ PROVIDERS = {
 """Providers as the conventions name them, and as they are named everywhere else here."""
 _TWINNED = ("gemini-cli", "qwen-code")
 """Who sends each error under a name of its own, and once more under one of the conventions."""
-_SESSIONS = ("session.id", "conversation.id", "gen_ai.conversation.id", "session_id", "fragola.agent.id")
-_MODELS = ("model", "gen_ai.request.model", "llm.model_name", "gen_ai.response.model", "fragola.agent.model")
-_MODEL_CALLS = frozenset({"chat", "text_completion", "generate_content"})
+_SESSIONS = (
+    "session.id",
+    "conversation.id",
+    "gen_ai.conversation.id",
+    "session_id",
+    "fragola.agent.id",
+    "copilot_chat.chat_session_id",
+    "ai.telemetry.metadata.sessionId",
+)
+_MODELS = (
+    "model",
+    "gen_ai.request.model",
+    "llm.model_name",
+    "gen_ai.response.model",
+    "ai.model.id",
+    "fragola.agent.model",
+)
 
 
 def nanoseconds(value: object) -> datetime | None:
@@ -116,7 +130,10 @@ class TelemetryReader(RecordReader):
             "model": _first(both, *_MODELS),
             "branch": _first(both, "vcs.ref.head.name"),
         }
-        found["provider"] = PROVIDERS.get(found["provider"] or "", found["provider"])
+        provider = found["provider"] or ""
+        # The AI SDK names an interface of a provider, as in `openai.responses`.
+        named = provider.partition(".")[0] if "ai.operationId" in attributes else provider
+        found["provider"] = PROVIDERS.get(provider, named) or None
         self.known |= present(found)
 
     def named(self, name: str) -> str:
@@ -323,31 +340,6 @@ class TelemetryReader(RecordReader):
         said = _first(attributes, "error", "error.message", "error_message")
         hint = _first(attributes, "error_type", "error.type")
         return [self.tool_failed(tool, said, unique, kind=kind, hint=hint)]
-
-    # Spans -----------------------------------------------------------------------------------------------------------
-
-    def span(
-        self, attributes: Attributes, status: Mapping[str, Any], events: Iterable[Any], unique: object
-    ) -> list[Event]:
-        """The events of a span: an error where it is a model's call that failed."""
-        if not is_model_call(attributes):
-            return []
-        self.see(requests=1)
-        thrown = [unwrapped for unwrapped in events if unwrapped]
-        if status.get("code") not in (2, "2", "STATUS_CODE_ERROR", "ERROR") and not thrown:
-            return []
-        inner = thrown[-1] if thrown else {}
-        return [self._failure_of({"status.message": status.get("message"), **inner, **attributes}, unique)]
-
-
-def is_model_call(attributes: Attributes) -> bool:
-    """Tell whether a span is a call of a model, by GenAI's conventions, OpenInference's or OpenLLMetry's."""
-    operation = attributes.get("gen_ai.operation.name")
-    if operation is not None:
-        return operation in _MODEL_CALLS
-    if "openinference.span.kind" in attributes:
-        return bool(attributes["openinference.span.kind"] == "LLM")
-    return "traceloop.span.kind" not in attributes and attributes.get("llm.request.type") in ("chat", "completion")
 
 
 _KINDS: dict[str, Callable[[TelemetryReader, Attributes, object], Iterable[Event]]] = {

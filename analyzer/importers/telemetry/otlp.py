@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 from analyzer.agent_stream import mapping, text
 from analyzer.events import Event
 from analyzer.importers.records import identity_of, moment_of
-from analyzer.importers.telemetry.model_calls import Attributes, TelemetryReader, nanoseconds
+from analyzer.importers.telemetry.model_calls import Attributes, nanoseconds
+from analyzer.importers.telemetry.spans import SpanReader
 
 _DEEPEST = 8
 _LISTS = ("resourceLogs", "resourceSpans")
@@ -63,7 +64,7 @@ def _listed(holder: Mapping[str, Any], *keys: str) -> Iterator[Mapping[str, Any]
         yield from (item for item in found if isinstance(item, Mapping)) if isinstance(found, list) else ()
 
 
-class OtlpReader(TelemetryReader):
+class OtlpReader(SpanReader):
     """Reads requests of the OpenTelemetry protocol, logs and spans; metrics say nothing of a single call."""
 
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
@@ -92,7 +93,7 @@ class OtlpReader(TelemetryReader):
                     if item.get("name") == "exception"
                 )
                 unique = text(span.get("traceId")), text(span.get("spanId"))
-                yield from self.span(attributes, mapping(span.get("status")), thrown, unique)
+                yield from self.span(attributes, mapping(span.get("status")), thrown, unique, span.get("parentSpanId"))
 
     def _log(self, record: Mapping[str, Any], resource: Attributes) -> Iterable[Event]:
         attributes = attributes_of(record.get("attributes"))
@@ -149,7 +150,8 @@ class SdkReader(OtlpReader):
             if item.get("name") == "exception"
         )
         unique = text(context.get("traceId")), text(context.get("spanId")) or text(context.get("id"))
-        return self.span(attributes, mapping(record.get("status")), thrown, unique)
+        parent = record.get("parentSpanId") or mapping(record.get("parentSpanContext")).get("spanId")
+        return self.span(attributes, mapping(record.get("status")), thrown, unique, parent)
 
 
 def _pair(value: object) -> Any:

@@ -1,0 +1,310 @@
+"""Exports of tracing platforms: runs as JSON, each made the span that it is, and read as any other one.
+
+Langfuse's observations, LangSmith's runs, MLflow's traces, Weave's calls and the traces of the OpenAI Agents SDK: as
+lines, arrays, pages of an API (`data`), and runs inside runs. A run covers a call with all the tries that its SDK made:
+tries vanish, and exports come in any order, so that there are no chains, and `retry_visibility` is `terminal`. A failed
+call of a model is an `error.classified`, a failed call of a tool a `tool.failed`; what stands round them, as agents and
+chains do, fails with them and is not counted. Tokens are those of each call. The caller is what was traced (its
+project, workflow or name), else the platform. CSV and Parquet are not read: export JSON or JSONL.
+
+A platform is one row: where a run has what. Sources: langfuse 5.0.4 (`api/commons/types/observation_v2.py`) and its
+page of the fields of exports to blob storage, langsmith 0.15.1 (`schemas.py`), mlflow-skinny 3.17.2
+(`entities/span.py`, `tracing/constant.py`), weave 0.54.0 (`vendor/weave_server_sdk/types/call_read_response.py`) and
+openai-agents 0.24.0 (`tracing/spans.py`, `tracing/span_data.py`), November 2026.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from analyzer.agent_stream import mapping, text
+from analyzer.events import Event
+from analyzer.events.codec import parsed
+from analyzer.events.model import present
+from analyzer.importers.records import identity_of, moment_of
+from analyzer.importers.shapes.rows import listed
+from analyzer.importers.telemetry.model_calls import nanoseconds, whole
+from analyzer.importers.telemetry.spans import SpanReader
+
+Record = Mapping[str, Any]
+
+_CLASS = re.compile(r"^([A-Za-z_][\w.]{0,100}(?:Error|Exception|Timeout))[(:]")
+_TRACEBACK = "Traceback (most recent call last)"
+_DEEPEST = 40
+_WRAPPINGS = ("data", "observations", "runs", "traces", "spans", "calls", "child_runs")
+"""Keys under which a record holds others: pages of an API, traces, and runs inside runs."""
+_USAGE = "gen_ai.usage."
+_INPUT, _OUTPUT = f"{_USAGE}input_tokens", f"{_USAGE}output_tokens"
+_READ, _WRITTEN = f"{_USAGE}cache_read.input_tokens", f"{_USAGE}cache_write.input_tokens"
+_REASONED = f"{_USAGE}reasoning.output_tokens"
+_PARTS = {_INPUT: (_READ, _WRITTEN), _OUTPUT: (_REASONED,)}
+_SHARED = {"session": "session.id", "service": "service.name"}
+"""What a run has from the record that it stands in, where it does not say it itself."""
+_OWN = {
+    "provider": "gen_ai.provider.name",
+    "model": "gen_ai.request.model",
+    "tool": "gen_ai.tool.name",
+    "prompt": _INPUT,
+    "reply": _OUTPUT,
+    "read": _READ,
+    "written": _WRITTEN,
+    "reasoned": _REASONED,
+    "cost": f"{_USAGE}cost",
+}
+"""Fields of a platform, and the attributes of spans that they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """Where a run has what spans have: paths of keys with slashes between; the first that holds anything counts."""
+
+    kind: str
+    models: frozenset[str]
+    """Kinds that are calls of a model."""
+    tools: str
+    """The kind that is a call of a tool."""
+    run: str
+    trace: str
+    began: str
+    ended: str
+    said: str
+    """The words of a failure."""
+    state: str
+    """What says that a run failed."""
+    failing: str = ""
+    """The state of one that failed; none: any."""
+    has: Mapping[str, str] = field(default_factory=dict)
+    """The paths of what `_SHARED` and `_OWN` name."""
+    apart: bool = False
+    """Whether the tokens of caches are no part of the prompt's, nor those of reasoning of the reply's."""
+
+
+def _at(record: object, path: str) -> Any:
+    """What stands at a path; a text that is JSON counts for what it says. `*` is the first key, whatever its name."""
+    for key in path.split("/"):
+        found = mapping(parsed(record) if isinstance(record, str) else record)
+        record = next(iter(found.values()), None) if key == "*" else found.get(key)
+    return parsed(record) if isinstance(record, str) and record[:1] == '"' else record
+
+
+def _first(record: Record, paths: str) -> Any:
+    return next((found for path in paths.split() if (found := _at(record, path)) not in (None, "")), None)
+
+
+def _moment(value: object) -> Any:
+    """A moment as text, or in nanoseconds since 1970."""
+    return nanoseconds(value) if isinstance(value, int) and value > 1e17 else moment_of(value)
+
+
+class PlatformReader(SpanReader):
+    """Reads runs in whatever order."""
+
+    row: ClassVar[Platform]
+
+    def events(self, record: Record) -> Iterable[Event]:
+        """The events of the runs that a record is or holds."""
+        return [event for run, around in self._runs(record, {}, 0) for event in self._run(run, around)]
+
+    def _runs(self, record: Record, around: Record, depth: int) -> Iterator[tuple[Record, Record]]:
+        """Each run, and the record that it stands in."""
+        if text(_at(record, self.row.kind)):
+            yield record, around
+        for holder in (record, mapping(record.get("data"))):
+            for key in _WRAPPINGS:
+                for inner in listed(holder.get(key)) if depth < _DEEPEST else ():
+                    yield from self._runs(inner, record, depth + 1)
+
+    def _run(self, run: Record, around: Record) -> list[Event]:
+        row, kind = self.row, _at(run, self.row.kind)
+        if kind not in row.models and kind != row.tools:
+            return []
+        found = {name: _first(run, row.has.get(key, "")) for key, name in _OWN.items()}
+        for key, shared in _SHARED.items():
+            found[shared] = _first(run, row.has.get(key, "")) or _first(around, row.has.get(key, ""))
+        if row.apart:
+            for sum_of, parts in _PARTS.items():
+                found[sum_of] = sum(max(whole(found[part]) or 0, 0) for part in (sum_of, *parts))
+        found = {**present(found), "gen_ai.operation.name": "chat" if kind in row.models else "execute_tool"}
+        trace, name = text(_first(run, row.trace)), text(_first(run, row.run))
+        self.of_resource({"session.id": trace, "service.name": self.agent}, found)
+        began, ended = _moment(_first(run, row.began)), _moment(_first(run, row.ended))
+        self.clock(began or ended)
+        self.see()
+        self.clock(ended or began)
+        state = _at(run, row.state)
+        failed = state == row.failing if row.failing else bool(state)
+        told = {**found, **(self._failed(run) if failed else {})}
+        return self.span(told, {"code": 2 if failed else 0}, (), (trace, name or identity_of(run)))
+
+    def _failed(self, run: Record) -> dict[str, Any]:
+        """What a failed run says, without the trace of its calls."""
+        said = (text(_first(run, self.row.said)) or "").partition(_TRACEBACK)[0].strip()
+        named = _CLASS.match(said)
+        return present({"status.message": said or None, "exception.type": named[1] if named else None})
+
+
+class LangfuseReader(PlatformReader):
+    """Reads observations as its API, its pages and its exports to blob storage give them."""
+
+    name: ClassVar[str] = "langfuse"
+    agent: str = "langfuse"
+    row = Platform(
+        kind="type",
+        models=frozenset({"GENERATION"}),
+        tools="TOOL",
+        run="id",
+        trace="traceId trace_id",
+        began="startTime start_time",
+        ended="endTime end_time",
+        said="statusMessage status_message",
+        state="level",
+        failing="ERROR",
+        has={
+            "session": "sessionId session_id",
+            "service": "traceName trace_name",
+            "model": "model provided_model_name",
+            "tool": "name",
+            "prompt": "usageDetails/input usage_details/input",
+            "reply": "usageDetails/output usage_details/output",
+            "read": "usageDetails/input_cached_tokens usage_details/input_cached_tokens "
+            "usageDetails/cache_read_input_tokens usage_details/cache_read_input_tokens",
+            "written": "usageDetails/cache_creation_input_tokens usage_details/cache_creation_input_tokens",
+            "reasoned": "usageDetails/output_reasoning_tokens usage_details/output_reasoning_tokens",
+            "cost": "totalCost total_cost",
+        },
+        apart=True,
+    )
+
+
+class LangsmithReader(PlatformReader):
+    """Reads runs as its client gives them; `session_id` is the project there, and a thread the session."""
+
+    name: ClassVar[str] = "langsmith"
+    agent: str = "langsmith"
+    row = Platform(
+        kind="run_type",
+        models=frozenset({"llm"}),
+        tools="tool",
+        run="id",
+        trace="trace_id",
+        began="start_time",
+        ended="end_time",
+        said="error",
+        state="error",
+        has={
+            "session": "extra/metadata/thread_id extra/metadata/session_id extra/metadata/conversation_id",
+            "service": "session_name",
+            "provider": "extra/metadata/ls_provider",
+            "model": "extra/metadata/ls_model_name extra/invocation_params/model",
+            "tool": "name",
+            "prompt": "prompt_tokens",
+            "reply": "completion_tokens",
+            "read": "prompt_token_details/cache_read",
+            "written": "prompt_token_details/cache_creation",
+            "reasoned": "completion_token_details/reasoning",
+            "cost": "total_cost",
+        },
+    )
+
+
+class MlflowReader(PlatformReader):
+    """Reads traces with their spans, whose attributes are JSON once more."""
+
+    name: ClassVar[str] = "mlflow"
+    agent: str = "mlflow"
+    row = Platform(
+        kind="attributes/mlflow.spanType",
+        models=frozenset({"CHAT_MODEL", "LLM"}),
+        tools="TOOL",
+        run="span_id",
+        trace="trace_id",
+        began="start_time_unix_nano",
+        ended="end_time_unix_nano",
+        said="status/message",
+        state="status/code",
+        failing="STATUS_CODE_ERROR",
+        has={
+            "session": "info/trace_metadata/mlflow.trace.session",
+            "service": "info/tags/mlflow.traceName",
+            "provider": "attributes/mlflow.llm.provider",
+            "model": "attributes/mlflow.llm.model",
+            "tool": "name",
+            "prompt": "attributes/mlflow.chat.tokenUsage/input_tokens",
+            "reply": "attributes/mlflow.chat.tokenUsage/output_tokens",
+            "read": "attributes/mlflow.chat.tokenUsage/cache_read_input_tokens",
+            "written": "attributes/mlflow.chat.tokenUsage/cache_creation_input_tokens",
+            "cost": "attributes/mlflow.llm.cost/total_cost",
+        },
+    )
+
+
+class WeaveReader(PlatformReader):
+    """Reads calls; the usage of a call has those inside of it, too, so that calls of models alone are read."""
+
+    name: ClassVar[str] = "weave"
+    agent: str = "weave"
+    row = Platform(
+        kind="attributes/weave/kind",
+        models=frozenset({"llm"}),
+        tools="tool",
+        run="id",
+        trace="trace_id",
+        began="started_at",
+        ended="ended_at",
+        said="exception/message exception",
+        state="exception",
+        has={
+            "session": "thread_id",
+            "service": "project_id",
+            "model": "output/model inputs/model",
+            "tool": "display_name op_name",
+            "prompt": "summary/usage/*/prompt_tokens summary/usage/*/input_tokens",
+            "reply": "summary/usage/*/completion_tokens summary/usage/*/output_tokens",
+        },
+    )
+
+    def _run(self, run: Record, around: Record) -> list[Event]:
+        """See `PlatformReader`; the name of an operation is that in its address."""
+        named = (text(run.get("op_name")) or "").rpartition("/op/")[2].partition(":")[0]
+        return super()._run({**run, "op_name": named}, around)
+
+
+class OpenaiAgentsReader(PlatformReader):
+    """Reads traces and spans as a processor writes them; a trace stands before its spans."""
+
+    name: ClassVar[str] = "openai_agents"
+    agent: str = "openai-agents"
+    own_state: ClassVar[Mapping[str, Any]] = {**SpanReader.own_state, "traces": {}}
+    _traces: dict[str, dict[str, Any]]
+    """What traces say of their spans, by name."""
+    row = Platform(
+        kind="span_data/type",
+        models=frozenset({"generation", "response"}),
+        tools="function",
+        run="id",
+        trace="trace_id",
+        began="started_at",
+        ended="ended_at",
+        said="error/data/error error/message",
+        state="error",
+        has={
+            "session": "group_id",
+            "service": "workflow_name",
+            "model": "span_data/model",
+            "tool": "span_data/name",
+            "prompt": "span_data/usage/input_tokens",
+            "reply": "span_data/usage/output_tokens",
+            "read": "span_data/usage/input_tokens_details/cached_tokens",
+            "reasoned": "span_data/usage/output_tokens_details/reasoning_tokens",
+        },
+    )
+
+    def _runs(self, record: Record, around: Record, depth: int) -> Iterator[tuple[Record, Record]]:
+        """See `PlatformReader`; what a trace says holds for its spans."""
+        if record.get("object") == "trace" and (name := text(record.get("id"))):
+            self._traces[name] = {key: text(record.get(key)) for key in ("group_id", "workflow_name")}
+        for run, _ in super()._runs(record, around, depth):
+            yield run, self._traces.get(text(run.get("trace_id")) or "", {})
