@@ -21,7 +21,7 @@ from analyzer.importers.shapes.files import SQLITE, rows_as_lines
 from analyzer.importers.shapes.rows import slim_goose
 from tests import REPOSITORY
 from tests.importers.new_kinds.logs import CASES
-from tests.importers.new_kinds.platforms import PLATFORMS
+from tests.importers.new_kinds.platforms import CHATS, PLATFORMS
 
 FILES = {
     "claude_code": "claude-transcript.jsonl",
@@ -414,7 +414,7 @@ LOGS: dict[str, list[object]] = {
         "> ^C again to exit",
     ],
 }
-LOGS = {**{case.format: [*case.records] for case in reversed((*CASES, *PLATFORMS))}, **LOGS}
+LOGS = {**{case.format: [*case.records] for case in reversed((*CASES, *PLATFORMS, *CHATS))}, **LOGS}
 
 
 def events_of(name: str) -> list[Event]:

@@ -339,6 +339,20 @@ def antigravity(record: Record) -> bool:
     return {"step_index", "source", "type", "status", "created_at"} <= record.keys()
 
 
+def copilot_chat(record: Record) -> bool:
+    """A chat of VS Code's, or the first record of its log of changes."""
+    chat = mapping(record.get("v")) if record.get("kind") == 0 else record
+    return {"sessionId", "requests", "responderUsername"} <= chat.keys() and isinstance(chat["requests"], list)
+
+
+def cursor(record: Record) -> bool:
+    """A message of Cursor's, or the end of a turn."""
+    if record.get("type") == "turn_ended":
+        return isinstance(record.get("status"), str)
+    said = record.get("role") in ("user", "assistant") and record.keys() == {"role", "message"}
+    return said and mapping(record["message"]).keys() == {"content"}
+
+
 def atif(record: Record) -> bool:
     """A trajectory in the Agent Trajectory Interchange Format."""
     return str(record.get("schema_version", "")).startswith("ATIF-v") and isinstance(record.get("steps"), list)
@@ -459,6 +473,13 @@ FORMATS: tuple[Format, ...] = (
         tables("sessions", "messages", "schema_version"),
         made_by="agents.goose:GooseReader",
         told_by="tables `sessions`, `messages`, `schema_version`",
+    ),
+    Format(
+        "copilot_spans",
+        "Copilot Chat's database of spans",
+        tables("spans", "span_attributes", "span_events"),
+        made_by="telemetry.otlp:CopilotSpansReader",
+        told_by="tables `spans`, `span_attributes`, `span_events`",
     ),
     Format(
         "analyzer",
@@ -700,6 +721,21 @@ FORMATS: tuple[Format, ...] = (
         lambda head: b"# aider chat started at " in head.data,
         made_by="agents.aider:AiderReader",
         told_by="the text `# aider chat started at`",
+    ),
+    Format(
+        "copilot_chat",
+        "a chat of VS Code",
+        records(copilot_chat, b'"responderUsername"', b'"requests"'),
+        made_by="transcripts.copilot_chat:CopilotChatReader",
+        version=("version", (3,)),
+        told_by="VS Code's chats: `sessionId`, `responderUsername` and a list `requests`, also as `v` of a `kind` 0",
+    ),
+    Format(
+        "cursor",
+        "a Cursor transcript",
+        lines(cursor),
+        made_by="transcripts.cursor:CursorReader",
+        told_by="Cursor's lines: a `role` and a `message` of nothing but `content`; `turn_ended` with a `status`",
     ),
     Format(
         "atif",

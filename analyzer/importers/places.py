@@ -114,6 +114,16 @@ HOMES = (
     ),
     Home("Copilot CLI", ("otlp",), ("$COPILOT_OTEL_FILE_EXPORTER_PATH",)),
     Home(
+        "Copilot Chat",
+        ("copilot_chat",),
+        ("{editor}/User",),
+        ("workspaceStorage/*/chatSessions/*.json*", "globalStorage/emptyWindowChatSessions/*.json*"),
+    ),
+    Home(
+        "Copilot Chat", ("copilot_spans",), ("{editor}/User/globalStorage/github.copilot-chat",), ("agent-traces.db",)
+    ),
+    Home("Cursor", ("cursor",), ("~/.cursor/projects",), ("*/agent-transcripts/**/*.jsonl",)),
+    Home(
         "OpenHands",
         ("openhands",),
         (

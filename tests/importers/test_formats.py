@@ -86,6 +86,7 @@ _RECORDS: dict[str, list[list[object]]] = {
     "crush": [
         [{"time": "2025-08-01T00:00:00Z", "level": "INFO", "source": {"function": "a/crush/b.c"}, "msg": "x"}],
     ],
+    "copilot_spans": [[{"sqlite": {"tables": ["span_attributes", "span_events", "spans"]}}]],
     "crush_db": [[{"sqlite": {"tables": ["goose_db_version", "sessions", "files", "messages"]}}]],
     "cline": [
         [{"ts": 1767644899093, "type": "say", "say": "api_req_started", "text": "{}"}],
@@ -119,6 +120,14 @@ _RECORDS: dict[str, list[list[object]]] = {
     "openai_agents": [
         [{"object": "trace", "id": "t", "workflow_name": "w"}],
         [{"data": [{"object": "trace.span", "id": "s", "trace_id": "t", "span_data": {"type": "agent"}}]}],
+    ],
+    "copilot_chat": [
+        [{"kind": 0, "v": {"version": 3, "sessionId": "s", "responderUsername": "x", "requests": []}}],
+        [{"version": 3, "sessionId": "s", "responderUsername": "x", "requests": []}],
+    ],
+    "cursor": [
+        [{"role": "user", "message": {"content": [{"type": "text", "text": "x"}]}}],
+        [{"type": "turn_ended", "status": "success"}],
     ],
     "aider": [["", "# aider chat started at 2026-06-07 19:11:44", ""]],
     "jsonl": [

@@ -28,6 +28,8 @@ LOGS = {
     "Cline": "~/.config/Code/User/globalStorage/saoudrizwan.claude-dev/tasks/1/ui_messages.json",
     "Roo Code": "~/.config/Cursor/User/globalStorage/rooveterinaryinc.roo-cline/tasks/1/ui_messages.json",
     "Copilot CLI": "~/.copilot/session-state/s/events.jsonl",
+    "Copilot Chat": "~/.config/Code/User/workspaceStorage/1f/chatSessions/s.jsonl",
+    "Cursor": "~/.cursor/projects/home-me-shop/agent-transcripts/s/s.jsonl",
     "OpenHands": "~/.openhands/conversations/c/events/event-00001-a.json",
     "goose": "~/.local/share/goose/sessions/sessions.db",
     "pi": "~/.pi/agent/sessions/--x--/1_s.jsonl",

@@ -286,7 +286,7 @@ def _first_line(
     connection: sqlite3.Connection, names: Mapping[str, tuple[str, ...]], shape: tuple[RowTable, ...]
 ) -> bytes:
     oldest = [
-        connection.execute(f'select id from "{table.name}" order by rowid limit 1').fetchone()  # noqa: S608 - named above
+        connection.execute(f'select "{table.key}" from "{table.name}" order by rowid limit 1').fetchone()  # noqa: S608 - named above
         for table in shape[:1]
     ]
     known = sorted(set(names) & {name for needed, _ in SHAPES for name in needed} | (set(names) & {"schema_version"}))
@@ -311,7 +311,7 @@ def _changed(
     )
     for *values, place, changed in connection.execute(query, (since,)):
         row: Row = {**missing, **dict(zip(columns, values, strict=True))}
-        name = str(row["id"])
+        name = str(row[table.key])
         if not isinstance(changed, int | float) or (changed == since and name in known):
             continue
         record = table.record(row)

@@ -44,6 +44,8 @@ class RowTable:
     """Whether its rows are read before those of other tables, which refer to them."""
     completing: Callable[[Ask], Callable[[Row, int], None]] | None = None
     """What writes into a record, of a row at a place, what stands in other rows; made once a reading."""
+    key: str = "id"
+    """The column that names a row."""
 
 
 def _first_words(said: object) -> str | None:
@@ -219,6 +221,73 @@ def slim_hermes(row: Mapping[str, Any]) -> Row:
     return {**kept, **named, "called": [{"name": call.get("name")} for call in called], "failed": _first_words(failed)}
 
 
+_SPAN_COLUMNS = {
+    "operation_name": "gen_ai.operation.name",
+    "provider_name": "gen_ai.provider.name",
+    "conversation_id": "gen_ai.conversation.id",
+    "chat_session_id": "copilot_chat.chat_session_id",
+    "request_model": "gen_ai.request.model",
+    "input_tokens": "gen_ai.usage.input_tokens",
+    "output_tokens": "gen_ai.usage.output_tokens",
+    "cached_tokens": "gen_ai.usage.cache_read.input_tokens",
+    "reasoning_tokens": "gen_ai.usage.reasoning_tokens",
+    "tool_name": "gen_ai.tool.name",
+}
+"""Columns of Copilot Chat's spans, and the attributes that they are."""
+
+
+def _copilot_span(row: Row) -> Row:
+    """A span as OpenTelemetry's SDK has it. Source: microsoft/vscode-copilot-chat, `otelSqliteStore.ts`, 2026."""
+    begin, end = (
+        [row[name] // 1000, row[name] % 1000 * 10**6] if type(row[name]) is int else None
+        for name in ("start_time_ms", "end_time_ms")
+    )
+    return {
+        "resource": {"attributes": {"service.name": "copilot-chat"}},
+        "traceId": row["trace_id"],
+        "spanId": row["span_id"],
+        "parentSpanId": row["parent_span_id"],
+        "startTime": begin,
+        "endTime": end,
+        "status": {"code": row["status_code"], "message": _first_words(row["status_message"])},
+        "attributes": {name: row[column] for column, name in _SPAN_COLUMNS.items() if row[column] is not None},
+    }
+
+
+_SPAN_SAID = (
+    "select key, value from span_attributes where span_id = ? and key in ('error.type', 'copilot_chat.canceled')"
+)
+_SPAN_THROWN = "select attributes from span_events where span_id = ? and name = 'exception' order by id"
+
+
+def _span_errors(ask: Ask) -> Callable[[Row, int], None]:
+    """Write into a span what it says of its failure, and nothing else of its attributes, which hold what was said."""
+
+    def complete(record: Row, _place: int) -> None:
+        span = (record["spanId"],)
+        record["attributes"] |= {row[0]: row[1] for row in ask(_SPAN_SAID, span)}
+        thrown = [mapping(parsed(attributes)) for (attributes,) in ask(_SPAN_THROWN, span)]
+        kept = ("exception.type", "exception.message")
+        record["events"] = [
+            {"name": "exception", "attributes": {key: found[key] for key in kept if key in found}} for found in thrown
+        ]
+
+    return complete
+
+
+_SPANS = (
+    RowTable(
+        "spans",
+        "rowid",
+        (
+            *("span_id", "trace_id", "parent_span_id", "start_time_ms", "end_time_ms", "status_code", "status_message"),
+            *_SPAN_COLUMNS,
+        ),
+        _copilot_span,
+        completing=_span_errors,
+        key="span_id",
+    ),
+)
 _HERMES = (
     # A session is written again as it ends; what is known of it stands before its messages.
     RowTable(
@@ -288,5 +357,6 @@ SHAPES: tuple[tuple[frozenset[str], tuple[RowTable, ...]], ...] = (
     (frozenset({"sessions", "messages", "files", "goose_db_version"}), _CRUSH),
     (frozenset({"sessions", "messages", "state_meta"}), _HERMES),
     (frozenset({"sessions", "messages", "schema_version"}), _GOOSE),
+    (frozenset({"spans", "span_attributes", "span_events"}), _SPANS),
 )
 """The tables that each database is known by, and those that are read of it."""

@@ -154,6 +154,13 @@ class SdkReader(OtlpReader):
         return self.span(attributes, mapping(record.get("status")), thrown, unique, parent)
 
 
+class CopilotSpansReader(SdkReader):
+    """Reads the spans that Copilot Chat keeps in a database (`agent-traces.db`), one row each."""
+
+    agent: str = "copilot-chat"
+    visibility: ClassVar[str] = "terminal"
+
+
 def _pair(value: object) -> Any:
     """A time as seconds and nanoseconds."""
     if not isinstance(value, list) or len(value) != 2 or not all(type(part) is int for part in value):

@@ -121,7 +121,9 @@ class SpanReader(TelemetryReader):
         tried = str(found.get("ai.operationId")).endswith(_TRIES)
         self.see(requests=1)
         again = [self.scheduled("again", unique, chain=chain)] if tried and chain in self.chains else []
-        if failed and (found.get("copilot_chat.canceled") is True or any(word in (kind or "") for word in _STOPS)):
+        if failed and (
+            found.get("copilot_chat.canceled") in (True, "true") or any(word in (kind or "") for word in _STOPS)
+        ):
             return [*again, *self._cancelled(found, unique), *self.settled("aborted", chain=chain)]
         events = [*again, *self._compacted_before(found, unique)]
         if self.program not in _WITH_OWN_LOGS:

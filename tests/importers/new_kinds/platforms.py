@@ -53,8 +53,10 @@ _RUNS = (
 _RUNS_TOLD = ("error none", "tool search not_found", "session 2 requests, 1 calls, 0 stops")
 
 
-def _mlflow(number: int, kind: str, status: str = "STATUS_CODE_OK", said: str = "", **keys: Any) -> dict[str, Any]:
-    attributes = {"mlflow.spanType": json.dumps(kind), **{key: json.dumps(value) for key, value in keys.items()}}
+def _mlflow(
+    number: int, kind: str, status: str = "STATUS_CODE_OK", said: str = "", used: object = None
+) -> dict[str, Any]:
+    attributes = {"mlflow.spanType": json.dumps(kind), "mlflow.chat.tokenUsage": json.dumps(used)}
     times = {
         f"{name}_time_unix_nano": (MS + (number + more) * 1000) * 10**6 for name, more in (("start", 0), ("end", 1))
     }
@@ -68,7 +70,7 @@ _MLFLOW = {
         "spans": [
             _mlflow(0, "AGENT", "STATUS_CODE_ERROR", "RateLimitError: 429"),
             _mlflow(1, "CHAT_MODEL", "STATUS_CODE_ERROR", "RateLimitError: 429"),
-            _mlflow(2, "CHAT_MODEL", **{"mlflow.chat.tokenUsage": {"input_tokens": 70, "output_tokens": 7}}),
+            _mlflow(2, "CHAT_MODEL", used={"input_tokens": 70, "output_tokens": 7}),
             _mlflow(3, "TOOL", "STATUS_CODE_ERROR", "FileNotFoundError: no such file"),
         ]
     },
@@ -137,19 +139,19 @@ def _span(number: int, parent: int | None, *, failed: str | None = None, **found
     }
 
 
-_TRY = {
+_TRY: dict[str, Any] = {
     "ai__operationId": "ai.generateText.doGenerate",
     "gen_ai__system": "openai.chat",
     "ai__telemetry__metadata__sessionId": "s",
 }
-_WHOLE = {"ai__operationId": "ai.generateText", "ai__telemetry__metadata__sessionId": "s"}
-_USED = {"ai__usage__inputTokens": 70, "ai__usage__outputTokens": 7}
-_COMPACTED = {
+_WHOLE: dict[str, Any] = {"ai__operationId": "ai.generateText", "ai__telemetry__metadata__sessionId": "s"}
+_USED: dict[str, Any] = {"ai__usage__inputTokens": 70, "ai__usage__outputTokens": 7}
+_COMPACTED: dict[str, Any] = {
     "gen_ai__operation__name": "chat",
     "gen_ai__conversation__id": "c",
     "gen_ai__conversation__compacted": True,
 }
-_EVENTS = {"gen_ai__operation__name": "compact_events", "gen_ai__conversation__id": "c"}
+_EVENTS: dict[str, Any] = {"gen_ai__operation__name": "compact_events", "gen_ai__conversation__id": "c"}
 
 SPANS = (
     Case(
@@ -196,5 +198,118 @@ SPANS = (
             ),
         ),
         ("compaction", "compaction failed", "compaction 90", "session 1 requests, 0 calls, 0 stops"),
+    ),
+)
+
+# VS Code's chats: microsoft/vscode, chat/common/model/chatSessionOperationLog.ts; Cursor: kenn-io/agentsview
+
+
+def _turn(number: int, said: str | None = None, code: str | None = None, **keys: Any) -> dict[str, Any]:
+    error = {"errorDetails": {"message": said, "code": code, **keys.pop("details", {})}} if said else {}
+    named = {
+        "requestId": f"r{number}",
+        "timestamp": MS + number * 1000,
+        "modelId": "copilot/m",
+        "message": {"text": "x"},
+    }
+    return {**named, "result": {"timings": {"totalElapsed": 500}, **error}, "modelState": {"value": 1}, **keys}
+
+
+def _tool(number: int, **keys: Any) -> dict[str, Any]:
+    named = {"kind": "toolInvocationSerialized", "toolCallId": f"c{number}", "toolId": "run", "isComplete": True}
+    return {**named, "isConfirmed": {"type": 1}, **keys}
+
+
+_FAILING_TOOLS = [
+    {"value": "Here it is."},
+    _tool(1, resultDetails={"input": "{}", "output": [{"type": "embed", "value": "no such file"}], "isError": True}),
+    _tool(2, toolSpecificData={"kind": "terminal", "terminalCommandState": {"exitCode": 2}}),
+    _tool(3, isConfirmed={"type": 0}),
+    _tool(4),
+]
+_LIMIT = {"isQuotaExceeded": True}
+_CHAT = {
+    "version": 3,
+    "sessionId": "s",
+    "responderUsername": "GitHub Copilot",
+    "creationDate": MS,
+    "requests": [
+        _turn(1, "Sorry, your request failed.\n\nReason: Server error: 503", "failed"),
+        _turn(2, response=_FAILING_TOOLS),
+        _turn(3, "Quota Exceeded", "quotaExceeded", details=_LIMIT),
+        _turn(4, "Canceled", "canceled", modelState={"value": 2}),
+    ],
+}
+_CHAT_TOLD = (
+    "error none",
+    "tool run not_found",
+    "tool run exit_code",
+    "tool run refused",
+    "error none",
+    "limit",
+    "session 4 requests, 4 calls, 1 stops",
+)
+_EMPTY = {"version": 3, "sessionId": "s", "responderUsername": "GitHub Copilot", "creationDate": MS, "requests": []}
+_BEGUN = {key: value for key, value in _turn(5).items() if key not in ("result", "modelState")}
+
+
+def _set(*path: object, v: object) -> dict[str, Any]:
+    return {"kind": 1, "k": ["requests", *path], "v": v}
+
+
+_ASKED: dict[str, Any] = {"gen_ai__operation__name": "chat", "gen_ai__conversation__id": "s"}
+_CALLED: dict[str, Any] = {
+    "gen_ai__operation__name": "execute_tool",
+    "gen_ai__conversation__id": "s",
+    "gen_ai__tool__name": "read_file",
+}
+
+CHATS = (
+    Case(
+        "copilot_spans",
+        (
+            {"sqlite": {"tables": ["span_attributes", "span_events", "spans"]}},
+            _span(1, None, failed="Server error: 503", error__type="failed", **_ASKED),
+            _span(2, None, gen_ai__usage__input_tokens=70, **_ASKED),
+            _span(3, None, failed="no such file", **_CALLED),
+            _span(4, None, failed="canceled", copilot_chat__canceled=True, **_ASKED),
+        ),
+        ("error none", "tool read_file not_found", "session 3 requests, 1 calls, 1 stops"),
+    ),
+    Case("copilot_chat", (_CHAT,), _CHAT_TOLD),
+    Case("copilot_chat", ({"kind": 0, "v": _CHAT},), _CHAT_TOLD),
+    Case(
+        "copilot_chat",
+        (
+            {"kind": 0, "v": _EMPTY},
+            {"kind": 1, "k": ["customTitle"], "v": "x"},
+            {"kind": 2, "k": ["requests"], "v": [_BEGUN]},
+            {"kind": 2, "k": ["requests", 0, "response"], "v": [_tool(1, isComplete=False)]},
+            _set(0, "response", 0, v=_tool(1, toolSpecificData={"terminalCommandState": {"exitCode": 1}})),
+            _set(
+                0,
+                "result",
+                v={"errorDetails": {"message": "Sorry, there was a network error.", "code": "networkError"}},
+            ),
+            _set(0, "modelState", v={"value": 2}),
+            _set(0, "modelState", v={"value": 2, "completedAt": MS}),
+            {"kind": 2, "k": ["requests"], "i": 0, "v": [_turn(6)]},
+            {"kind": 3, "k": ["requests", 0, "vote"]},
+        ),
+        ("error none", "tool run exit_code", "session 2 requests, 1 calls, 1 stops"),
+    ),
+    Case(
+        "cursor",
+        (
+            {"role": "user", "message": {"content": [{"type": "text", "text": "do it"}]}},
+            {"role": "assistant", "message": {"content": [{"type": "tool_use", "name": "Shell", "input": {}}]}},
+            {"type": "turn_ended", "status": "error", "error": "503 the model is overloaded"},
+            {"role": "user", "message": {"content": "again"}},
+            {"type": "turn_ended", "status": "error", "error": "503 the model is overloaded"},
+            {"type": "turn_ended", "status": "aborted", "error": "User aborted/interrupted manually."},
+            {"type": "turn_ended", "status": "success"},
+        ),
+        ("error none", "error none", "session 1 requests, 1 calls, 1 stops"),
+        "/home/me/.cursor/projects/home-me-shop/agent-transcripts/s/s.jsonl",
     ),
 )

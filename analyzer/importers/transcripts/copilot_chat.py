@@ -1,0 +1,114 @@
+"""Copilot Chat in VS Code (`chatSessions/*.json`, `*.jsonl`): a document a chat, or a log of changes of one.
+
+What a turn ended with is told, and how often its calls were tried again is not. A turn counts as one request, however
+many its tools made. Failed tools are those whose result says so, commands that exit with another code than 0, and calls
+that the user denied. Sources: microsoft/vscode, `chat/common/model/chatSessionOperationLog.ts`, `objectMutationLog.ts`
+and `chatService/chatService.ts`, and microsoft/vscode-copilot-chat, `src/platform/chat/common/commonTypes.ts`, 2026.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+from analyzer.agent_stream import mapping, text
+from analyzer.events import Event
+from analyzer.events.model import present
+from analyzer.importers.failures import number, quantity
+from analyzer.importers.records import RecordReader, moment_of
+from analyzer.importers.shapes.rows import listed
+
+_INITIAL, _SET, _PUSH = 0, 1, 2
+"""Kinds of changes; others delete."""
+_CANCELLED = 2
+_DENIED = 0
+
+
+class CopilotChatReader(RecordReader):
+    """Reads a chat, whole or by its changes."""
+
+    name: ClassVar[str] = "copilot_chat"
+    agent: str = "copilot-chat"
+    visibility: ClassVar[str] = "terminal"
+    own_state: ClassVar[Mapping[str, Any]] = {"turns": {}}
+    _turns: dict[str, dict[str, Any]]
+    """What is known of each turn, by its place: its name, time, model, and whether it was stopped."""
+
+    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
+        """The events of a chat, or of a change of it."""
+        if "requests" in record:
+            return self._chat(record)
+        value, path = record.get("v"), record.get("k")
+        if record.get("kind") == _INITIAL:
+            return self._chat(mapping(value))
+        if not isinstance(path, list) or path[:1] != ["requests"]:
+            return ()
+        if len(path) == 1 and record.get("kind") == _PUSH:
+            first = number(record.get("i"))
+            for place in [place for place in self._turns if first is not None and int(place) >= first]:
+                del self._turns[place]
+            return self._asked(value, len(self._turns))
+        if len(path) == 2 and record.get("kind") == _SET:
+            return self._asked([value], number(path[1]) or 0)
+        if len(path) > 2 and (turn := self._turns.get(str(path[1]))):
+            changed = value if isinstance(value, list) else [value] if path[2] == "response" else value
+            return self._changed(turn, {str(path[2]): changed})
+        return ()
+
+    def _chat(self, chat: Mapping[str, Any]) -> list[Event]:
+        self.session = text(chat.get("sessionId")) or self.session
+        self._turns = {}
+        return self._asked(chat.get("requests"), 0)
+
+    def _asked(self, requests: object, place: int) -> list[Event]:
+        """The events of turns that begin at a place."""
+        events = []
+        for request in listed(requests):
+            turn = {"id": text(request.get("requestId")), "at": quantity(request.get("timestamp"))}
+            self._turns[str(place)] = turn | {"model": (text(request.get("modelId")) or "").rpartition("/")[2]}
+            self._take(self._turns[str(place)])
+            self.see(requests=1)
+            events += self._changed(self._turns[str(place)], request)
+            place += 1
+        return events
+
+    def _take(self, turn: Mapping[str, Any], after: object = None) -> None:
+        """Take the time of a turn, or so many milliseconds after it, and its model."""
+        self.known = present({"agent": self.agent, "model": text(turn.get("model"))})
+        at = turn.get("at")
+        self.clock(moment_of(at + (quantity(after) or 0)) if at else None)
+
+    def _changed(self, turn: dict[str, Any], changes: Mapping[str, Any]) -> list[Event]:
+        result = mapping(changes.get("result"))
+        self._take(turn, mapping(result.get("timings")).get("totalElapsed"))
+        stopped = mapping(changes.get("modelState")).get("value") == _CANCELLED or changes.get("isCanceled") is True
+        if stopped and not turn.get("stopped"):
+            turn["stopped"] = True
+            self.see(aborted=1)
+        events = [event for part in listed(changes.get("response")) for event in self._part(part)]
+        error = mapping(result.get("errorDetails"))
+        code, said = text(error.get("code")), text(error.get("message"))
+        if (code or said) and code != "canceled":
+            self.see()
+            failure = self.failed({"type": code, "message": said}, self.session, turn["id"], code, said)
+            limit = error.get("isQuotaExceeded") is True
+            events += [failure, *([self.exhausted(failure, self.session, turn["id"])] if limit else [])]
+        return events
+
+    def _part(self, part: Mapping[str, Any]) -> list[Event]:
+        """A call of a tool, which is written again as it ends; other parts of a reply tell nothing."""
+        call = text(part.get("toolCallId"))
+        if part.get("kind") != "toolInvocationSerialized" or call is None:
+            return []
+        tool = text(part.get("toolId"))
+        if call not in self._calls:
+            self.called(tool, call)
+        state = mapping(mapping(part.get("toolSpecificData")).get("terminalCommandState"))
+        code = number(state.get("exitCode"))
+        denied = mapping(part.get("isConfirmed")).get("type") == _DENIED
+        details = mapping(part.get("resultDetails"))
+        if not code and not denied and details.get("isError") is not True:
+            return []
+        said = next((text(output.get("value")) for output in listed(details.get("output"))), None)
+        kind = "refused" if denied else None
+        return [self.tool_failed(tool, f"Exit code {code}" if code else said, self.session, call, kind=kind)]
