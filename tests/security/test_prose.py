@@ -446,6 +446,120 @@ PROSE: dict[str, list[object]] = {
             ],
         }
     ],
+    "langfuse": [
+        {
+            "id": kind,
+            "traceId": "t",
+            "startTime": _AT,
+            "endTime": _AT,
+            "type": kind,
+            "name": "search",
+            "level": "ERROR",
+            "statusMessage": f"no such file\n{MARK}" if kind == "TOOL" else "busy",
+            "input": MARK,
+            "output": {"content": MARK},
+            "metadata": {"note": MARK},
+        }
+        for kind in ("GENERATION", "TOOL")
+    ],
+    "langsmith": [
+        {
+            "id": kind,
+            "trace_id": "t",
+            "run_type": kind,
+            "name": "search",
+            "start_time": _AT,
+            "end_time": _AT,
+            "error": f"ValueError('busy')Traceback (most recent call last):\n{MARK}",
+            "inputs": {"messages": [MARK]},
+            "outputs": {"text": MARK},
+            "extra": {"metadata": {"note": MARK}},
+            "serialized": {"kwargs": MARK},
+        }
+        for kind in ("llm", "tool")
+    ],
+    "mlflow": [
+        {
+            "info": {"trace_id": "tr", "request_preview": MARK, "trace_metadata": {"mlflow.traceInputs": MARK}},
+            "data": {
+                "spans": [
+                    {
+                        "trace_id": "t",
+                        "span_id": kind,
+                        "name": "search",
+                        "end_time_unix_nano": _MS * 10**6,
+                        "status": {"code": "STATUS_CODE_ERROR", "message": "busy"},
+                        "attributes": {"mlflow.spanType": json.dumps(kind), "mlflow.spanInputs": json.dumps(MARK)},
+                        "events": [{"name": "exception", "attributes": {"exception.stacktrace": MARK}}],
+                    }
+                    for kind in ("CHAT_MODEL", "TOOL")
+                ]
+            },
+        }
+    ],
+    "weave": [
+        {
+            "id": kind,
+            "project_id": "e/p",
+            "op_name": "weave:///e/p/op/x:1",
+            "trace_id": "t",
+            "started_at": _AT,
+            "attributes": {"weave": {"kind": kind}, "note": MARK},
+            "inputs": {"messages": [MARK]},
+            "output": {"choices": [MARK]},
+            "exception": json.dumps({"type": "Error", "message": "busy", "traceback": [{"line": MARK}]}),
+        }
+        for kind in ("llm", "tool")
+    ],
+    "openai_agents": [
+        {"object": "trace", "id": "t", "workflow_name": "w", "group_id": None, "metadata": {"note": MARK}},
+        {
+            "object": "trace.span",
+            "id": "s",
+            "trace_id": "t",
+            "started_at": _AT,
+            "ended_at": _AT,
+            "span_data": {"type": "function", "name": "run", "input": MARK, "output": MARK},
+            "error": {"message": "Error running tool", "data": {"error": f"no such file\n{MARK}", "args": MARK}},
+        },
+    ],
+    "copilot_chat": [
+        {
+            "version": 3,
+            "sessionId": "s",
+            "responderUsername": "x",
+            "customTitle": MARK,
+            "requests": [
+                {
+                    "requestId": "r",
+                    "timestamp": _MS,
+                    "message": {"text": MARK},
+                    "variableData": MARK,
+                    "response": [
+                        {"value": MARK},
+                        {
+                            "kind": "toolInvocationSerialized",
+                            "toolCallId": "c",
+                            "toolId": "run",
+                            "invocationMessage": MARK,
+                            "toolSpecificData": {"kind": "terminal", "commandLine": MARK},
+                            "resultDetails": {
+                                "input": MARK,
+                                "output": [{"value": f"no such file\n{MARK}"}],
+                                "isError": True,
+                            },
+                        },
+                    ],
+                    "result": {"metadata": {"renderedUserMessage": MARK, "toolCallRounds": [MARK]}},
+                }
+            ],
+        }
+    ],
+    "cursor": [
+        {"role": "user", "message": {"content": [{"type": "text", "text": MARK}]}},
+        {"role": "assistant", "message": {"content": [{"type": "tool_use", "name": "Shell", "input": MARK}]}},
+        {"type": "turn_ended", "status": "error", "error": "busy"},
+    ],
     "aider": [f"#### {MARK}", MARK, f"> {MARK}", "> Applied edit to x"],
 }
 
@@ -460,6 +574,25 @@ _ROWS: dict[str, tuple[str, list[tuple[str, list[object]]]]] = {
             ("session", ["ses_1", "/x", "1", MARK, _MS]),
             *(("message", [one["id"], "ses_1", _MS, json.dumps(one)]) for one in _OPENCODE if "role" in one),
             *(("part", [one["id"], "msg_1", "ses_1", _MS, _MS, json.dumps(one)]) for one in _OPENCODE if "type" in one),
+        ],
+    ),
+    "copilot_spans": (
+        (
+            "create table spans (span_id, trace_id, parent_span_id, name, start_time_ms, end_time_ms, status_code,"
+            " status_message, operation_name, chat_session_id, tool_name);"
+            "create table span_attributes (span_id, key, value);"
+            "create table span_events (id, span_id, name, attributes);"
+        ),
+        [
+            ("spans", ["a", "t", None, MARK, _MS, _MS, 2, "busy", "chat", "s", None]),
+            ("spans", ["b", "t", "a", MARK, _MS, _MS, 2, f"no such file\n{MARK}", "execute_tool", "s", "run"]),
+            ("span_attributes", ["a", "gen_ai.input.messages", MARK]),
+            ("span_attributes", ["b", "gen_ai.tool.call.arguments", MARK]),
+            ("span_events", [1, "a", "user_message", json.dumps({"content": MARK})]),
+            (
+                "span_events",
+                [2, "a", "exception", json.dumps({"exception.message": "x", "exception.stacktrace": MARK})],
+            ),
         ],
     ),
     "crush_db": (
