@@ -11,7 +11,6 @@ import json
 import re
 import sys
 import tomllib
-from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 
@@ -501,7 +500,7 @@ def built_in_rules() -> str:
     content = Path(loading.BUILT_IN).read_bytes()
     ruleset = loading.read_anew(content)
     entries = [
-        {each.name: value for each in fields(rule) if (value := getattr(rule, each.name)) != each.default}
+        {name: value for name, value in rule._asdict().items() if value != rule._field_defaults.get(name)}
         for rule in ruleset.rules
     ]
     parts = {

@@ -3,13 +3,11 @@
 Invariant: total and deterministic. The same facts, ruleset and `at` give an equal classification, live or replayed.
 """
 
-from __future__ import annotations
-
-from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from analyzer.classifier.reading.extract import described, extract
-from analyzer.classifier.reading.facts import MESSAGE_CHARS, Facts, quick
+from analyzer.classifier.reading.facts import MESSAGE_CHARS, Facts
 from analyzer.classifier.reading.flattening import flat
 from analyzer.classifier.reading.reset_times import NOTHING, read, resolve
 from analyzer.classifier.reading.tokens import token_counts
@@ -23,8 +21,7 @@ from analyzer.redaction.automata import kept_until_fork
 __all__ = ["NO_RULE", "Classification", "classify", "classify_facts"]
 
 
-@dataclass(frozen=True, slots=True)
-class Classification:
+class Classification(NamedTuple):
     """What an error is and what to do about it."""
 
     reason: str
@@ -50,7 +47,7 @@ class Classification:
     """The recovery table's line."""
     confidence: str | None = None
     """`strong`, or `weak` where a bare status, an exit code or weak words decided; None where no rule held."""
-    basis: Basis | str | None = field(default=None, repr=False, compare=False)
+    basis: Basis | str | None = None
     """Where the decision fell; in copies, what it was based on. It follows from facts and ruleset."""
 
     @property
@@ -76,12 +73,19 @@ class Classification:
         """
         return doubts(*self.basis) if isinstance(self.basis, tuple) else (None, False)
 
-    def __reduce__(self) -> tuple[type[Classification], tuple[object, ...]]:
-        """Copies and pickles carry what was matched, not the ruleset that it was matched by.
+    def __reduce__(self) -> tuple["type[Classification]", tuple[object, ...]]:
+        """Copies and pickles carry what was matched, not the ruleset that it was matched by."""
+        return Classification, (*self[:-1], self.matched)
 
-        Not as `__getstate__`, which `dataclass` puts its own in the place of before Python 3.11.4.
-        """
-        return Classification, (*(getattr(self, each.name) for each in fields(self)[:-1]), self.matched)
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Classification) and self[:-1] == other[:-1]
+
+    def __hash__(self) -> int:
+        return hash(self[:-1])
+
+    def __repr__(self) -> str:
+        said = zip(self._fields[:-1], self, strict=False)
+        return f"Classification({', '.join(f'{name}={value!r}' for name, value in said)})"
 
     def to_dict(self) -> dict[str, object]:
         """The keys that `analyzer classify` prints; `reset_at` as ISO 8601 with a Z."""
@@ -101,9 +105,6 @@ class Classification:
             "provider": self.provider,
             "model": self.model,
         }
-
-
-_classification = quick(Classification)
 
 
 def classify(
@@ -147,7 +148,7 @@ def classify_facts(facts: Facts, *, at: datetime | None = None, rules: Rules = N
         current, most = token_counts(
             *(flat(each.message[:MESSAGE_CHARS]).decode("utf-8", "replace") for each in levels if each.message)
         )
-    return _classification(
+    return Classification(
         reason,
         detail,
         retryable,

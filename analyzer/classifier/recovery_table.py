@@ -3,11 +3,9 @@
 Invariant: one row a reason, in the order of `REASONS`; `retryable`, `action` and both sentences come from nowhere else.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
+from typing import NamedTuple
 
 REASONS: tuple[str, ...] = (
     "rate_limited",
@@ -44,8 +42,7 @@ UNCOUNTED = ("aborted", "no_detail")
 """Details that keep an unknown error out of the unknown share: somebody wanted it, or there was nothing to classify."""
 
 
-@dataclass(frozen=True, slots=True)
-class Recovery:
+class Recovery(NamedTuple):
     """One row of the table."""
 
     reason: str

@@ -235,7 +235,7 @@ def listed(ruleset: Ruleset, chosen: Sequence[Rule], pack: Pack | None) -> dict[
         }
         for rule in chosen
     ]
-    return {"ruleset": ruleset.digest, "pack": None if pack is None else asdict(pack), "rules": rules}
+    return {"ruleset": ruleset.digest, "pack": None if pack is None else pack._asdict(), "rules": rules}
 
 
 def streamed(ruleset: Ruleset, halves: Sequence[HalfYear], skipped: int) -> dict[str, Any]:

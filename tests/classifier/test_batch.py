@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from analyzer.classifier import Facts, classify, classify_facts, default_ruleset, extract
 from analyzer.classifier import batch as batch_module
 from analyzer.classifier.batch import classify_batch, judge_json
-from analyzer.classifier.reading.facts import quick
 from analyzer.classifier.rules import deciding
 from analyzer.classifier.rules.deciding import judge
 from analyzer.classifier.rules.index import Index, index_of
@@ -202,11 +201,10 @@ def test_copies_know_what_was_matched(sample):
         assert other.matched == found.matched
 
 
-def test_quickly_made_data_is_as_frozen():
-    """What `quick` makes equals what the class makes, and is frozen."""
-    made = quick(Facts)(429, None, "x")
-    assert made == Facts(429, None, "x")
-    assert type(made) is Facts
+def test_facts_are_frozen():
+    """Nothing can be written into facts, and facts with headers can be keys as others can."""
+    made = Facts(429, None, "x", headers={"retry-after": "1"})
+    assert {made: 1}[Facts(429, None, "x", headers={"retry-after": "1"})] == 1
     with pytest.raises(AttributeError):
         made.status = 1
 

@@ -21,7 +21,6 @@ from analyzer.classifier.reading.facts import (
     STREAM_CHARS,
     Facts,
     cap,
-    facts_of,
 )
 from analyzer.redaction import redact
 from analyzer.redaction.automata import kept_until_fork
@@ -179,7 +178,7 @@ class Draft:
         headers = self.headers
         if headers is not None:
             headers = {name: _clean(text, HEADER_CHARS) or "" for name, text in headers.items()}
-        return facts_of(
+        return Facts(
             self.status,
             _clean(self.code, NAME_CHARS) if self.code else None,
             _clean(self.type, NAME_CHARS) if self.type else None,

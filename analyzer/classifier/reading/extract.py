@@ -7,7 +7,6 @@ Secrets go before anything is taken out: what is taken out loses the name that i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import lru_cache
 
 from analyzer.classifier.reading import exceptions
@@ -44,7 +43,7 @@ def described(error: object, status: int | None, exit_code: int | None) -> objec
         return error
     if isinstance(error, str):
         return {"message" if "exit_code" not in beside else "stdout": error, **beside}
-    return {**error, **beside} if isinstance(error, Mapping) else replace(extract(error), **beside)  # type: ignore[arg-type]
+    return {**error, **beside} if isinstance(error, Mapping) else extract(error)._replace(**beside)  # type: ignore[arg-type]
 
 
 def _is_small(error: dict[object, object]) -> bool:

@@ -6,8 +6,6 @@ the event's own time.
 Durations are read in English and in the other languages that providers answer in.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, timezone, tzinfo

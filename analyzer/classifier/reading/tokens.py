@@ -21,7 +21,8 @@ _NEAR = 100
 """Characters on either side of a number in which words speak for it."""
 
 # Python's own `re`: these look once at 2,000 characters, or at 100, and are quicker than RE2 there.
-_NUMBER = Late(r"(?a)\d+(?:[,_]\d{3}\b)*(?:\.\d+)?(?:[km]\b)?")
+_NUMBER = Late(r"(?a)\d(?<![a-z0-9].)\d*(?:[,_]\d{3}\b)*(?:\.\d+)?(?:[km]\b)?")
+"""Not within a word: most digits are those of ids."""
 _ASCII = str.maketrans("≤≥’", "<>'")
 # Marks that end or compare stand as words of their own; all else that is no letter is a gap.
 _SPACED = {
@@ -152,7 +153,7 @@ def _counts(text: str) -> Iterator[_Count]:
     for match in _NUMBER.finditer(text):
         start, end = match.span()
         if end - start == 1 or text[start - 1 : start] in _JOINED:
-            continue  # most digits are those of ids
+            continue
         value = _number(text[start:end])
         if value is not None and value >= _LEAST and _stands_alone(text, start, end):
             places.append((start, end, value))

@@ -6,7 +6,7 @@ Invariant: the winner is the one that `classify` names; explaining asks the same
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 
@@ -88,7 +88,7 @@ def _matches(index: Index, level: Facts, depth: int, winner: int) -> Iterator[Ma
 def _unguarded(ruleset: Ruleset) -> Index:
     """The rules without their guards, which show what would hold if nothing objected."""
     bare = tuple(
-        replace(rule, only_status=(), not_status=(), only_text=(), not_text=(), only_providers=())
+        rule._replace(only_status=(), not_status=(), only_text=(), not_text=(), only_providers=())
         for rule in ruleset.rules
     )
     return index_of(make(bare, ruleset.status_patterns, ruleset.prose_patterns, codes=ruleset.codes))

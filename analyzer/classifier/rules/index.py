@@ -5,13 +5,10 @@ Invariant: bit i stands for rule i, so the lowest bit of what is left is the fir
 The first texts of a process are matched without the automaton of all patterns, which takes 25 ms to make.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import count
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import re2
 
@@ -88,8 +85,7 @@ _SEGMENTS = (LINE, SIGNAL, TEXT, ONLY, NOT)
 _WITH_TIMES = frozenset(("rate_limited", "network_transient", "auth_error"))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Decision:
+class Decision(NamedTuple):
     """The answer that a rule gives to every error that it decides."""
 
     rule: Rule | None

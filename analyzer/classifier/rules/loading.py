@@ -5,16 +5,13 @@ Invariant: a ruleset that loads is sound; one that does not is refused with its 
 The built-in rules are kept in a form that is read at once; it says what `rules.toml` says.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import re2
 
@@ -84,17 +81,16 @@ _CODES = "codes"
 _HEAD = (_CODES, _ALONE, _PACK, *_ABOUT, *_SHARED)
 
 
-@dataclass(frozen=True, slots=True)
-class _File:
+class _File(NamedTuple):
     """One rules file: its parsed content, and where each entry of it stands."""
 
     name: str
     data: Mapping[str, Any]
-    lines: tuple[str, ...] = ()
+    lines: tuple[str, ...]
     """The file's lines, to say where something stands; none for data that came without a file."""
-    headers: tuple[int, ...] = ()
+    headers: tuple[int, ...]
     """Line of each `[[rule]]`, counted from 1."""
-    steps: list[int] = field(default_factory=list)
+    steps: list[int]
     """Steps of RE2's programs for all patterns up to each that was read."""
 
     def place(self, entry: int | None = None, words: str = "") -> str:
@@ -192,8 +188,7 @@ def pack_of(content: bytes, path: str) -> str | None:
     return os.path.join(os.path.dirname(path), name)
 
 
-@dataclass(frozen=True, slots=True)
-class Pack:
+class Pack(NamedTuple):
     """What a pack of rules says of itself."""
 
     version: str
@@ -233,7 +228,7 @@ def pack_in(content: bytes, name: str) -> Pack:
 
 def build_ruleset(data: Mapping[str, Any]) -> Ruleset:
     """A ruleset out of parsed TOML. Raises RulesError with the rule's id."""
-    return _ruleset(_File("", data))
+    return _ruleset(_File("", data, (), (), []))
 
 
 @lru_cache(maxsize=8)
@@ -348,7 +343,7 @@ def _without(tables: Iterable[Codes], places: Mapping[str, str]) -> Iterable[Cod
     """The tables without what speaks for rules that were taken out."""
     for table in tables:
         rules = tuple(pair for pair in table.rules if pair[0] in places)
-        yield table if len(rules) == len(table.rules) else replace(table, rules=rules)
+        yield table if len(rules) == len(table.rules) else table._replace(rules=rules)
 
 
 def read_rules(path: str | os.PathLike[str]) -> bytes:
@@ -378,7 +373,7 @@ def _parse(content: bytes, name: str) -> _File:
             f"{place}: rules are no valid TOML: {error}", "patterns stand best in single quotes"
         ) from error
     lines = text.split("\n")
-    return _File(name, data, tuple(lines), tuple(_headers(lines)))
+    return _File(name, data, tuple(lines), tuple(_headers(lines)), [])
 
 
 def _headers(lines: list[str]) -> Iterable[int]:

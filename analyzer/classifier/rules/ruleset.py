@@ -6,14 +6,10 @@ All patterns of a ruleset are matched over a text in one pass, and a ruleset is 
 itself.
 """
 
-from __future__ import annotations
-
-import dataclasses
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import re2
 
@@ -89,8 +85,7 @@ EVIDENCE = LISTS[:10]
 GUARDS = LISTS[10:]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Rule:
+class Rule(NamedTuple):
     """One entry of the file. It holds when any of its evidence is there and none of its guards objects."""
 
     id: str
@@ -132,8 +127,7 @@ class Rule:
     """Inputs that look alike and for which it does not."""
 
 
-@dataclass(frozen=True, slots=True)
-class Codes:
+class Codes(NamedTuple):
     """The codes and types that one provider documents, and the rule that each speaks for."""
 
     providers: tuple[str, ...]
@@ -175,21 +169,20 @@ class Pattern:
         return self._regex
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Ruleset:
+class Ruleset(NamedTuple):
     """Rules in order, and the digest that names them: the first 12 hex digits of the SHA-256 of what decides."""
 
     digest: str
     rules: tuple[Rule, ...]
-    status_patterns: tuple[str, ...] = ()
+    status_patterns: tuple[str, ...]
     """Where a text states a status; group 1."""
-    prose_patterns: tuple[str, ...] = ()
+    prose_patterns: tuple[str, ...]
     """How a text begins that only speaks of errors."""
-    places: Mapping[str, str] = field(repr=False, default_factory=dict)
+    places: Mapping[str, str]
     """Id of a rule → `file:line` of its entry."""
-    codes: tuple[Codes, ...] = field(repr=False, default=())
+    codes: tuple[Codes, ...]
     """What providers document, looked up where a code or a type is given."""
-    compiled: Compiled = field(repr=False, compare=False, hash=False, default=None)  # type: ignore[assignment]
+    compiled: "Compiled"
 
     def __hash__(self) -> int:
         return hash(self.digest)
@@ -352,10 +345,9 @@ def ruleset_text(ruleset: Ruleset) -> str:
         lines.append(f"rules = {_value({rule: list(codes) for rule, codes in table.rules})}")
     for rule in ruleset.rules:
         lines += ["", "[[rule]]"]
-        for each in dataclasses.fields(Rule):
-            value = getattr(rule, each.name)
-            if value != each.default:
-                lines.append(f"{each.name} = {_value(list(value) if isinstance(value, tuple) else value)}")
+        for name, value in zip(Rule._fields, rule, strict=True):
+            if value != Rule._field_defaults.get(name):
+                lines.append(f"{name} = {_value(list(value) if isinstance(value, tuple) else value)}")
     return "\n".join(lines) + "\n"
 
 

@@ -306,8 +306,8 @@ def update_command(
     words = ("rules", "update", "--undo", *(() if rules_path is None else ("--rules", rules_path)), "--apply")
     if as_json:
         content = {
-            "pack": None if chosen is None else asdict(chosen),
-            "present": None if present is None else asdict(present),
+            "pack": None if chosen is None else chosen._asdict(),
+            "present": None if present is None else present._asdict(),
             "rules": path,
             "ruleset": ruleset.digest,
             "applied": apply,
