@@ -331,7 +331,7 @@ class ClaudeRecords(RecordReader):
         return events
 
     def _stop_failure(self, record: Mapping[str, Any]) -> list[Event]:
-        words = text(record.get("last_assistant_message")) or ""
+        words = text(record.get("last_assistant_message")) or text(record.get("error_details")) or ""
         return self._terminal(record, terminal_facts({**record, "message": {"content": words}}))
 
     # Compactions -------------------------------------------------------------------------------------------------

@@ -272,6 +272,11 @@ def litellm(record: Record) -> bool:
     return {"call_type", "status", "custom_llm_provider"} <= record.keys() or "standard_logging_object" in record
 
 
+def _holds(*keys: str) -> Callable[[Record], bool]:
+    """Recognise a record by keys that it has."""
+    return lambda record: set(keys) <= record.keys()
+
+
 def _exported(test: Callable[[Record], bool]) -> Callable[[Record], bool]:
     """Recognise a run of a tracing platform, or a record that holds such ones."""
 
@@ -288,20 +293,10 @@ def langfuse(record: Record) -> bool:
     return named and ({"traceId", "startTime"} <= record.keys() or {"trace_id", "start_time"} <= record.keys())
 
 
-def langsmith(record: Record) -> bool:
-    """A run of LangSmith's."""
-    return {"id", "run_type", "start_time"} <= record.keys() and bool({"trace_id", "dotted_order"} & record.keys())
-
-
 def mlflow(record: Record) -> bool:
     """A trace of MLflow's."""
     info, data = mapping(record.get("info")), mapping(record.get("data"))
     return bool({"trace_id", "request_id"} & info.keys()) and isinstance(data.get("spans"), list)
-
-
-def weave_call(record: Record) -> bool:
-    """A call of W&B Weave's."""
-    return {"id", "op_name", "trace_id", "started_at", "project_id"} <= record.keys()
 
 
 def openai_agents(record: Record) -> bool:
@@ -689,10 +684,9 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "langsmith",
         "an export of LangSmith",
-        records(_exported(langsmith), b'"run_type"', b'"dotted_order"'),
+        records(_exported(_holds("id", "run_type", "start_time", "trace_id")), b'"run_type"', b'"dotted_order"'),
         made_by="telemetry.platforms:LangsmithReader",
-        told_by="LangSmith's runs: `id`, `run_type`, `start_time`, and `trace_id` or `dotted_order`; also in `data` "
-        "or `runs`",
+        told_by="LangSmith's runs: `id`, `run_type`, `start_time`, `trace_id`; also in `data` or `runs`",
     ),
     Format(
         "mlflow",
@@ -704,7 +698,12 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "weave",
         "an export of Weave",
-        records(_exported(weave_call), b'"op_name"', b'"started_at"', b'"project_id"'),
+        records(
+            _exported(_holds("id", "op_name", "trace_id", "started_at", "project_id")),
+            b'"op_name"',
+            b'"started_at"',
+            b'"project_id"',
+        ),
         made_by="telemetry.platforms:WeaveReader",
         told_by="Weave's calls: `id`, `op_name`, `trace_id`, `started_at`, `project_id`; also in `data` or `calls`",
     ),

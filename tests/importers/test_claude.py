@@ -375,6 +375,18 @@ def test_a_hooks_stop_failure_is_a_terminal_error(read: Read) -> None:
     hook = {"hook_event_name": "StopFailure", "session_id": "p-1", "error": "authentication_failed"}
     events, _ = read({**hook, "last_assistant_message": "Not logged in · Please run /login"})
     assert of(events, "error.classified")[0].payload["reason"] == "auth_error"
+    events, _ = read({**hook, "error": "server_error", "error_details": "529 overloaded"})
+    assert of(events, "error.classified")[0].payload["facts"]["message"] == "529 overloaded"
+
+
+def test_a_limit_that_is_told_in_two_parts_is_one_text(read: Read) -> None:
+    """The limit in one part of the message, and when it resets in the next one."""
+    parts = ["You've hit your session limit", "· resets 11:50pm (America/Los_Angeles)"]
+    message = {"model": "<synthetic>", "content": [{"type": "text", "text": part} for part in parts]}
+    limited = {"type": "assistant", "uuid": "u9", "sessionId": "s", "timestamp": "2026-03-05T10:00:00Z"}
+    events, _ = read({**limited, "isApiErrorMessage": True, "error": "rate_limit", "message": message})
+    (told,) = of(events, "agent.exhausted")
+    assert told.payload["reset_at"] == "2026-03-06T07:50:00Z"
 
 
 def spent(message: str, tokens: int, hour: int = 0) -> dict[str, Any]:

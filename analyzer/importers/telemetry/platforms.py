@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from analyzer.agent_stream import mapping, text
@@ -37,47 +37,36 @@ _DEEPEST = 40
 _WRAPPINGS = ("data", "observations", "runs", "traces", "spans", "calls", "child_runs")
 """Keys under which a record holds others: pages of an API, traces, and runs inside runs."""
 _USAGE = "gen_ai.usage."
-_INPUT, _OUTPUT = f"{_USAGE}input_tokens", f"{_USAGE}output_tokens"
-_READ, _WRITTEN = f"{_USAGE}cache_read.input_tokens", f"{_USAGE}cache_write.input_tokens"
-_REASONED = f"{_USAGE}reasoning.output_tokens"
-_PARTS = {_INPUT: (_READ, _WRITTEN), _OUTPUT: (_REASONED,)}
-_SHARED = {"session": "session.id", "service": "service.name"}
-"""What a run has from the record that it stands in, where it does not say it itself."""
-_OWN = {
+_PARTS = {"prompt": ("read", "written"), "reply": ("reasoned",)}
+_ATTRIBUTES = {
+    "session": "session.id",
+    "service": "service.name",
     "provider": "gen_ai.provider.name",
     "model": "gen_ai.request.model",
     "tool": "gen_ai.tool.name",
-    "prompt": _INPUT,
-    "reply": _OUTPUT,
-    "read": _READ,
-    "written": _WRITTEN,
-    "reasoned": _REASONED,
+    "prompt": f"{_USAGE}input_tokens",
+    "reply": f"{_USAGE}output_tokens",
+    "read": f"{_USAGE}cache_read.input_tokens",
+    "written": f"{_USAGE}cache_write.input_tokens",
+    "reasoned": f"{_USAGE}reasoning.output_tokens",
     "cost": f"{_USAGE}cost",
 }
-"""Fields of a platform, and the attributes of spans that they are."""
+"""Names of `Platform.has` that are attributes of spans."""
 
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """Where a run has what spans have: paths of keys with slashes between; the first that holds anything counts."""
+    """What makes a run a call, and where it has what spans have."""
 
-    kind: str
     models: frozenset[str]
     """Kinds that are calls of a model."""
     tools: str
     """The kind that is a call of a tool."""
-    run: str
-    trace: str
-    began: str
-    ended: str
-    said: str
-    """The words of a failure."""
-    state: str
-    """What says that a run failed."""
-    failing: str = ""
-    """The state of one that failed; none: any."""
-    has: Mapping[str, str] = field(default_factory=dict)
-    """The paths of what `_SHARED` and `_OWN` name."""
+    failing: str
+    """The state of a run that failed; none: any."""
+    has: Mapping[str, str]
+    """Paths of keys, with slashes between; of several, the first that holds anything counts. Beside the attributes:
+    `kind`, `trace`, `run`, `began`, `ended`, the `state` that tells a failure, and what is `said` of it."""
     apart: bool = False
     """Whether the tokens of caches are no part of the prompt's, nor those of reasoning of the reply's."""
 
@@ -88,10 +77,6 @@ def _at(record: object, path: str) -> Any:
         found = mapping(parsed(record) if isinstance(record, str) else record)
         record = next(iter(found.values()), None) if key == "*" else found.get(key)
     return parsed(record) if isinstance(record, str) and record[:1] == '"' else record
-
-
-def _first(record: Record, paths: str) -> Any:
-    return next((found for path in paths.split() if (found := _at(record, path)) not in (None, "")), None)
 
 
 def _moment(value: object) -> Any:
@@ -110,38 +95,43 @@ class PlatformReader(SpanReader):
 
     def _runs(self, record: Record, around: Record, depth: int) -> Iterator[tuple[Record, Record]]:
         """Each run, and the record that it stands in."""
-        if text(_at(record, self.row.kind)):
+        if text(self._has(record, "kind")):
             yield record, around
         for holder in (record, mapping(record.get("data"))):
             for key in _WRAPPINGS:
                 for inner in listed(holder.get(key)) if depth < _DEEPEST else ():
                     yield from self._runs(inner, record, depth + 1)
 
+    def _has(self, record: Record, name: str) -> Any:
+        paths = self.row.has.get(name, "").split()
+        return next((found for path in paths if (found := _at(record, path)) not in (None, "")), None)
+
     def _run(self, run: Record, around: Record) -> list[Event]:
-        row, kind = self.row, _at(run, self.row.kind)
+        row, kind = self.row, self._has(run, "kind")
         if kind not in row.models and kind != row.tools:
             return []
-        found = {name: _first(run, row.has.get(key, "")) for key, name in _OWN.items()}
-        for key, shared in _SHARED.items():
-            found[shared] = _first(run, row.has.get(key, "")) or _first(around, row.has.get(key, ""))
+        found = {name: self._has(run, name) for name in _ATTRIBUTES}
+        for name in ("session", "service"):
+            found[name] = found[name] or self._has(around, name)
         if row.apart:
-            for sum_of, parts in _PARTS.items():
-                found[sum_of] = sum(max(whole(found[part]) or 0, 0) for part in (sum_of, *parts))
-        found = {**present(found), "gen_ai.operation.name": "chat" if kind in row.models else "execute_tool"}
-        trace, name = text(_first(run, row.trace)), text(_first(run, row.run))
-        self.of_resource({"session.id": trace, "service.name": self.agent}, found)
-        began, ended = _moment(_first(run, row.began)), _moment(_first(run, row.ended))
+            for name, parts in _PARTS.items():
+                found[name] = sum(max(whole(found[part]) or 0, 0) for part in (name, *parts))
+        told = present({_ATTRIBUTES[name]: value for name, value in found.items()})
+        told["gen_ai.operation.name"] = "chat" if kind in row.models else "execute_tool"
+        trace, named = text(self._has(run, "trace")), text(self._has(run, "run"))
+        self.of_resource({"session.id": trace, "service.name": self.agent}, told)
+        began, ended = _moment(self._has(run, "began")), _moment(self._has(run, "ended"))
         self.clock(began or ended)
         self.see()
         self.clock(ended or began)
-        state = _at(run, row.state)
+        state = self._has(run, "state")
         failed = state == row.failing if row.failing else bool(state)
-        told = {**found, **(self._failed(run) if failed else {})}
-        return self.span(told, {"code": 2 if failed else 0}, (), (trace, name or identity_of(run)))
+        told |= self._failed(run) if failed else {}
+        return self.span(told, {"code": 2 if failed else 0}, (), (trace, named or identity_of(run)))
 
     def _failed(self, run: Record) -> dict[str, Any]:
         """What a failed run says, without the trace of its calls."""
-        said = (text(_first(run, self.row.said)) or "").partition(_TRACEBACK)[0].strip()
+        said = (text(self._has(run, "said")) or "").partition(_TRACEBACK)[0].strip()
         named = _CLASS.match(said)
         return present({"status.message": said or None, "exception.type": named[1] if named else None})
 
@@ -152,17 +142,17 @@ class LangfuseReader(PlatformReader):
     name: ClassVar[str] = "langfuse"
     agent: str = "langfuse"
     row = Platform(
-        kind="type",
         models=frozenset({"GENERATION"}),
         tools="TOOL",
-        run="id",
-        trace="traceId trace_id",
-        began="startTime start_time",
-        ended="endTime end_time",
-        said="statusMessage status_message",
-        state="level",
         failing="ERROR",
         has={
+            "kind": "type",
+            "run": "id",
+            "trace": "traceId trace_id",
+            "began": "startTime start_time",
+            "ended": "endTime end_time",
+            "said": "statusMessage status_message",
+            "state": "level",
             "session": "sessionId session_id",
             "service": "traceName trace_name",
             "model": "model provided_model_name",
@@ -185,16 +175,17 @@ class LangsmithReader(PlatformReader):
     name: ClassVar[str] = "langsmith"
     agent: str = "langsmith"
     row = Platform(
-        kind="run_type",
         models=frozenset({"llm"}),
         tools="tool",
-        run="id",
-        trace="trace_id",
-        began="start_time",
-        ended="end_time",
-        said="error",
-        state="error",
+        failing="",
         has={
+            "kind": "run_type",
+            "run": "id",
+            "trace": "trace_id",
+            "began": "start_time",
+            "ended": "end_time",
+            "said": "error",
+            "state": "error",
             "session": "extra/metadata/thread_id extra/metadata/session_id extra/metadata/conversation_id",
             "service": "session_name",
             "provider": "extra/metadata/ls_provider",
@@ -216,17 +207,17 @@ class MlflowReader(PlatformReader):
     name: ClassVar[str] = "mlflow"
     agent: str = "mlflow"
     row = Platform(
-        kind="attributes/mlflow.spanType",
         models=frozenset({"CHAT_MODEL", "LLM"}),
         tools="TOOL",
-        run="span_id",
-        trace="trace_id",
-        began="start_time_unix_nano",
-        ended="end_time_unix_nano",
-        said="status/message",
-        state="status/code",
         failing="STATUS_CODE_ERROR",
         has={
+            "kind": "attributes/mlflow.spanType",
+            "run": "span_id",
+            "trace": "trace_id",
+            "began": "start_time_unix_nano",
+            "ended": "end_time_unix_nano",
+            "said": "status/message",
+            "state": "status/code",
             "session": "info/trace_metadata/mlflow.trace.session",
             "service": "info/tags/mlflow.traceName",
             "provider": "attributes/mlflow.llm.provider",
@@ -247,16 +238,17 @@ class WeaveReader(PlatformReader):
     name: ClassVar[str] = "weave"
     agent: str = "weave"
     row = Platform(
-        kind="attributes/weave/kind",
         models=frozenset({"llm"}),
         tools="tool",
-        run="id",
-        trace="trace_id",
-        began="started_at",
-        ended="ended_at",
-        said="exception/message exception",
-        state="exception",
+        failing="",
         has={
+            "kind": "attributes/weave/kind",
+            "run": "id",
+            "trace": "trace_id",
+            "began": "started_at",
+            "ended": "ended_at",
+            "said": "exception/message exception",
+            "state": "exception",
             "session": "thread_id",
             "service": "project_id",
             "model": "output/model inputs/model",
@@ -281,16 +273,17 @@ class OpenaiAgentsReader(PlatformReader):
     _traces: dict[str, dict[str, Any]]
     """What traces say of their spans, by name."""
     row = Platform(
-        kind="span_data/type",
         models=frozenset({"generation", "response"}),
         tools="function",
-        run="id",
-        trace="trace_id",
-        began="started_at",
-        ended="ended_at",
-        said="error/data/error error/message",
-        state="error",
+        failing="",
         has={
+            "kind": "span_data/type",
+            "run": "id",
+            "trace": "trace_id",
+            "began": "started_at",
+            "ended": "ended_at",
+            "said": "error/data/error error/message",
+            "state": "error",
             "session": "group_id",
             "service": "workflow_name",
             "model": "span_data/model",

@@ -53,7 +53,7 @@ _TOKENS = {
         "llm.token_count.completion_details.reasoning",
     ),
 }
-"""By the conventions for GenAI (0.1.0 names what is written to a cache anew), the AI SDK and OpenInference."""
+"""By the conventions for GenAI (which named what is written to a cache anew in 2026), the AI SDK and OpenInference."""
 
 
 def is_model_call(attributes: Attributes) -> bool:
