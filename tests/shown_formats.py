@@ -20,6 +20,7 @@ from analyzer.importers.programs import FORKS, Author
 from analyzer.importers.shapes.files import SQLITE, rows_as_lines
 from analyzer.importers.shapes.rows import slim_goose
 from tests import REPOSITORY
+from tests.importers.new_kinds.agents import AGENTS
 from tests.importers.new_kinds.logs import CASES
 from tests.importers.new_kinds.platforms import CHATS, PLATFORMS
 
@@ -415,6 +416,9 @@ LOGS: dict[str, list[object]] = {
     ],
 }
 LOGS = {**{case.format: [*case.records] for case in reversed((*CASES, *PLATFORMS, *CHATS))}, **LOGS}
+for _case in AGENTS:
+    LOGS.setdefault(_case.format, []).extend(_case.records)
+    PATHS.setdefault(_case.format, _case.path)
 
 
 def events_of(name: str) -> list[Event]:

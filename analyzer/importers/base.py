@@ -291,7 +291,7 @@ class Chains:
     def begin_anew(self, key: str, attempt: int | None) -> None:
         """Forget an open chain whose failures are as many as the log's number of the next one: another chain begins."""
         if attempt is not None and self.attempts(key) >= attempt:
-            del self._open[key]
+            self._open.pop(key, None)
 
     def renumber(self, key: str, attempt: int) -> int:
         """Take the number that the log gives the failed call, where it is higher; returns the number that holds."""

@@ -360,6 +360,33 @@ def swe_agent(record: Record) -> bool:
     return isinstance(record.get("trajectory"), list) and "exit_status" in mapping(record.get("info"))
 
 
+def trae_agent(record: Record) -> bool:
+    """A run of trae-agent."""
+    return isinstance(record.get("llm_interactions"), list) and isinstance(record.get("agent_steps"), list)
+
+
+def grok(record: Record) -> bool:
+    """An update of a Grok Build session."""
+    known = record.get("method") in ("session/update", "_x.ai/session/update")
+    return known and "sessionUpdate" in mapping(mapping(record.get("params")).get("update"))
+
+
+def droid(record: Record) -> bool:
+    """The first line of a Droid session."""
+    return record.get("type") == "session_start" and {"id", "title", "cwd"} <= record.keys()
+
+
+def auggie(record: Record) -> bool:
+    """A session of Auggie."""
+    return {"sessionId", "created", "modified", "chatHistory"} <= record.keys()
+
+
+def amp(record: Record) -> bool:
+    """A thread of Amp."""
+    named = str(record.get("id", "")).startswith("T-") and isinstance(record.get("created"), int)
+    return named and isinstance(record.get("messages"), list)
+
+
 def cline_cli(record: Record) -> bool:
     """The messages of a session of Cline's CLI."""
     return {"version", "updated_at", "agent", "sessionId"} <= record.keys() and isinstance(record.get("messages"), list)
@@ -751,6 +778,43 @@ FORMATS: tuple[Format, ...] = (
         made_by="transcripts.trajectories:SweReader",
         version=("trajectory_format", (1, 1)),
         told_by="a `trajectory_format` of mini-swe-agent; a `trajectory` beside an `info` with `exit_status`",
+    ),
+    Format(
+        "trae_agent",
+        "a run of trae-agent",
+        records(trae_agent, b'"llm_interactions"', b'"max_steps"'),
+        made_by="transcripts.trajectories:TraeReader",
+        told_by="lists `llm_interactions` and `agent_steps`",
+    ),
+    Format(
+        "grok",
+        "a Grok Build session",
+        lines(grok),
+        made_by="transcripts.grok:GrokReader",
+        told_by="a `method` `session/update` or `_x.ai/session/update`, and in its `params` an `update` with a "
+        "`sessionUpdate`",
+    ),
+    Format(
+        "droid",
+        "a Droid session",
+        lines(droid),
+        made_by="transcripts.droid:DroidReader",
+        version=("version", (2,)),
+        told_by="a `session_start` with `id`, `title` and `cwd`",
+    ),
+    Format(
+        "auggie",
+        "an Auggie session",
+        records(auggie, b'"sessionId"', b'"modified"', b'"chatHistory"'),
+        made_by="transcripts.auggie:AuggieReader",
+        told_by="`sessionId`, `created`, `modified` and `chatHistory`",
+    ),
+    Format(
+        "amp",
+        "an Amp thread",
+        records(amp, b'"id"', b'"T-', b'"messageId"'),
+        made_by="transcripts.amp:AmpReader",
+        told_by="an `id` that begins with `T-`, a number `created` and a list `messages`",
     ),
     Format(
         "cline_cli",

@@ -179,6 +179,16 @@ HOMES = (
         ("~/.gemini/antigravity-cli/brain",),
         ("*/.system_generated/logs/transcript.jsonl",),
     ),
+    Home("Grok Build", ("grok",), ("$GROK_HOME/sessions", "~/.grok/sessions"), ("*/*/updates.jsonl",)),
+    Home(
+        "Droid",
+        ("droid",),
+        ("$FACTORY_HOME_OVERRIDE/.factory/sessions", "~/.factory/sessions"),
+        ("*/*.jsonl", "*.jsonl"),
+    ),
+    Home("Auggie", ("auggie",), ("~/.augment/sessions",), ("*.json",)),
+    Home("Amp", ("amp",), ("$XDG_DATA_HOME/amp/threads", "~/.local/share/amp/threads"), ("T-*.json",)),
+    Home("trae-agent", ("trae_agent",), ("./trajectories",), ("trajectory_*.json",)),
     Home("aider", ("aider",), ("$AIDER_CHAT_HISTORY_FILE", "./.aider.chat.history.md")),
     Home("analyzer run", ("analyzer",), (f"./{OWN_LOG}",), ("*.jsonl",)),
 )

@@ -54,6 +54,11 @@ LOGS = {
     "Continue": "~/.continue/sessions/s.json",
     "Kiro CLI": "~/.kiro/sessions/cli/s.jsonl",
     "Antigravity": "~/.gemini/antigravity-cli/brain/c/.system_generated/logs/transcript.jsonl",
+    "Grok Build": "~/.grok/sessions/%2Fwork%2Fshop/s/updates.jsonl",
+    "Droid": "~/.factory/sessions/-work-shop/s.jsonl",
+    "Auggie": "~/.augment/sessions/s.json",
+    "Amp": "~/.local/share/amp/threads/T-1.json",
+    "trae-agent": "~/work/shop/trajectories/trajectory_20260305_100000.json",
     "aider": "~/work/shop/.aider.chat.history.md",
     "analyzer run": "~/work/shop/telemetry/events-1.jsonl",
 }
@@ -75,6 +80,11 @@ SECRETS = (
     "~/.hermes/auth.json",
     "~/.vibe/.env",
     "~/.kimi-code/credentials/kimi-code.json",
+    "~/.grok/auth.json",
+    "~/.factory/auth.json",
+    "~/.factory/sessions/-work-shop/s.settings.json",
+    "~/.augment/session.json",
+    "~/.local/share/amp/secrets.json",
     "~/work/shop/.env",
 )
 
@@ -177,7 +187,7 @@ def test_a_home_that_is_the_root_has_an_end(home: str) -> None:
     """Looking upwards stops there; without any home only the working directory and variables count."""
     assert "/.codex" in [place.path for place in places({}, home=home, working="/a/b", system="linux")]
     nowhere = places({"CODEX_HOME": "/c"}, home=None, working="/a/b", system="linux")
-    assert {place.folder for place in nowhere} == {"/c", "/a/b", "/a/b/.crush", "/a/b/telemetry"}
+    assert {place.folder for place in nowhere} == {"/c", "/a/b", "/a/b/.crush", "/a/b/telemetry", "/a/b/trajectories"}
 
 
 def test_crushs_list_of_projects_is_followed(tmp_path: Path) -> None:

@@ -29,18 +29,25 @@ class ClineCliReader(RecordReader):
         self.session = text(record.get("sessionId")) or session_of(self.source.path)
         self.role = "subagent" if record.get("agent") in ("subagent", "teammate") else None
         self.known = {"agent": self.agent}
-        events = []
+        events: list[Event] = []
         for message in listed(record.get("messages")):
             self.time(message.get("ts") or (record.get("updated_at") if not self.timed else None))
             model = mapping(message.get("modelInfo"))
             self.known |= present({"model": text(model.get("id")), "provider": text(model.get("provider"))})
             self.see(requests=int(message.get("role") == "assistant"))
-            for block in listed(message.get("content")):
-                if block.get("type") == "tool_use":
-                    self.called(text(block.get("name")), text(block.get("id")))
-                elif block.get("type") == "tool_result":
-                    call = text(block.get("tool_use_id"))
-                    tool = self.tool_of(call)
-                    if block.get("is_error") is True:
-                        events.append(self.tool_failed(tool, said_by(block.get("content")), self.session, call))
+            events += block_events(self, message.get("content"))
         return events
+
+
+def block_events(reader: RecordReader, content: object) -> list[Event]:
+    """The failed calls among blocks as Anthropic's interface has them, some with camel-case keys; all are counted."""
+    events = []
+    for block in listed(content):
+        if block.get("type") == "tool_use":
+            reader.called(text(block.get("name")), text(block.get("id")))
+        elif block.get("type") == "tool_result":
+            call = text(block.get("tool_use_id")) or text(block.get("toolUseId"))
+            tool = reader.tool_of(call)
+            if block.get("is_error") is True or block.get("isError") is True:
+                events.append(reader.tool_failed(tool, said_by(block.get("content")), reader.session, call))
+    return events

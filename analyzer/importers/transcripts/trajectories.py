@@ -1,7 +1,8 @@
-"""Trajectories, one document a run: ATIF, which many agents write, and those of mini-swe-agent and SWE-agent.
+"""Trajectories, one document a run: ATIF, which many agents write, and those of mini-swe-agent, SWE-agent, trae-agent.
 
-They have no failed calls but the one that ended a run: retries stay inside their clients. Sources: the wheels atif
-1.8.0 and mini-swe-agent 2.4.6, and SWE-agent's `sweagent/agent/agents.py` of July 2026.
+They have no failed calls but the one that ended a run, or a step: retries stay inside their clients. Sources: the
+wheels atif 1.8.0 and mini-swe-agent 2.4.6, SWE-agent's `sweagent/agent/agents.py` of July 2026, and
+bytedance/trae-agent, `trae_agent/utils/trajectory_recorder.py`, February 2026.
 """
 
 from __future__ import annotations
@@ -14,13 +15,15 @@ from analyzer.agent_stream import count, mapping, text
 from analyzer.events import Event
 from analyzer.events.model import present
 from analyzer.importers.failures import number
-from analyzer.importers.records import RecordReader, identity_of, session_of
+from analyzer.importers.records import RecordReader, identity_of, moment_here, session_of
 from analyzer.importers.shapes.rows import listed
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,60}")
 _LIMITS = frozenset({"LimitsExceeded", "TimeExceeded", "exit_cost", "exit_total_execution_time"})
 _FINE = frozenset({"Submitted", "submitted", "exit_forfeit", "exit_command", "UserInterruption"})
 _SUBMITTED = re.compile(r"^submitted \((.{1,200})\)$")
+_OUT_OF_STEPS = "Task execution exceeded maximum steps without completion."
+"""The result of a run of trae-agent that was as long as it may be."""
 
 
 class AtifReader(RecordReader):
@@ -91,3 +94,52 @@ class SweReader(RecordReader):
         said = text(extra.get("exception_str")) or (text(steps[-1].get("response")) if steps else None)
         context = "the context window is exceeded" if status == "exit_context" else None
         return [self.failed({"exception_class": status, "message": context or said}, *unique)]
+
+
+class TraeReader(RecordReader):
+    """Reads one run of trae-agent; times name no zone, and are taken for this machine's."""
+
+    name: ClassVar[str] = "trae_agent"
+    agent: str = "trae-agent"
+    visibility: ClassVar[str] = "none"
+
+    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
+        """The events of a run: requests with their tokens, calls, steps that failed, and a budget that ran out."""
+        self.session = session_of(self.source.path)
+        self.known = {"agent": self.agent}
+        events: list[Event] = []
+        for place, asked in enumerate(listed(record.get("llm_interactions"))):
+            self.clock(moment_here(asked.get("timestamp")))
+            self.known |= present({"provider": text(asked.get("provider")), "model": text(asked.get("model"))})
+            self.see(requests=1)
+            events += self._spent(mapping(mapping(asked.get("response")).get("usage")), place)
+        steps = list(listed(record.get("agent_steps")))
+        for step in steps:
+            self.clock(moment_here(step.get("timestamp")))
+            unique = self.session, number(step.get("step_number")), text(step.get("timestamp"))
+            for call in listed(step.get("tool_calls")):
+                self.called(text(call.get("name")), text(call.get("call_id")))
+            for result in listed(step.get("tool_results")):
+                tool = self.tool_of(text(result.get("call_id")))
+                if result.get("success") is False:
+                    said = text(result.get("error")) or text(result.get("result"))
+                    events.append(self.tool_failed(tool, said, *unique, text(result.get("call_id"))))
+            if said := text(step.get("error")):
+                events.append(self.failed({"message": said}, *unique))
+        if record.get("final_result") == _OUT_OF_STEPS:
+            budget = {"caller": self.caller, "consumed": len(steps), "limit": number(record.get("max_steps"))}
+            events.append(self.event("budget.exhausted", budget, self.session, text(record.get("start_time"))))
+        return events
+
+    def _spent(self, usage: Mapping[str, Any], place: int) -> list[Event]:
+        """The tokens of a request; all services but Anthropic's count those from the cache as input, too."""
+        asked = number(usage.get("input_tokens"))
+        return self.spent(
+            self.session,
+            place,
+            prompt=None if self.known.get("provider") == "anthropic" else asked,
+            input_tokens=asked if self.known.get("provider") == "anthropic" else None,
+            output_tokens=number(usage.get("output_tokens")),
+            cache_read_tokens=number(usage.get("cache_read_input_tokens")),
+            cache_write_tokens=number(usage.get("cache_creation_input_tokens")),
+        )

@@ -11,12 +11,13 @@ import pytest
 
 from analyzer.events import Event
 from analyzer.importers import FORMATS, Source, block_of, detect, head_of
+from tests.importers.new_kinds.agents import AGENTS
 from tests.importers.new_kinds.chains import CHAINS
 from tests.importers.new_kinds.logs import CASES, Case
 from tests.importers.new_kinds.platforms import CHATS, PLATFORMS, SPANS
 from tests.shown_formats import events_of
 
-ALL = (*CASES, *CHAINS, *PLATFORMS, *SPANS, *CHATS)
+ALL = (*CASES, *AGENTS, *CHAINS, *PLATFORMS, *SPANS, *CHATS)
 NAMED = [pytest.param(case, id=f"{case.format}-{number}") for number, case in enumerate(ALL)]
 STRANGE: tuple[object, ...] = (
     None,

@@ -1,0 +1,75 @@
+"""Amp's threads (`~/.local/share/amp/threads/T-*.json`, or exported): one document a thread, and how each reply ended.
+
+Newer programs keep threads on Amp's server; retries are never written down. Source: npm @sourcegraph/amp
+0.0.1767830505 of January 2026, the last one but a few whose program can be read; places as ccusage has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+from urllib.parse import unquote
+
+from analyzer.agent_stream import mapping, text
+from analyzer.events import Event
+from analyzer.events.model import present
+from analyzer.importers.failures import number
+from analyzer.importers.records import RecordReader, session_of
+from analyzer.importers.shapes.rows import listed
+
+_FAILED = {"error": None, "cancelled": "cancelled", "rejected-by-user": "refused"}
+
+
+class AmpReader(RecordReader):
+    """Reads a thread: replies with their end and their tokens, and results of tools."""
+
+    name: ClassVar[str] = "amp"
+    agent: str = "amp"
+    visibility: ClassVar[str] = "terminal"
+
+    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
+        """The events of a thread."""
+        self.session = text(record.get("id")) or session_of(self.source.path)
+        self.known = {"agent": self.agent}
+        tree = next(listed(mapping(mapping(record.get("env")).get("initial")).get("trees")), {})
+        self.work_in(unquote((text(tree.get("uri")) or "").removeprefix("file://")) or None)
+        self.time(record.get("created"))
+        events: list[Event] = []
+        for place, message in enumerate(listed(record.get("messages"))):
+            unique = self.session, number(message.get("messageId")) if "messageId" in message else place
+            if at := text(mapping(message.get("usage")).get("timestamp")) or mapping(message.get("meta")).get("sentAt"):
+                self.time(at)
+            if message.get("role") == "assistant":
+                events += self._reply(message, unique)
+            for part in listed(message.get("content")):
+                if part.get("type") == "tool_use":
+                    self.called(text(part.get("name")), text(part.get("id")))
+                elif part.get("type") == "tool_result":
+                    events += self._answered(part)
+                elif part.get("type") == "summary" and mapping(part.get("summary")).get("type") == "message":
+                    self.see()
+                    events += self.compacted({}, *unique)
+        return events
+
+    def _reply(self, message: Mapping[str, Any], unique: tuple[object, ...]) -> list[Event]:
+        state, usage = mapping(message.get("state")), mapping(message.get("usage"))
+        self.known = present({**self.known, "model": text(usage.get("model"))})
+        self.see(requests=1, aborted=int(state.get("type") == "cancelled"))
+        spent = self.spent(
+            *unique,
+            input_tokens=number(usage.get("inputTokens")),
+            output_tokens=number(usage.get("outputTokens")),
+            cache_read_tokens=number(usage.get("cacheReadInputTokens")),
+            cache_write_tokens=number(usage.get("cacheCreationInputTokens")),
+        )
+        error = mapping(state.get("error"))
+        facts = {"type": text(error.get("type")), "message": text(error.get("message"))}
+        return [*spent, *([self.failed(facts, *unique)] if state.get("type") == "error" else [])]
+
+    def _answered(self, part: Mapping[str, Any]) -> list[Event]:
+        run, call = mapping(part.get("run")), text(part.get("toolUseID"))
+        tool, status = self.tool_of(call), text(run.get("status"))
+        if status not in _FAILED:
+            return []
+        said = text(mapping(run.get("error")).get("message")) or text(run.get("error")) or text(run.get("reason"))
+        return [self.tool_failed(tool, said, self.session, call, kind=_FAILED[status])]

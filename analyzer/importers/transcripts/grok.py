@@ -1,0 +1,97 @@
+"""Grok Build's `updates.jsonl`, a file a session: what its client is shown, retries and compactions among it.
+
+An update without words for the tool names the kind of the call alone. Source: xai-org/grok-build,
+`crates/codegen/xai-grok-shell/src/extensions/notification.rs` and `session/storage/`, August 2026.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+from urllib.parse import unquote
+
+import re2
+
+from analyzer.agent_stream import mapping, text
+from analyzer.events import Event
+from analyzer.importers.base import Source
+from analyzer.importers.failures import number
+from analyzer.importers.records import MAIN, RecordReader, folder_of, identity_of
+from analyzer.importers.shapes.rows import listed
+
+_RATE_LIMITED = 429
+_TELLING = re2.compile(
+    rb'"sessionUpdate": ?"(?:retry_state|auto_compact_(?:completed|failed)|tool_call(?:_update)?|turn_completed)"'
+)
+
+
+class GrokReader(RecordReader):
+    """Reads the updates of a session; the folder above it is its working directory, encoded as in a URL."""
+
+    name: ClassVar[str] = "grok"
+    agent: str = "grok-build"
+    visibility: ClassVar[str] = "full"
+    telling: ClassVar[Any] = _TELLING
+
+    def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
+        super().__init__(source, state)
+        self.session = folder_of(source.path, 1)
+        self.known |= {"agent": self.agent}
+        self.work_in(unquote(folder_of(source.path, 2) or ""))
+
+    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
+        """The events of one update."""
+        params = mapping(record.get("params"))
+        update = mapping(params.get("update"))
+        self.session = text(params.get("sessionId")) or self.session
+        self.time(record.get("timestamp"))
+        kind, unique = update.get("sessionUpdate"), (self.session, identity_of(record))
+        if kind == "retry_state":
+            self.see()
+            return self._retried(update, unique)
+        if kind == "tool_call":
+            self.called(text(update.get("kind")), text(update.get("toolCallId")))
+            return self.settled("recovered", made=1)
+        if kind == "tool_call_update" and update.get("status") == "failed":
+            said = next(
+                (text(mapping(part.get("content")).get("text")) for part in listed(update.get("content"))), None
+            )
+            call = text(update.get("toolCallId"))
+            return [self.tool_failed(self.tool_of(call), said, self.session, call or unique)]
+        if kind == "auto_compact_completed":
+            began = {"pre_tokens": number(update.get("tokens_before"))}
+            return self.compacted(began, unique, post_tokens=number(update.get("tokens_after")))
+        if kind == "auto_compact_failed":
+            return self.compacted({}, unique, cause=text(update.get("error")) or "")
+        return self._ended(update) if kind == "turn_completed" else ()
+
+    def _retried(self, update: Mapping[str, Any], unique: tuple[object, ...]) -> list[Event]:
+        """A failure that is tried again, and one that is not: after retries, or at once."""
+        kind, limited = update.get("type"), update.get("is_rate_limited") is True
+        facts = {
+            "status": _RATE_LIMITED if limited else None,
+            "type": text(update.get("error_type")),
+            "message": text(update.get("reason")) or text(update.get("message")),
+        }
+        if kind == "retrying":
+            attempt = number(update.get("attempt"))
+            self.chains.begin_anew(MAIN, attempt)
+            return self.retried(facts, unique, numbered=attempt)
+        if kind not in ("exhausted", "failed"):
+            return []
+        return [self.failed(facts, unique, chain=MAIN if MAIN in self.chains else None), *self.settled("exhausted")]
+
+    def _ended(self, update: Mapping[str, Any]) -> list[Event]:
+        """The end of a turn, with the tokens of all its requests."""
+        reason, usage = update.get("stop_reason"), mapping(update.get("usage"))
+        self.see(requests=max(number(usage.get("modelCalls")) or 1, 0), aborted=int(reason == "cancelled"))
+        spent = self.spent(
+            self.session,
+            text(update.get("prompt_id")) or identity_of(update),
+            prompt=number(usage.get("inputTokens")),
+            output_tokens=number(usage.get("outputTokens")),
+            cache_read_tokens=number(usage.get("cachedReadTokens")),
+            cache_write_tokens=number(usage.get("cacheCreationTokens")),
+        )
+        settled = self.settled("recovered", made=1) if reason == "end_turn" else []
+        return [*spent, *settled, *(self.settled("aborted") if reason == "cancelled" else [])]

@@ -1,0 +1,281 @@
+"""Logs of agents whose sources were looked at one by one, in their producers' shapes; each reader names its source.
+
+Values are made up.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.importers.new_kinds.logs import AT, MS, Case
+
+
+def _text(said: str) -> dict[str, Any]:
+    return {"type": "text", "text": said}
+
+
+# Grok Build
+
+
+def _update(second: int, named: str, **keys: Any) -> dict[str, Any]:
+    own = named in ("retry_state", "turn_completed") or named.startswith("auto_compact")
+    method = "_x.ai/session/update" if own else "session/update"
+    params = {"sessionId": "s1", "update": {"sessionUpdate": named, **keys}}
+    return {"timestamp": MS // 1000 + second, "method": method, "params": params}
+
+
+def _trying(second: int, attempt: int, said: str) -> dict[str, Any]:
+    return _update(second, "retry_state", type="retrying", attempt=attempt, max_retries=5, reason=said)
+
+
+def _turn(second: int, reason: str, **usage: Any) -> dict[str, Any]:
+    return _update(second, "turn_completed", prompt_id=f"p{second}", stop_reason=reason, usage=usage or None)
+
+
+_GROK = (
+    Case(
+        "grok",
+        (
+            _update(0, "user_message_chunk", content=_text("hi")),
+            _trying(1, 1, "503 the service is overloaded"),
+            _trying(2, 2, "503 the service is overloaded"),
+            _update(3, "tool_call", toolCallId="c1", title="Run `make`", kind="execute", status="pending"),
+            _update(
+                4,
+                "tool_call_update",
+                toolCallId="c1",
+                status="failed",
+                content=[{"type": "content", "content": _text("Exit code: 2")}],
+            ),
+            _update(5, "tool_call_update", toolCallId="c2", status="completed"),
+            _update(6, "auto_compact_started", tokens_used=900, context_window=1000, percentage=90, reason="threshold"),
+            _update(7, "auto_compact_completed", tokens_before=900, tokens_after=90, summary_preview=None),
+            _update(8, "auto_compact_failed", error="the summary is empty"),
+            _turn(9, "end_turn", inputTokens=90, outputTokens=9, cachedReadTokens=20, modelCalls=3),
+        ),
+        (
+            "error none 1",
+            "retry 1",
+            "error none 2",
+            "retry 2",
+            "settled recovered 3",
+            "tool execute exit_code",
+            "compaction 900 90",
+            "compaction failed",
+            "session 3 requests, 1 calls, 0 stops",
+        ),
+        "/home/me/.grok/sessions/%2Fhome%2Fme%2Fshop/s1/updates.jsonl",
+    ),
+    Case(
+        "grok",
+        (
+            _trying(1, 1, "connection reset"),
+            _turn(2, "end_turn", inputTokens=9, outputTokens=1),
+            _trying(3, 1, "connection reset"),
+            _update(4, "retry_state", type="exhausted", attempts=2, reason="connection reset"),
+            _turn(5, "error"),
+            _update(6, "retry_state", type="exhausted", attempts=0, reason="Slow down", is_rate_limited=True),
+            _turn(7, "rate_limit"),
+            _update(8, "retry_state", type="failed", error_type="auth", message="bad credentials"),
+            _trying(9, 1, "connection reset"),
+            _turn(10, "cancelled"),
+        ),
+        (
+            "error none 1",
+            "retry 1",
+            "settled recovered 2",
+            "error none 1",
+            "retry 1",
+            "error none 2",
+            "settled exhausted 2",
+            "error 429",
+            "error none",
+            "error none 1",
+            "retry 1",
+            "settled aborted 1",
+            "session 4 requests, 0 calls, 1 stops",
+        ),
+        "/home/me/.grok/sessions/%2Fhome%2Fme%2Fshop/s2/updates.jsonl",
+    ),
+)
+
+# Droid
+
+
+def _droid(second: int, role: str, *content: dict[str, Any]) -> dict[str, Any]:
+    message = {"role": role, "content": list(content)}
+    return {"type": "message", "id": f"m{second}", "timestamp": AT.format(second), "message": message}
+
+
+_DROID = (
+    Case(
+        "droid",
+        (
+            {"type": "session_start", "id": "s1", "title": "…", "owner": "me", "version": 2, "cwd": "/home/me/shop"},
+            _droid(1, "user", _text("hi")),
+            _droid(2, "assistant", {"type": "tool_use", "id": "c1", "name": "Execute", "input": {}}),
+            _droid(
+                3, "user", {"type": "tool_result", "tool_use_id": "c1", "is_error": True, "content": "Exit code: 1"}
+            ),
+            _droid(4, "assistant", {"type": "tool_use", "id": "c2", "name": "Edit", "input": {}}),
+            _droid(5, "user", {"type": "tool_result", "toolUseId": "c2", "isError": False, "content": "done"}),
+            {
+                "type": "compaction_state",
+                "id": "k1",
+                "timestamp": AT.format(6),
+                "summaryText": "…",
+                "summaryTokens": 90,
+                "summaryKind": "llm_summary",
+                "removedCount": 4,
+            },
+        ),
+        ("tool Execute exit_code", "compaction", "session 2 requests, 2 calls, 0 stops"),
+        "/home/me/.factory/sessions/-home-me-shop/s1.jsonl",
+    ),
+)
+
+# Auggie
+
+
+def _exchange(second: int, request: list[Any], response: list[Any], **keys: Any) -> dict[str, Any]:
+    exchange = {"request_id": f"r{second}", "request_message": "", "request_nodes": request, "response_nodes": response}
+    return {"exchange": exchange, "completed": True, "sequenceId": second, "finishedAt": AT.format(second), **keys}
+
+
+_AUGGIE_USED = {
+    "id": 1,
+    "type": 5,
+    "tool_use": {"tool_use_id": "c1", "tool_name": "launch-process", "input_json": "{}"},
+}
+_AUGGIE_SPENT = {"id": 2, "type": 10, "token_usage": {"input_tokens": 70, "output_tokens": 7}}
+_AUGGIE_FAILED = {"tool_use_id": "c1", "content": "no such file or directory", "is_error": True}
+_AUGGIE = (
+    Case(
+        "auggie",
+        (
+            {
+                "sessionId": "s1",
+                "created": AT.format(0),
+                "modified": AT.format(9),
+                "chatHistory": [
+                    _exchange(1, [{"id": 0, "type": 0, "text_node": {"content": "hi"}}], [_AUGGIE_USED, _AUGGIE_SPENT]),
+                    _exchange(2, [{"id": 0, "type": 1, "tool_result_node": _AUGGIE_FAILED}], [_AUGGIE_SPENT]),
+                    _exchange(3, [], [], isHistorySummary=True),
+                    _exchange(4, [], [], completed=False),
+                ],
+                "agentState": {"modelId": "m"},
+            },
+        ),
+        ("tool launch-process not_found", "compaction", "session 2 requests, 1 calls, 0 stops"),
+        "/home/me/.augment/sessions/s1.json",
+    ),
+)
+
+# Amp
+
+
+def _amp(number: int, role: str, *content: dict[str, Any], **keys: Any) -> dict[str, Any]:
+    return {"role": role, "messageId": number, "content": list(content), **keys}
+
+
+def _amp_result(call: str, status: str, **keys: Any) -> dict[str, Any]:
+    return {"type": "tool_result", "toolUseID": call, "run": {"status": status, **keys}}
+
+
+_AMP_USAGE = {"model": "m", "inputTokens": 70, "outputTokens": 7, "cacheReadInputTokens": 5, "timestamp": AT.format(2)}
+_AMP = (
+    Case(
+        "amp",
+        (
+            {
+                "v": 9,
+                "id": "T-1",
+                "created": MS,
+                "messages": [
+                    _amp(0, "user", _text("hi"), meta={"sentAt": MS}),
+                    _amp(
+                        1,
+                        "assistant",
+                        *({"type": "tool_use", "id": f"c{call}", "name": "Bash", "input": {}} for call in range(4)),
+                        state={"type": "complete", "stopReason": "tool_use"},
+                        usage=_AMP_USAGE,
+                    ),
+                    _amp(
+                        2,
+                        "user",
+                        _amp_result("c0", "error", error={"message": "command not found: x"}),
+                        _amp_result("c1", "cancelled", reason="user:cancelled"),
+                        _amp_result("c2", "rejected-by-user", reason="no"),
+                        _amp_result("c3", "done", result={"output": "", "exitCode": 0}),
+                    ),
+                    _amp(3, "assistant", state={"type": "error", "error": {"message": "429 slow down"}}),
+                    _amp(4, "info", {"type": "summary", "summary": {"type": "message", "summary": "…"}}),
+                    _amp(5, "assistant", state={"type": "cancelled"}),
+                ],
+                "env": {"initial": {"trees": [{"displayName": "shop", "uri": "file:///home/me/shop"}]}},
+            },
+        ),
+        (
+            "tool Bash environment",
+            "tool Bash cancelled",
+            "tool Bash refused",
+            "error none",
+            "compaction",
+            "session 3 requests, 4 calls, 1 stops",
+        ),
+        "/home/me/.local/share/amp/threads/T-1.json",
+    ),
+)
+
+# trae-agent
+
+
+def _trae(final: str, *steps: dict[str, Any], provider: str = "anthropic") -> dict[str, Any]:
+    usage = {"input_tokens": 70, "output_tokens": 7, "cache_read_input_tokens": 5, "reasoning_tokens": None}
+    asked = {
+        "timestamp": "2026-03-05T10:00:01.000001",
+        "provider": provider,
+        "model": "m",
+        "response": {"usage": usage},
+    }
+    return {
+        "task": "…",
+        "start_time": "2026-03-05T10:00:00.000001",
+        "provider": provider,
+        "model": "m",
+        "max_steps": len(steps),
+        "llm_interactions": [asked, {**asked, "timestamp": "2026-03-05T10:00:02.000001"}],
+        "agent_steps": list(steps),
+        "success": False,
+        "final_result": final,
+    }
+
+
+def _step(number: int, error: str | None, *results: dict[str, Any]) -> dict[str, Any]:
+    calls = [{"call_id": result["call_id"], "name": "bash", "arguments": {}} for result in results]
+    named = {"step_number": number, "timestamp": f"2026-03-05T10:00:0{number}.000001", "state": "completed"}
+    return {**named, "tool_calls": calls or None, "tool_results": list(results) or None, "error": error}
+
+
+_TRAE = (
+    Case(
+        "trae_agent",
+        (
+            _trae(
+                "Task execution exceeded maximum steps without completion.",
+                _step(1, None, {"call_id": "c1", "success": False, "result": None, "error": "timed out"}),
+                _step(2, "Failed to get response: 503 overloaded", {"call_id": "c2", "success": True, "result": "x"}),
+            ),
+        ),
+        ("tool bash timeout", "error none", "budget 2 of 2", "session 2 requests, 2 calls, 0 stops"),
+        "/work/trajectories/trajectory_20260305_100000.json",
+    ),
+    Case(
+        "trae_agent",
+        (_trae("done", _step(1, None), provider="openai"),),
+        ("session 2 requests, 0 calls, 0 stops",),
+        "/work/trajectories/trajectory_20260305_110000.json",
+    ),
+)
+
+AGENTS = (*_GROK, *_DROID, *_AUGGIE, *_AMP, *_TRAE)
