@@ -779,6 +779,39 @@ FORMATS: tuple[Format, ...] = (
         version=("trajectory_format", (1, 1)),
         told_by="a `trajectory_format` of mini-swe-agent; a `trajectory` beside an `info` with `exit_status`",
     ),
+    *(
+        Format(name, title, tables(*names), made_by=f"transcripts.threads:{reader}", told_by=told_by)
+        for name, title, names, reader, told_by in (
+            (
+                "amazon_q",
+                "Amazon Q's database",
+                ("auth_kv", "conversations"),
+                "AmazonQReader",
+                "tables `auth_kv`, `conversations`",
+            ),
+            (
+                "zed",
+                "Zed's threads",
+                ("threads.data_type",),
+                "ZedReader",
+                "a table `threads` with a column `data_type`",
+            ),
+            (
+                "warp",
+                "Warp's database",
+                ("ai_queries", "agent_conversations"),
+                "WarpReader",
+                "tables `ai_queries`, `agent_conversations`",
+            ),
+            (
+                "grok_cli",
+                "grok-cli's database",
+                ("tool_calls", "tool_results", "usage_events", "compactions"),
+                "GrokCliReader",
+                "tables `tool_calls`, `tool_results`, `usage_events`, `compactions`",
+            ),
+        )
+    ),
     Format(
         "trae_agent",
         "a run of trae-agent",

@@ -43,6 +43,7 @@ _REGISTRY = (
 )
 """Crush's list of its projects, each with the folder of its data."""
 _CRUSH = ("crush.db", "logs/crush.log")
+_WARP = "Library/Group Containers/2BBY89MBSN.dev.warp/Library/Application Support/dev.warp.Warp-Stable"
 _MOST_PROJECTS = 10_000
 _MOST_REGISTRY = 16 * 1024 * 1024
 
@@ -188,6 +189,25 @@ HOMES = (
     ),
     Home("Auggie", ("auggie",), ("~/.augment/sessions",), ("*.json",)),
     Home("Amp", ("amp",), ("$XDG_DATA_HOME/amp/threads", "~/.local/share/amp/threads"), ("T-*.json",)),
+    Home(
+        "Amazon Q",
+        ("amazon_q",),
+        ("$XDG_DATA_HOME/amazon-q", "~/.local/share/amazon-q", "~/Library/Application Support/amazon-q"),
+        ("data.sqlite3",),
+    ),
+    Home(
+        "Zed",
+        ("zed",),
+        ("$XDG_DATA_HOME/zed/threads", "~/.local/share/zed/threads", "~/Library/Application Support/Zed/threads"),
+        ("threads.db",),
+    ),
+    Home(
+        "Warp",
+        ("warp",),
+        ("$XDG_STATE_HOME/warp-terminal", "~/.local/state/warp-terminal", f"~/{_WARP}"),
+        ("warp.sqlite", "tui/warp.sqlite"),
+    ),
+    Home("grok-cli", ("grok_cli",), ("~/.grok",), ("grok.db",)),
     Home("trae-agent", ("trae_agent",), ("./trajectories",), ("trajectory_*.json",)),
     Home("aider", ("aider",), ("$AIDER_CHAT_HISTORY_FILE", "./.aider.chat.history.md")),
     Home("analyzer run", ("analyzer",), (f"./{OWN_LOG}",), ("*.jsonl",)),

@@ -24,7 +24,8 @@ import msgspec
 from analyzer.agent_stream import mapping
 from analyzer.errors import system_text
 from analyzer.events.model import derived_id
-from analyzer.importers.shapes.rows import SHAPES, Row, RowTable
+from analyzer.importers.shapes.rows import Row, RowTable
+from analyzer.importers.shapes.threads import SHAPES
 from analyzer.redaction.unfolding import mended
 
 MOST_BYTES = 256 * 1024 * 1024
@@ -126,7 +127,8 @@ def rows_as_lines(path: str, after: Mapping[str, Any]) -> Iterator[bytes]:
     with _committed(path) as connection:
         connection.execute("begin")
         names = _tables(connection)
-        shape = next((found for needed, found in SHAPES if needed <= names.keys()), ())
+        there = _named(names)
+        shape = next((found for needed, found in SHAPES if needed <= there), ())
         yield _first_line(connection, names, shape)
         streams = {
             table: _changed(connection, table, names[table.name], mapping(after).get(table.name)) for table in shape
@@ -282,6 +284,11 @@ def _tables(connection: sqlite3.Connection) -> dict[str, tuple[str, ...]]:
     return found
 
 
+def _named(names: Mapping[str, tuple[str, ...]]) -> set[str]:
+    """Every table, and every column behind its table and a dot."""
+    return {*names, *(f"{table}.{column}" for table, columns in names.items() for column in columns)}
+
+
 def _first_line(
     connection: sqlite3.Connection, names: Mapping[str, tuple[str, ...]], shape: tuple[RowTable, ...]
 ) -> bytes:
@@ -289,7 +296,7 @@ def _first_line(
         connection.execute(f'select "{table.key}" from "{table.name}" order by rowid limit 1').fetchone()  # noqa: S608 - named above
         for table in shape[:1]
     ]
-    known = sorted(set(names) & {name for needed, _ in SHAPES for name in needed} | (set(names) & {"schema_version"}))
+    known = sorted(_named(names) & {"schema_version", *(name for needed, _ in SHAPES for name in needed)})
     identity = derived_id(*sorted(names.items()), oldest)
     line = _encode({"sqlite": {"tables": known, "identity": identity}})
     return line.ljust(FIRST_LINE - 1) + b"\n"

@@ -48,7 +48,8 @@ class RowTable:
     """The column that names a row."""
 
 
-def _first_words(said: object) -> str | None:
+def first_words(said: object) -> str | None:
+    """The first line of a text, as far as it is kept; None of anything else."""
     return said.strip().split("\n", 1)[0][:2_000] if isinstance(said, str) else None
 
 
@@ -81,7 +82,7 @@ def _opencode_part(row: Row) -> Row:
     kept = {key: value for key, value in data.items() if key in _PART_KEYS.get(str(kind), ())}
     if kind == "tool":
         state = mapping(data.get("state"))
-        shown = {"status": state.get("status"), "time": state.get("time"), "error": _first_words(state.get("error"))}
+        shown = {"status": state.get("status"), "time": state.get("time"), "error": first_words(state.get("error"))}
         kept = {"tool": data.get("tool"), "state": shown}
     named = {"id": row["id"], "sessionID": row["session_id"], "messageID": row["message_id"], "type": kind}
     return {**kept, **named, "time": {"created": row["time_created"]}}
@@ -104,7 +105,7 @@ def _crush_message(row: Row) -> Row:
     # Of tools their names, and of those that failed what they said first.
     called = [{"name": data.get("name")} for kind, data in listed if kind == "tool_call"]
     failed = [
-        {"name": data.get("name"), "call": data.get("tool_call_id"), "said": _first_words(data.get("content"))}
+        {"name": data.get("name"), "call": data.get("tool_call_id"), "said": first_words(data.get("content"))}
         for kind, data in listed
         if kind == "tool_result" and data.get("is_error") is True
     ]
@@ -183,14 +184,14 @@ def slim_goose(role: object, created: object, content: object) -> Row:
             result = mapping(part.get("toolResult"))
             value = mapping(result.get("value"))
             if result.get("status") == "error":
-                failed.append({"call": call, "said": _first_words(result.get("error"))})
+                failed.append({"call": call, "said": first_words(result.get("error"))})
             elif value.get("isError") is True:
                 said = (item.get("text") for item in listed(value.get("content")))
-                failed.append({"call": call, "said": _first_words(next(filter(None, said), None))})
+                failed.append({"call": call, "said": first_words(next(filter(None, said), None))})
         elif kind in GOOSE_NOTICES:
-            told.append({"type": text(part.get("notificationType")) or kind, "said": _first_words(part.get("msg"))})
+            told.append({"type": text(part.get("notificationType")) or kind, "said": first_words(part.get("msg"))})
         elif kind == "text" and role == "assistant" and len(parts) == 1:
-            words = _first_words(part.get("text")) or ""
+            words = first_words(part.get("text")) or ""
             told += [{"type": "text", "said": words}] if words.startswith(GOOSE_FAILURES) else []
     sizes = [len(part.get("text") or "") if isinstance(part.get("text"), str) else 0 for part in parts]
     shape = derived_id(role, created, [part.get("type") for part in parts], [part.get("id") for part in parts], sizes)
@@ -218,7 +219,7 @@ def slim_hermes(row: Mapping[str, Any]) -> Row:
     failed = f"Exit code {code}" if coded else error or ("" if answer.get("success") is False else None)
     kept = {key: row.get(key) for key in ("session_id", "role", "timestamp")}
     named = {"tool": row.get("tool_name"), "call": row.get("tool_call_id"), "model": row.get("_model")}
-    return {**kept, **named, "called": [{"name": call.get("name")} for call in called], "failed": _first_words(failed)}
+    return {**kept, **named, "called": [{"name": call.get("name")} for call in called], "failed": first_words(failed)}
 
 
 _SPAN_COLUMNS = {
@@ -249,7 +250,7 @@ def _copilot_span(row: Row) -> Row:
         "parentSpanId": row["parent_span_id"],
         "startTime": begin,
         "endTime": end,
-        "status": {"code": row["status_code"], "message": _first_words(row["status_message"])},
+        "status": {"code": row["status_code"], "message": first_words(row["status_message"])},
         "attributes": {name: row[column] for column, name in _SPAN_COLUMNS.items() if row[column] is not None},
     }
 

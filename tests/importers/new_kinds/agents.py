@@ -278,4 +278,102 @@ _TRAE = (
     ),
 )
 
-AGENTS = (*_GROK, *_DROID, *_AUGGIE, *_AMP, *_TRAE)
+# Amazon Q, Zed, Warp and grok-cli: the records that rows of their databases become
+
+
+def _database(*tables: str) -> dict[str, Any]:
+    return {"sqlite": {"tables": sorted(tables)}}
+
+
+def _row(table: str, number: int, **keys: Any) -> dict[str, Any]:
+    return {**keys, "$row": [table, number, str(number)]}
+
+
+_Q_TURN = {
+    "place": MS + 1,
+    "at": MS + 1,
+    "model": "m",
+    "called": [{"name": "execute_bash", "call": "c1"}],
+    "failed": [],
+}
+_Q_NEXT = {
+    "place": MS + 2,
+    "at": MS + 2,
+    "model": "m",
+    "called": [],
+    "failed": [{"call": "c1", "said": "Exit code 2"}],
+    "stopped": False,
+}
+_Q_STOPPED = {"place": MS + 3, "at": MS + 3, "called": [], "failed": [], "stopped": True}
+_Q_FIRST = {"session": "s1", "folder": "/home/me/shop", "model": "m", "turns": [_Q_TURN], "compacted": []}
+_ZED_SPENT = {"request": "u1", "input_tokens": 70, "output_tokens": 7, "cache_read_input_tokens": 5}
+_ZED_TURN = {"place": 1, "called": [{"name": "terminal", "call": "c1"}], "failed": []}
+_ZED_GROWN = {**_ZED_TURN, "failed": [{"call": "c1", "name": "terminal", "said": "command not found: x"}]}
+_ZED_FIRST = {"session": "t1", "folder": "/home/me/shop", "model": "m", "provider": "p", "updated": AT.format(1)}
+
+
+def _query(number: int, status: str) -> dict[str, Any]:
+    named = {"id": number, "exchange_id": f"x{number}", "conversation_id": "s1", "model_id": "m"}
+    at = {"start_ts": f"2026-03-05 10:00:0{number}.000001", "working_directory": "/home/me/shop"}
+    return _row("ai_queries", number, **named, **at, output_status=status)
+
+
+_THREADS = (
+    Case(
+        "amazon_q",
+        (
+            _database("auth_kv", "conversations"),
+            _row("conversations", 1, **_Q_FIRST),
+            _row("conversations", 2, **{**_Q_FIRST, "turns": [_Q_TURN, _Q_NEXT]}),
+            _row("conversations", 3, **{**_Q_FIRST, "turns": [_Q_NEXT, _Q_STOPPED], "compacted": ["k1"]}),
+        ),
+        ("tool execute_bash exit_code", "compaction", "session 3 requests, 1 calls, 1 stops"),
+        "/home/me/.local/share/amazon-q/data.sqlite3",
+    ),
+    Case(
+        "zed",
+        (
+            _database("threads.data_type"),
+            _row("threads", 1, **_ZED_FIRST, turns=[_ZED_TURN], spent=[]),
+            _row("threads", 2, **{**_ZED_FIRST, "updated": AT.format(2)}, turns=[_ZED_GROWN], spent=[_ZED_SPENT]),
+        ),
+        ("tool terminal environment", "session 1 requests, 1 calls, 0 stops"),
+        "/home/me/.local/share/zed/threads/threads.db",
+    ),
+    Case(
+        "warp",
+        (
+            _database("agent_conversations", "ai_queries"),
+            _query(1, '"Completed"'),
+            _query(2, '"Failed"'),
+            _query(3, '"Cancelled"'),
+        ),
+        ("error none", "session 3 requests, 0 calls, 1 stops"),
+        "/home/me/.local/state/warp-terminal/warp.sqlite",
+    ),
+    Case(
+        "grok_cli",
+        (
+            _database("compactions", "tool_calls", "tool_results", "usage_events"),
+            _row("sessions", 1, id="s1", model="m", cwd_at_start="/home/me/shop", updated_at=AT.format(9)),
+            _row("tool_calls", 1, id=1, session_id="s1", tool_name="bash", started_at=AT.format(1)),
+            _row("tool_results", 1, result=1, session="s1", tool="bash", at=AT.format(2), failed="timed out"),
+            _row("tool_results", 2, result=2, session="s1", tool="bash", at=AT.format(3), failed=None),
+            _row(
+                "usage_events",
+                1,
+                id=1,
+                session_id="s1",
+                model="m",
+                input_tokens=70,
+                output_tokens=7,
+                created_at=AT.format(4),
+            ),
+            _row("compactions", 1, id=1, session_id="s1", tokens_before=900, created_at=AT.format(5)),
+        ),
+        ("tool bash timeout", "compaction 900", "session 1 requests, 1 calls, 0 stops"),
+        "/home/me/.grok/grok.db",
+    ),
+)
+
+AGENTS = (*_GROK, *_DROID, *_AUGGIE, *_AMP, *_TRAE, *_THREADS)

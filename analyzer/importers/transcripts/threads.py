@@ -1,0 +1,145 @@
+"""Conversations out of the databases of Amazon Q, Zed, Warp and grok-cli: tools and how requests ended, no retries.
+
+Amazon Q and Zed keep a conversation a row, which is read again as it grows; Zed's threads name no times but their own.
+Warp keeps a row a query and says of one that failed no more than that; grok-cli keeps a row a call.
+Sources: aws/amazon-q-developer-cli, April 2026; zed-industries/zed, `crates/agent/src/db.rs`, threads of version 0.3.0;
+warpdotdev/warp, `crates/persistence/src/schema.rs`, August 2026; superagent-ai/grok-cli, `src/storage/`, May 2026.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+from analyzer.agent_stream import mapping, text
+from analyzer.events import Event
+from analyzer.events.codec import parsed
+from analyzer.events.model import present
+from analyzer.importers.failures import number
+from analyzer.importers.records import RecordReader, identity_of
+from analyzer.importers.shapes.rows import listed
+
+
+class ThreadReader(RecordReader):
+    """Reads conversations that come again as they grow: what was counted of each is remembered by its place."""
+
+    visibility: ClassVar[str] = "none"
+    own_state: ClassVar[Mapping[str, Any]] = {"counted": {}}
+    _counted: dict[str, int]
+    """The place of the last turn of each conversation that was counted."""
+
+    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
+        """The events of one conversation: of the turn that was counted last, results that came later."""
+        self.session = text(record.get("session"))
+        if self.session is None:
+            return ()
+        self.role = text(record.get("role"))
+        self.known = present({"agent": self.agent, **{key: text(record.get(key)) for key in ("model", "provider")}})
+        self.work_in(record.get("folder"))
+        self.time(record.get("created"))
+        if self.timed:
+            self.see()
+        fresh, counted, events = self.session not in self._counted, self._counted.get(self.session, 0), list[Event]()
+        for turn in listed(record.get("turns")):
+            place = number(turn.get("place")) or 0
+            if place < counted:
+                continue
+            self.time(turn.get("at") or record.get("updated"))
+            self.known |= present({"model": text(turn.get("model"))})
+            new = place > counted or (fresh and not place)
+            told = [found for found in listed(turn.get("failed")) if new or text(found.get("call")) in self._calls]
+            events += [self._answered(found) for found in told]
+            if new:
+                self.see(requests=1, aborted=int(turn.get("stopped") is True))
+                for call in listed(turn.get("called")):
+                    self.called(text(call.get("name")), text(call.get("call")))
+                self._counted[self.session] = max(place, self._counted.get(self.session, 0))
+        self.time(record.get("updated"))
+        for usage in listed(record.get("spent")):
+            tokens = {f"{kind}_tokens": number(usage.get(f"{kind}_tokens")) for kind in ("input", "output")}
+            cached = {
+                "cache_read_tokens": number(usage.get("cache_read_input_tokens")),
+                "cache_write_tokens": number(usage.get("cache_creation_input_tokens")),
+            }
+            events += self.spent(self.session, identity_of(usage.get("request")), **tokens, **cached)
+        made = record.get("compacted")
+        for name in made if isinstance(made, list) else ():
+            events += self.compacted({}, self.session, identity_of(name))
+        return events
+
+    def _answered(self, failed: Mapping[str, Any]) -> Event:
+        call = text(failed.get("call"))
+        tool = self.tool_of(call) or text(failed.get("name"))
+        return self.tool_failed(tool, failed.get("said"), self.session, call or identity_of(failed))
+
+
+class AmazonQReader(ThreadReader):
+    """Reads Amazon Q's conversations, one a folder."""
+
+    name: ClassVar[str] = "amazon_q"
+    agent: str = "amazon-q"
+
+
+class ZedReader(ThreadReader):
+    """Reads Zed's threads."""
+
+    name: ClassVar[str] = "zed"
+    agent: str = "zed"
+
+
+class WarpReader(RecordReader):
+    """Reads Warp's queries."""
+
+    name: ClassVar[str] = "warp"
+    agent: str = "warp"
+    visibility: ClassVar[str] = "terminal"
+
+    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
+        """The events of one query: a failure, or a stop."""
+        if "output_status" not in record:
+            return ()
+        self.session = text(record.get("conversation_id"))
+        self.known = present({"agent": self.agent, "model": text(record.get("model_id"))})
+        self.work_in(record.get("working_directory"))
+        self.time(f"{record.get('start_ts')}Z")
+        status = parsed(text(record.get("output_status")) or "")
+        self.see(requests=1, aborted=int(status == "Cancelled"))
+        unique = self.session, text(record.get("exchange_id")) or identity_of(record)
+        return [self.failed({}, *unique)] if status == "Failed" else ()
+
+
+class GrokCliReader(RecordReader):
+    """Reads grok-cli's sessions, and of each its calls, results, requests and compactions."""
+
+    name: ClassVar[str] = "grok_cli"
+    agent: str = "grok-cli"
+    visibility: ClassVar[str] = "none"
+    own_state: ClassVar[Mapping[str, Any]] = {"sessions": {}}
+    _sessions: dict[str, dict[str, Any]]
+    """What is known of each session."""
+
+    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
+        """The events of one row."""
+        if "cwd_at_start" in record:
+            self.known = present({"agent": self.agent, "model": text(record.get("model"))})
+            self.work_in(record.get("cwd_at_start"))
+            self._sessions[text(record.get("id")) or ""] = dict(self.known)
+            return ()
+        self.session = text(record.get("session_id")) or text(record.get("session"))
+        self.known = dict(mapping(self._sessions.get(self.session or "")) or {"agent": self.agent})
+        self.time(record.get("created_at") or record.get("started_at") or record.get("at"))
+        row = number(record.get("id"))
+        if "tool_name" in record:
+            self.see_calls(text(record.get("tool_name")))
+        elif "result" in record and record.get("failed") is not None:
+            unique = self.session, number(record.get("result"))
+            return [self.tool_failed(text(record.get("tool")), record.get("failed"), *unique)]
+        elif "output_tokens" in record:
+            self.known |= present({"model": text(record.get("model"))})
+            self.see(requests=1)
+            tokens = {key: number(record.get(key)) for key in ("input_tokens", "output_tokens")}
+            return self.spent(self.session, row, **tokens)
+        elif "tokens_before" in record:
+            self.see()
+            return self.compacted({"pre_tokens": number(record.get("tokens_before")) or None}, self.session, row)
+        return ()
