@@ -371,6 +371,11 @@ def grok(record: Record) -> bool:
     return known and "sessionUpdate" in mapping(mapping(record.get("params")).get("update"))
 
 
+def letta(record: Record) -> bool:
+    """A reply as pi's entries hold it, on a line of its own."""
+    return record.get("role") == "assistant" and {"api", "provider", "model", "stopReason", "usage"} <= record.keys()
+
+
 def droid(record: Record) -> bool:
     """The first line of a Droid session."""
     return record.get("type") == "session_start" and {"id", "title", "cwd"} <= record.keys()
@@ -826,6 +831,13 @@ FORMATS: tuple[Format, ...] = (
         made_by="transcripts.grok:GrokReader",
         told_by="a `method` `session/update` or `_x.ai/session/update`, and in its `params` an `update` with a "
         "`sessionUpdate`",
+    ),
+    Format(
+        "letta",
+        "a Letta Code conversation",
+        lines(letta),
+        made_by="transcripts.letta:LettaReader",
+        told_by="a `role` `assistant` with `api`, `provider`, `model`, `stopReason` and `usage`",
     ),
     Format(
         "droid",

@@ -66,7 +66,15 @@ HOMES = (
         ("$ANALYZER_HOOKS", "$XDG_DATA_HOME/analyzer/hooks", "~/.local/share/analyzer/hooks"),
         ("*.jsonl",),
     ),
-    Home("TraeX", ("codex",), ("~/.trae/cli",), ("sessions/**/rollout-*.json*",)),
+    Home(
+        "TraeX", ("codex",), ("~/.trae/cli",), ("sessions/**/rollout-*.json*", "archived_sessions/**/rollout-*.json*")
+    ),
+    Home(
+        "Claude Cowork",
+        ("claude_code",),
+        tuple(f"~/{data}/Claude/local-agent-mode-sessions" for data in (".config", "Library/Application Support")),
+        ("*/*/local_*/.claude/projects/**/*.jsonl",),
+    ),
     Home(
         "OpenClaude",
         ("claude_code",),
@@ -102,6 +110,16 @@ HOMES = (
     Home("Cline", ("cline",), (f"{{editor}}/User/globalStorage/{_CLINE}/tasks",), _TASKS),
     Home("Roo Code", ("cline",), (f"{{editor}}/User/globalStorage/{_ROO}/tasks",), _TASKS),
     Home("Kilo Code", ("cline",), (f"{{editor}}/User/globalStorage/{_KILO}/tasks",), _TASKS),
+    Home(
+        "IBM Bob",
+        ("cline",),
+        tuple(
+            f"{data}/{name}/User/globalStorage/ibm.bob-code/tasks"
+            for data in ("$XDG_CONFIG_HOME", "~/.config", "~/Library/Application Support")
+            for name in ("IBM Bob", "Bob-IDE")
+        ),
+        _TASKS,
+    ),
     Home("Kilo CLI", ("opencode_db",), ("$XDG_DATA_HOME/kilo", "~/.local/share/kilo"), ("kilo*.db",)),
     Home("Kilo CLI", ("opencode_db",), ("$KILO_DB",)),
     Home("MiMoCode", ("opencode_db",), ("$XDG_DATA_HOME/mimocode", "~/.local/share/mimocode"), ("mimocode*.db",)),
@@ -143,6 +161,7 @@ HOMES = (
     ),
     Home("pi", ("pi",), ("$PI_CODING_AGENT_DIR/sessions", "~/.pi/agent/sessions"), ("**/*.jsonl",)),
     Home("OpenClaw", ("pi",), ("~/.openclaw/agents", "~/.kimi_openclaw/agents"), ("*/sessions/*.jsonl",)),
+    Home("Prime Agent", ("pi",), ("~/.prime/agent/sessions",), ("**/*.jsonl",)),
     Home("QClaw", ("pi",), ("~/.qclaw/agents",), ("*/sessions/*.jsonl",)),
     Home("oh-my-pi", ("pi",), ("~/.omp/agent/sessions",), ("**/*.jsonl",)),
     Home("iFlow CLI", ("claude_code",), ("~/.iflow/projects",), ("*/session-*.jsonl",)),
@@ -179,6 +198,12 @@ HOMES = (
         ("antigravity",),
         ("~/.gemini/antigravity-cli/brain",),
         ("*/.system_generated/logs/transcript.jsonl",),
+    ),
+    Home(
+        "Letta Code",
+        ("letta",),
+        ("$LETTA_LOCAL_BACKEND_DIR/conversations", "~/.letta/lc-local-backend/conversations"),
+        ("*/messages.jsonl",),
     ),
     Home("Grok Build", ("grok",), ("$GROK_HOME/sessions", "~/.grok/sessions"), ("*/*/updates.jsonl",)),
     Home(

@@ -91,7 +91,11 @@ def _roo(record: Record) -> bool:
 
 FORKS = (
     # Told by their folders alone, since the records are the same; the folders are those of the sources of agentsview,
-    # August 2026 (kenn-io/agentsview, internal/parser/types.go), and of XiaomiMiMo/MiMo-Code.
+    # August 2026 (kenn-io/agentsview, internal/parser/types.go), of XiaomiMiMo/MiMo-Code, and of codeburn of that month
+    # (getagentseal/codeburn, src/providers/ibm-bob.ts).
+    _same(("claude_code",), "Claude Cowork", "claude-cowork", "local-agent-mode-sessions"),
+    _same(("cline",), "IBM Bob", "ibm-bob", "ibm.bob-code"),
+    _same(("pi",), "Prime Agent", "prime-agent", ".prime/agent"),
     _same(("claude_code",), "OpenClaude", "openclaude", ".openclaude/projects"),
     _same(("codex",), "TraeX", "traex", ".trae/cli"),
     _same(("kimi",), "Kimi Work", "kimi-work", "kimi-desktop"),

@@ -1,0 +1,33 @@
+"""Letta Code's conversations without a server (`~/.letta/lc-local-backend/conversations/*/messages.jsonl`).
+
+Each line is a message as pi's entries hold it, and is read as in `pi`; a file is written anew with each change.
+Source: npm @letta-ai/letta-code 0.25.9, `messages.jsonl` of the format `pi-ai-message-jsonl`, version 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+from analyzer.events import Event
+from analyzer.importers.agents.pi import PiReader
+from analyzer.importers.base import Source
+from analyzer.importers.records import session_of
+
+
+class LettaReader(PiReader):
+    """Reads messages; the folder names the conversation."""
+
+    name: ClassVar[str] = "letta"
+    agent: str = "letta-code"
+    glance: ClassVar[Any] = None
+
+    def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
+        super().__init__(source, state)
+        self.session = session_of(source.path)
+        self.known |= {"agent": self.agent}
+
+    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
+        """The events of one message."""
+        named = {key: record.get(key) for key in ("id", "timestamp")}
+        return super().events({**named, "type": "message", "message": record})
