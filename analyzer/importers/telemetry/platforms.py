@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar
 
 from analyzer.agent_stream import mapping, text
@@ -62,8 +63,8 @@ class Platform:
     """Kinds that are calls of a model."""
     tools: str
     """The kind that is a call of a tool."""
-    failing: str
-    """The state of a run that failed; none: any."""
+    failing: tuple[str, ...]
+    """The states of a run that failed; none: any."""
     has: Mapping[str, str]
     """Paths of keys, with slashes between; of several, the first that holds anything counts. Beside the attributes:
     `kind`, `trace`, `run`, `began`, `ended`, the `state` that tells a failure, and what is `said` of it."""
@@ -71,9 +72,14 @@ class Platform:
     """Whether the tokens of caches are no part of the prompt's, nor those of reasoning of the reply's."""
 
 
-def _at(record: object, path: str) -> Any:
+@cache
+def _ways(paths: str) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(path.split("/")) for path in paths.split())
+
+
+def _at(record: object, way: tuple[str, ...]) -> Any:
     """What stands at a path; a text that is JSON counts for what it says. `*` is the first key, whatever its name."""
-    for key in path.split("/"):
+    for key in way:
         found = mapping(parsed(record) if isinstance(record, str) else record)
         record = next(iter(found.values()), None) if key == "*" else found.get(key)
     return parsed(record) if isinstance(record, str) and record[:1] == '"' else record
@@ -97,14 +103,17 @@ class PlatformReader(SpanReader):
         """Each run, and the record that it stands in."""
         if text(self._has(record, "kind")):
             yield record, around
-        for holder in (record, mapping(record.get("data"))):
-            for key in _WRAPPINGS:
-                for inner in listed(holder.get(key)) if depth < _DEEPEST else ():
-                    yield from self._runs(inner, record, depth + 1)
+        holders = (record, mapping(record.get("data"))) if depth < _DEEPEST else ()
+        lists = (found for holder in holders for key in _WRAPPINGS if isinstance(found := holder.get(key), list))
+        for inner in (inner for found in lists for inner in listed(found)):
+            yield from self._runs(inner, record, depth + 1)
 
     def _has(self, record: Record, name: str) -> Any:
-        paths = self.row.has.get(name, "").split()
-        return next((found for path in paths if (found := _at(record, path)) not in (None, "")), None)
+        for way in _ways(self.row.has.get(name, "")):
+            found = _at(record, way)
+            if found is not None and found != "":
+                return found
+        return None
 
     def _run(self, run: Record, around: Record) -> list[Event]:
         row, kind = self.row, self._has(run, "kind")
@@ -125,7 +134,7 @@ class PlatformReader(SpanReader):
         self.see()
         self.clock(ended or began)
         state = self._has(run, "state")
-        failed = state == row.failing if row.failing else bool(state)
+        failed = state in row.failing if row.failing else bool(state)
         told |= self._failed(run) if failed else {}
         return self.span(told, {"code": 2 if failed else 0}, (), (trace, named or identity_of(run)))
 
@@ -144,7 +153,7 @@ class LangfuseReader(PlatformReader):
     row = Platform(
         models=frozenset({"GENERATION"}),
         tools="TOOL",
-        failing="ERROR",
+        failing=("ERROR",),
         has={
             "kind": "type",
             "run": "id",
@@ -177,7 +186,7 @@ class LangsmithReader(PlatformReader):
     row = Platform(
         models=frozenset({"llm"}),
         tools="tool",
-        failing="",
+        failing=(),
         has={
             "kind": "run_type",
             "run": "id",
@@ -202,22 +211,22 @@ class LangsmithReader(PlatformReader):
 
 
 class MlflowReader(PlatformReader):
-    """Reads traces with their spans, whose attributes are JSON once more."""
+    """Reads traces with their spans, of today or of version 2, whose attributes are JSON once more."""
 
     name: ClassVar[str] = "mlflow"
     agent: str = "mlflow"
     row = Platform(
         models=frozenset({"CHAT_MODEL", "LLM"}),
         tools="TOOL",
-        failing="STATUS_CODE_ERROR",
+        failing=("STATUS_CODE_ERROR", "ERROR"),
         has={
             "kind": "attributes/mlflow.spanType",
-            "run": "span_id",
-            "trace": "trace_id",
-            "began": "start_time_unix_nano",
-            "ended": "end_time_unix_nano",
-            "said": "status/message",
-            "state": "status/code",
+            "run": "span_id context/span_id",
+            "trace": "trace_id context/trace_id",
+            "began": "start_time_unix_nano start_time",
+            "ended": "end_time_unix_nano end_time",
+            "said": "status/message status_message",
+            "state": "status/code status_code",
             "session": "info/trace_metadata/mlflow.trace.session",
             "service": "info/tags/mlflow.traceName",
             "provider": "attributes/mlflow.llm.provider",
@@ -240,7 +249,7 @@ class WeaveReader(PlatformReader):
     row = Platform(
         models=frozenset({"llm"}),
         tools="tool",
-        failing="",
+        failing=(),
         has={
             "kind": "attributes/weave/kind",
             "run": "id",
@@ -275,7 +284,7 @@ class OpenaiAgentsReader(PlatformReader):
     row = Platform(
         models=frozenset({"generation", "response"}),
         tools="function",
-        failing="",
+        failing=(),
         has={
             "kind": "span_data/type",
             "run": "id",

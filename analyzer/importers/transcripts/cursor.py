@@ -1,8 +1,8 @@
 """Cursor's transcripts (`~/.cursor/projects/*/agent-transcripts/**/*.jsonl`): messages without times, ends of turns.
 
-An end says whether the turn was done, stopped or failed, and why; results of tools and retries are not written. No
-source of it is open: lines are read as public readers of it show them, such as kenn-io/agentsview,
-`internal/parser/cursor.go`, 2026.
+An end says whether the turn was done, stopped or failed, and why; results of tools and retries are not written.
+Transcripts that older versions wrote as text are not read. No source of it is open: lines are read as public readers of
+it show them, such as kenn-io/agentsview, `internal/parser/cursor.go`, 2026.
 """
 
 from __future__ import annotations

@@ -75,6 +75,22 @@ _MLFLOW = {
         ]
     },
 }
+_MLFLOW_2 = {
+    "info": {"request_id": "tr-2", "status": "ERROR", "tags": {"mlflow.traceName": "shop"}},
+    "data": {
+        "spans": [
+            {
+                "context": {"trace_id": "0x1", "span_id": "0x2"},
+                "name": "chat",
+                "start_time": MS * 10**6,
+                "end_time": (MS + 1000) * 10**6,
+                "status_code": "ERROR",
+                "status_message": "RateLimitError: 429",
+                "attributes": {"mlflow.spanType": '"LLM"'},
+            }
+        ]
+    },
+}
 
 
 def _weave(number: int, kind: str | None, **keys: Any) -> dict[str, Any]:
@@ -113,6 +129,7 @@ PLATFORMS = (
     Case("langsmith", _RUNS, _RUNS_TOLD),
     Case("langsmith", ({**_RUNS[3], "child_runs": [*_RUNS[:3]]},), _RUNS_TOLD),
     Case("mlflow", (_MLFLOW,), ("error none", "tool tool not_found", "session 2 requests, 1 calls, 0 stops")),
+    Case("mlflow", (_MLFLOW_2,), ("error none", "session 1 requests, 0 calls, 0 stops")),
     Case("weave", _WEAVE, ("error none", "tool search not_found", "session 2 requests, 1 calls, 0 stops")),
     Case("openai_agents", _AGENTS, ("error none", "tool search not_found", "session 2 requests, 1 calls, 0 stops")),
     Case(
