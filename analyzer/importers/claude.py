@@ -46,6 +46,13 @@ _REPLY = re.compile(rb'"message": ?\{(?:"(?:model|type|role)": ?"[^"\\]*", ?){0,
 _RELAYED = b'"agent_progress"'
 _SUBAGENT = re.compile(rb'"isSidechain": ?true|"type": ?"(?:agent_)?progress"')
 _MODEL = re.compile(rb'"model": ?"([^"\\\\<]{1,100})"')
+_SERVED = re.compile(rb"(?:msg|req)_(bdrk_|vrtx_)?01")
+_REQUEST = re.compile(rb'"request(?:Id|-id|_id\\?)": ?\\?"(req_[A-Za-z0-9_]{1,100})')
+PROVIDERS = {None: "anthropic", b"bdrk_": "aws", b"vrtx_": "google"}
+"""Who answered, by the ids of replies and requests; as seen in public logs of 2024 to August 2026.
+
+Others who speak Anthropic's protocol give ids of other forms, and are not named.
+"""
 _CWD = re.compile(rb'"cwd": ?("[^"\n]{1,1000}")')
 _BRANCH = re.compile(rb'"gitBranch": ?("[^"\n]{1,300}")')
 _NEAR = 400
@@ -226,7 +233,7 @@ class ClaudeReader(ClaudeRecords):
         if "agent_version" not in self.known:
             self.known |= present({"agent_version": _first(_VERSION, block)})
         branch = _quoted(_first(_BRANCH, block[at : at + 400])) if at >= 0 else None
-        return present({"branch": branch, "model": self._model_of(last) if last else None})
+        return present({"branch": branch, "model": self._model_of(last) if last else None, "provider": _served(last)})
 
     def _spent(self, block: bytes) -> Iterator[Hit]:
         """The tokens of replies, by line; the tokens of a printed run stand in its result.
@@ -277,15 +284,20 @@ class ClaudeReader(ClaudeRecords):
             payload=dressed(
                 "usage.recorded",
                 {"request": request, "caller": caller, "model": model, **tokens},
-                self.known,
+                {**self.known, "provider": _served(reply[1])},
             ),
             id=derived_id("claude", "usage", caller, request, output),
             time_source="event" if moment else "file",
         )
 
-    def model_here(self) -> str | None:
+    def speaker_here(self) -> dict[str, str | None]:
         """See `ClaudeRecords`."""
-        return self._model_at(at) if (at := self._data.rfind(b'"msg_', 0, self._offset)) >= 0 else None
+        at = self._data.rfind(b'"msg_', 0, self._offset)
+        spoke = {"model": self._model_at(at), "provider": _served(self._data, at + 1)} if at >= 0 else {}
+        # The first call of a session may fail, and names no more than itself.
+        ends = self._data.find(b"\n", self._offset)
+        asked = _REQUEST.search(self._data, self._offset, ends if ends >= 0 else len(self._data))
+        return present(spoke) | ({"provider": _served(asked[1])} if asked else {})
 
     def _model_of(self, reply: bytes) -> str | None:
         """The model of a reply of the block in hand, by its id."""
@@ -345,6 +357,12 @@ class StreamReader(ClaudeReader):
 def _first(pattern: re.Pattern[bytes], block: bytes) -> str | None:
     match = pattern.search(block)
     return match[1].decode("utf-8", "replace") if match else None
+
+
+def _served(name: bytes, at: int = 0) -> str | None:
+    """Who gave a reply or a request the id that stands there; None where none stands, or one of another form."""
+    given = _SERVED.match(name, at)
+    return PROVIDERS[given[1]] if given else None
 
 
 def _quoted(quoted: str | None) -> str | None:

@@ -150,8 +150,8 @@ class ClaudeRecords(RecordReader):
         self.known.setdefault("agent", self.agent)
 
     @abstractmethod
-    def model_here(self) -> str | None:
-        """The model that spoke last before the record in hand."""
+    def speaker_here(self) -> dict[str, str | None]:
+        """The `model` that spoke last before the record in hand, and the `provider` that it or the record came from."""
 
     @abstractmethod
     def called_tool(self, call: str) -> str | None:
@@ -398,6 +398,5 @@ class ClaudeRecords(RecordReader):
         return self.identity("operation", *identity)
 
     def known_here(self) -> Mapping[str, Any]:
-        """What is known of the session, with the branch and the model where the record in hand stands."""
-        own = {"branch": text(self.record.get("gitBranch")), "model": self.model_here()}
-        return {**self.known, **present(own)}
+        """What is known of the session, with the branch, the model and the provider where the record in hand stands."""
+        return {**self.known, **present({"branch": text(self.record.get("gitBranch"))}), **self.speaker_here()}

@@ -94,6 +94,24 @@ def test_a_retry_run_is_settled_by_the_record_that_ends_it(
     assert operations == {settled.payload["operation"]}
 
 
+@pytest.mark.parametrize(
+    ("form", "provider"),
+    [("01Ab", "anthropic"), ("bdrk_01Ab", "aws"), ("vrtx_01Ab", "google"), ("20260803-x", None)],
+)
+def test_ids_of_replies_and_requests_say_who_serves(read: Read, form: str, provider: str | None) -> None:
+    """Of an error: the request that it names, else the reply before it; others that speak the protocol are not named."""
+    said = json.dumps({"type": "error", "request_id": f"req_{form}"})
+    answered, failed = reply(message=f"msg_{form}"), gave_up("API Error: 529 Overloaded")
+    named = [
+        gave_up(f"API Error: 529 {said}"),
+        gave_up("API Error: 529", requestId=f"req_{form}"),
+        retry(1, {"status": 529, "headers": {"request-id": f"req_{form}"}}),
+    ]
+    for records in ([answered, failed], *([each] for each in named)):
+        assert {each.payload.get("provider") for each in of(read(*records)[0], "error.classified")} == {provider}
+    assert {each.payload.get("provider") for each in of(read(reply(), answered)[0], "usage.recorded")} >= {provider}
+
+
 def test_an_abort_ends_a_run_as_aborted(read: Read) -> None:
     """A person's abort that comes as an error record is no exhaustion."""
     events, _ = read(retry(1), gave_up("API Error: Request was aborted."))

@@ -36,6 +36,7 @@ def test_an_api_error_is_read_with_its_code(read: Read) -> None:
     (error,) = of(read(HEAD, message("error", QUOTA))[0], "error.classified")
     assert (error.payload["facts"]["status"], error.payload["facts"]["type"]) == (429, "RESOURCE_EXHAUSTED")
     assert (error.session_id, error.payload["outcome"]) == ("g-1", "surfaced")
+    assert error.payload["provider"] == "google"
 
 
 @pytest.mark.parametrize(

@@ -139,6 +139,16 @@ def test_errors_of_aider_are_tried_again(read: Read) -> None:
     assert ends(read(HEAD, BUSY, waits, "> ^C again to exit")[0]) == [("aborted", 1)]
 
 
+@pytest.mark.parametrize(
+    ("model", "provider"),
+    [("gemini/g-3", "google"), ("ollama_chat/q:20b", "ollama"), ("openai/of-somebody", None), ("sonnet", None)],
+)
+def test_a_model_of_aider_is_named_with_who_serves_it(read: Read, model: str, provider: str | None) -> None:
+    """As LiteLLM has it; what speaks as OpenAI does may be anybody's."""
+    (error, *_) = of(read(HEAD, f"> Main model: {model} with diff edit format", BUSY)[0], "error.classified")
+    assert (error.payload["model"], error.payload.get("provider")) == (model, provider)
+
+
 def test_times_of_aider_are_this_machines(read: Read, kathmandu: None) -> None:
     """Its heads name no zone."""
     (error,) = of(read(HEAD, BUSY)[0], "error.classified")

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from analyzer.events import Event
-from analyzer.events.model import derived_id
+from analyzer.events.model import derived_id, present
 from analyzer.importers.base import Block, Hit, Source, all_lines
 from analyzer.importers.failures import first_digits
 from analyzer.importers.records import MAIN, RecordReader, moment_here
@@ -24,6 +24,15 @@ _OVERFLOW = re.compile(r"^> Model \S{1,200} has hit a token limit!")
 _VERSION = re.compile(r"^> Aider v(\S{1,40})")
 _MODEL = re.compile(r"^> (?:Main model|Model): (\S{1,200})")
 _CODE = re.compile(r'"code": ?(\d{3})\b|\bstatus(?: code)?:? (\d{3})\b|Error code: (\d{3})\b')
+
+PROVIDERS = {
+    **{name: name for name in ("anthropic", "azure", "deepseek", "groq", "mistral", "openrouter", "xai")},
+    **{"bedrock": "aws", "gemini": "google", "vertex_ai": "google", "ollama": "ollama", "ollama_chat": "ollama"},
+}
+"""Who serves a model, by what stands before its name for LiteLLM (docs.litellm.ai/docs/providers, August 2026).
+
+`openai/` is any server that speaks as OpenAI does, and so names nobody.
+"""
 
 
 class AiderReader(RecordReader):
@@ -79,7 +88,8 @@ class AiderReader(RecordReader):
         if found := _VERSION.match(line):
             self.known |= {"agent_version": found[1]}
         elif found := _MODEL.match(line):
-            self.known |= {"model": found[1]}
+            served = PROVIDERS.get(found[1].partition("/")[0])
+            self.known |= present({"model": found[1], "provider": served})
         return []
 
     def _begin(self, head: str) -> None:

@@ -100,7 +100,7 @@ class GeminiChatReader(RecordReader):
         self.time(head.get("startTime"))
         self.session = text(head.get("sessionId")) or self.session
         self.role = "subagent" if head.get("kind") == "subagent" else None
-        self.known |= {"agent": self.agent, **_project_of(self.source.path)}
+        self.known |= {"agent": self.agent, "provider": "google", **_project_of(self.source.path)}
         self.see()
 
     def _message(self, message: Mapping[str, Any]) -> list[Event]:
@@ -218,7 +218,7 @@ class GeminiStreamReader(RecordReader):
         unique = self.session, str(record.get("timestamp")), identity_of(record)
         if kind == "init":
             self.session, self._told, self._replying = text(record.get("session_id")), None, False
-            self.known = present({"agent": self.agent, "model": text(record.get("model"))})
+            self.known = present({"agent": self.agent, "provider": "google", "model": text(record.get("model"))})
             self.see()
         elif kind == "tool_use" or (kind == "message" and record.get("role") == "assistant"):
             self.see(requests=int(not self._replying))
