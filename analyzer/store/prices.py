@@ -47,8 +47,10 @@ _CLOSE = 1e-6
 _STATEMENTS = (
     """create or replace macro internal.model_name(model) as (
         replace(regexp_replace(regexp_replace(lower(model), {makers}, ''), {suffixes}, ''), '.', '-'))""",
+    # A sum of fractions ends with the order of its terms, which at half a millionth shows.
+    "create or replace macro internal.sum_usd(cost) as (round(sum(cost::decimal(38, 9)), 6)::double)",
     "create or replace macro internal.is_billed(provider) as (coalesce(provider, '') not in ({local}))",
-    """create or replace view internal.price as select * from (values {rows})
+    """create or replace table internal.list_price as select * from (values {rows})
         as t(name, {kinds}, valid_from, valid_to, above_tokens, upto_tokens)""",
 )
 
@@ -122,7 +124,7 @@ def model_name(model: str) -> str:
 
 @cache
 def statements() -> tuple[str, ...]:
-    """The SQL that makes `internal.model_name`, and the view `internal.price` with a row a price and its bounds."""
+    """The SQL that makes macros of costs and names, and the table of list prices with a row a price and its bounds."""
     rows = []
     models: dict[tuple[str, str], list[Price]] = {}
     for price in prices():

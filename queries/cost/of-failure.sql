@@ -36,7 +36,6 @@ with request as (
 
 error as (
   select
-    e.event_id,
     e.occurred_at,
     e.session_id,
     e.caller,
@@ -76,7 +75,6 @@ failed as (
 -- A failed call without tokens of its own: those of the prompt that came next, which is that of the next attempt.
 again as (
   select
-    e.event_id,
     e.occurred_at,
     e.session_id,
     e.caller,
@@ -150,7 +148,7 @@ compaction as (
 expired as (
   select
     r.event_id,
-    arg_max(e.reason, (e.occurred_at, e.event_id)) as reason
+    arg_max(e.reason, (e.occurred_at, e.reason)) as reason
   from (
     select
       *,
@@ -245,7 +243,7 @@ wasted as (
 ),
 
 whole as (
-  select sum(cost_usd) as cost_usd
+  select internal.sum_usd(cost_usd) as cost_usd
   from usage
   where ($since is null or occurred_at >= $since)
     and ($until is null or occurred_at < $until)
@@ -262,8 +260,8 @@ select
   count(distinct x.session_id) as sessions,
   count(*) as requests,
   sum(x.tokens)::bigint as tokens,
-  round(sum(x.cost_usd), 6) as cost_usd,
-  round(any_value(w.cost_usd), 6) as of_cost_usd,
+  internal.sum_usd(x.cost_usd) as cost_usd,
+  any_value(w.cost_usd) as of_cost_usd,
   max(x.occurred_at) as last_at
 from wasted as x
 cross join whole as w

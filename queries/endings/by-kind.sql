@@ -14,7 +14,7 @@ with used as (
   select
     session_id,
     sum(coalesce(input_tokens, 0) + coalesce(output_tokens, 0) + coalesce(cache_read_tokens, 0) + coalesce(cache_write_tokens, 0))::bigint as tokens,
-    round(sum(cost_usd), 6) as cost_usd
+    internal.sum_usd(cost_usd) as cost_usd
   from usage
   group by session_id
 ),
@@ -33,7 +33,7 @@ select
   count(*) / greatest(any_value(w.sessions), count(*)) as share,
   mode(e.detail order by e.detail) as top_detail,
   sum(u.tokens)::bigint as tokens,
-  round(sum(u.cost_usd), 6) as cost_usd,
+  internal.sum_usd(u.cost_usd) as cost_usd,
   max(e.ended_at) as last_at
 from endings as e
 cross join whole as w

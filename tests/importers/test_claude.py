@@ -99,7 +99,7 @@ def test_a_retry_run_is_settled_by_the_record_that_ends_it(
     [("01Ab", "anthropic"), ("bdrk_01Ab", "aws"), ("vrtx_01Ab", "google"), ("20260803-x", None)],
 )
 def test_ids_of_replies_and_requests_say_who_serves(read: Read, form: str, provider: str | None) -> None:
-    """Of an error: the request that it names, else the reply before it; others that speak the protocol are not named."""
+    """Of an error: the request that it names, or the reply before it; others who speak the protocol have no name."""
     said = json.dumps({"type": "error", "request_id": f"req_{form}"})
     answered, failed = reply(message=f"msg_{form}"), gave_up("API Error: 529 Overloaded")
     named = [

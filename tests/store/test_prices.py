@@ -81,7 +81,7 @@ def test_a_price_holds_from_its_day_on() -> None:
     """Of each model and length of prompt exactly one row holds on each day."""
     with open_store(":memory:") as store:
         found = store.sql(
-            "select name, day, tokens from internal.price"
+            "select name, day, tokens from internal.list_price"
             " cross join (values (timestamp '2024-01-01'), (timestamp '2025-12-01')) as d(day)"
             " cross join (values (1), (500000)) as t(tokens)"
             " where day >= valid_from and day < valid_to and tokens > above_tokens and tokens <= upto_tokens"
@@ -89,7 +89,7 @@ def test_a_price_holds_from_its_day_on() -> None:
         )
         ((before, since),) = store.sql(
             "select max(input) filter (where valid_from < '2025-06-10'),"
-            " max(input) filter (where valid_from = '2025-06-10') from internal.price where name = 'o3'"
+            " max(input) filter (where valid_from = '2025-06-10') from internal.list_price where name = 'o3'"
         ).rows()
     assert found.is_empty()
     assert (before, since) == (10, 2)
@@ -122,7 +122,7 @@ def test_a_new_table_prices_old_requests(tmp_path: Path) -> None:
     with open_store(path, writable=True) as store:
         store.ingest([str(tmp_path / "log")])
     with duckdb.connect(str(path)) as connection:
-        connection.execute("create or replace view internal.price as select 1 as input, 'x' as name")
+        connection.execute("create or replace table internal.list_price as select 1 as input, 'x' as name")
         connection.execute("update internal.store_v1 set value = 'former' where key = 'prices'")
     with open_store(path, writable=True) as store:
         ((cost,),) = store.sql("select cost_usd from usage").rows()

@@ -62,7 +62,7 @@ TABLES = (
     "sources-completeness",
 )
 """The catalogue queries that a report shows, in its order."""
-_UNPINNED = frozenset({"errors-messages", "cost-of-failure", "endings-by-kind", "endings-sessions"})
+_UNPINNED = frozenset({"errors-messages"})
 """Those that ask for more columns than views have where they are pinned."""
 _SHOWN_TOOLS = 3
 

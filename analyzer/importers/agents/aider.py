@@ -26,8 +26,11 @@ _MODEL = re.compile(r"^> (?:Main model|Model): (\S{1,200})")
 _CODE = re.compile(r'"code": ?(\d{3})\b|\bstatus(?: code)?:? (\d{3})\b|Error code: (\d{3})\b')
 
 PROVIDERS = {
-    **{name: name for name in ("anthropic", "azure", "deepseek", "groq", "mistral", "openrouter", "xai")},
-    **{"bedrock": "aws", "gemini": "google", "vertex_ai": "google", "ollama": "ollama", "ollama_chat": "ollama"},
+    **{name: name for name in ("anthropic", "azure", "deepseek", "groq", "mistral", "ollama", "openrouter", "xai")},
+    "bedrock": "aws",
+    "gemini": "google",
+    "ollama_chat": "ollama",
+    "vertex_ai": "google",
 }
 """Who serves a model, by what stands before its name for LiteLLM (docs.litellm.ai/docs/providers, August 2026).
 

@@ -144,33 +144,44 @@ def _value(param: Param, given: object) -> object:
     return text.strip("'") if given is param.default else text
 
 
-_TEXTS = ("status", "code", "error_type", "message", "fingerprint", "template")
+_TEXTS = ("code", "error_type", "message", "fingerprint", "template")
 PINNED = {
-    "retries": "operation, caller, reason, outcome, attempts, waited_seconds, started_at",
-    # Texts take most room by far, and a report quotes those of unknown errors alone.
-    "errors": (
-        "occurred_at, caller, session_id, operation, outcome, reason, detail, party, provider, retryable,"
-        " counts_as_unknown, has_facts, source_line,"
-        + ",".join(f" case when counts_as_unknown then {name} end as {name}" for name in _TEXTS)
-    ),
-    "relays": (
-        "relay, occurred_at, caller, session_id, step_id, trigger, token_usage_percent, threshold_percent, pre_tokens,"
-        " post_tokens, outcome"
-    ),
     # Without sums of tokens, which no table of a report shows.
     "sessions": (
         "session_id, started_at, ended_at, requests, errors, unknown_errors, relays, caller, agent, agent_version,"
         " project, provider, model, tool_calls, tool_failures"
     ),
+    "endings": "*",
+    "usage": (
+        "event_id, occurred_at, session_id, caller, project, input_tokens, output_tokens, cache_read_tokens,"
+        " cache_write_tokens, cache_write_hour_tokens, cost_usd, prompt_cost_usd, whole_run"
+    ),
+    "retries": "operation, caller, reason, outcome, attempts, waited_seconds, started_at",
+    # Texts take most room by far, and a report quotes those of unknown errors alone.
+    "errors": (
+        "occurred_at, caller, session_id, operation, outcome, reason, detail, party, provider, project, retryable,"
+        " status, counts_as_unknown, has_facts, source_line,"
+        + ",".join(f" case when counts_as_unknown then {name} end as {name}" for name in _TEXTS)
+    ),
+    "relays": (
+        "relay, occurred_at, caller, session_id, step_id, trigger, strategy, token_usage_percent, threshold_percent,"
+        " pre_tokens, post_tokens, outcome"
+    ),
 }
 """The views that cost most and are asked most, with the columns that a report's tables are made of. The others would
-take more room than these; a question for one of them fails. `errors` joins `retries`."""
+take more room than these; a question for one of them fails. Views look names up when they are asked: those that stand
+behind another one here are made of its copy.
+"""
+_IN_WINDOW = "occurred_at >= $since and occurred_at < $until"
+_OF_SESSIONS = "session_id in (select session_id from temp.sessions)"
 WITHIN = {
-    "retries": "operation between $first and $last",
-    # What a chain of the window ended as is told by errors that may come later.
-    "errors": "occurred_at >= $since and (occurred_at < $until or operation between $first and $last)",
-    "relays": "occurred_at >= $since and occurred_at < $until",
     "sessions": "ended_at >= $since and started_at < $until",
+    "retries": "operation between $first and $last",
+    # What a chain of the window ended as is told by later errors, and why a request of it was made by earlier ones.
+    "errors": f"{_IN_WINDOW} or operation between $first and $last or {_OF_SESSIONS}",
+    "relays": f"{_IN_WINDOW} or {_OF_SESSIONS}",
+    "endings": _OF_SESSIONS,
+    "usage": f"{_IN_WINDOW} or {_OF_SESSIONS}",
 }
 """Of each what questions about a window need. Ids of chains begin with their time, as a rule."""
 CHAINS = """

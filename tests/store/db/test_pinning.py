@@ -18,7 +18,8 @@ from analyzer.store.query import catalogue
 def _kinds(store: Store) -> dict[str, str]:
     rows = store.sql(
         "select table_name, table_type from information_schema.tables"
-        " where table_name in ('errors', 'relays', 'retries', 'sessions') and table_type = 'LOCAL TEMPORARY'"
+        " where table_name in ('errors', 'relays', 'retries', 'sessions', 'endings', 'usage')"
+        " and table_type = 'LOCAL TEMPORARY'"
     )
     return dict(rows.rows())
 
@@ -48,6 +49,16 @@ def test_a_report_of_a_window_says_the_same_with_and_without(
         at = (start + timedelta(hours=1.4 * number)).isoformat()
         known = {"operation": f"op-{number // 9:02}", "caller": "ab"[number % 2], "session": f"s{number % 7}"}
         facts = {"message": "nobody knows" if number % 3 else "Too Many Requests"}
+        if number % 30 == 10:
+            left = {"operation": f"op-{number // 9:02}-left", "caller": "a", "session": f"left-{number}"}
+            lines.append(native(f"l{number}", at=at, reason="unknown", facts=facts, **left))
+            lines.append(native(f"r{number}", "retry.scheduled", at, attempt=1, delay_seconds=1, **left))
+        if number % 15 == 14:
+            lines.append(native(f"c{number}", "relay.resumed", at, relay=f"r{number // 15}", post_tokens=1, **known))
+        if number % 3 == 1:
+            used = {"model": "claude-opus-4-5", "caller": known["caller"], "session": known["session"]}
+            tokens = {"input_tokens": number, "cache_read_tokens": 9 * (number % 8), "cache_write_tokens": 90}
+            lines.append(native(f"u{number}", "usage.recorded", at, request=f"q{number}", **used, **tokens))
         if number % 5 == 4:
             lines.append(native(f"e{number}", "retry.settled", at, outcome="recovered", attempts=2, **known))
         elif number % 5 == 3:
@@ -63,6 +74,11 @@ def test_a_report_of_a_window_says_the_same_with_and_without(
     plain = overview(memory, window).to_dict()
     assert pinned | {"generated_at": ""} == plain | {"generated_at": ""}
     assert pinned["totals"]["retry_chains"]
+    causes = {row["cause"] for row in pinned["tables"]["cost-of-failure"]["rows"]}
+    assert {"sent_again", "expired_cache"} <= causes
+    # Hand-offs lie further apart than the shortest window is long.
+    assert ("compaction" in causes) == (days != (5, 6))
+    assert pinned["tables"]["endings-by-kind"]["rows"]
 
 
 def test_within_the_block_they_stay_and_behind_it_they_go_on(

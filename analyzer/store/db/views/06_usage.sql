@@ -75,7 +75,7 @@ priced as (
   from request as r
   left join named as n
     on r.model = n.model
-  left join internal.price as p
+  left join internal.list_price as p
     on n.name = p.name
     and r.occurred_at >= p.valid_from
     and r.occurred_at < p.valid_to

@@ -25,7 +25,7 @@ with spent as (
     session_id,
     sum(coalesce(input_tokens, 0) + coalesce(cache_read_tokens, 0) + coalesce(cache_write_tokens, 0)) as input_tokens,
     sum(output_tokens) as output_tokens,
-    round(sum(cost_usd), 6) as cost_usd
+    internal.sum_usd(cost_usd) as cost_usd
   from usage
   group by session_id
 )
