@@ -134,7 +134,8 @@ def rollout(dice: random.Random, number: int) -> Iterator[Mapping[str, Any]]:
         code = 2 if dice.random() < _FAILED else 0
         output = f"Exit code: {code}\nOutput:\n{_prose(dice, dice.choice((60, 300, 2_500)))}"
         told = {"type": "function_call_output", "call_id": call, "output": output}
-        usage = {"last_token_usage": {"input_tokens": 9_000, "output_tokens": 99, "total_tokens": 9_099}}
+        last = {"input_tokens": 9_000, "output_tokens": 99, "total_tokens": 9_099}
+        usage = {"total_token_usage": {"total_tokens": 9_099 * (step + 1)}, "last_token_usage": last}
         count = {"type": "token_count", "info": {**usage, "model_context_window": 200_000}, "rate_limits": None}
         for kind, payload in (("response_item", asked), ("response_item", told), ("event_msg", count)):
             yield {"timestamp": moment, "type": kind, "payload": payload}

@@ -47,7 +47,7 @@ def _codex_item(second: int, kind: str, **payload: Any) -> dict[str, Any]:
 
 def _usage(second: int, used: int, spent: int) -> dict[str, Any]:
     info = {
-        "total_token_usage": {"total_tokens": 9},
+        "total_token_usage": {"input_tokens": 450, "output_tokens": 450, "total_tokens": 900},
         "last_token_usage": {"input_tokens": spent, "output_tokens": spent, "total_tokens": used},
         "model_context_window": 200_000,
     }
@@ -383,8 +383,13 @@ LOGS: dict[str, list[object]] = {
             "session_state": {
                 "conversation_metadata": {
                     "user_turn_metadatas": [
-                        {"loop_id": 1, "end_reason": "Error", "result": {"Err": {"Stream": {"kind": "throttling"}}}},
-                        {"loop_id": 2, "end_reason": "Cancelled"},
+                        {
+                            "loop_id": 1,
+                            "end_reason": "Error",
+                            "end_timestamp": _AT.format(1),
+                            "result": {"Err": {"Stream": {"kind": "throttling"}}},
+                        },
+                        {"loop_id": 2, "end_reason": "Cancelled", "end_timestamp": _AT.format(2)},
                     ]
                 }
             },

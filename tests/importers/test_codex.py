@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import analyzer
 from analyzer.events import Event
+from analyzer.events.codec import encode
 
 Read = Callable[..., tuple[list[Event], Any]]
 
@@ -245,3 +249,27 @@ def test_a_limit_without_a_share_or_a_window_is_none(read: Read, primary: object
     assert not rejects
     (week,) = of(events, "limit.observed")
     assert (week.payload["used_share"], week.payload.get("reset_at")) == (0.07, None)
+
+
+def test_a_session_ends_with_its_last_record_and_is_counted_once_however_often_that_is_told(
+    read: Read, tmp_path: Path
+) -> None:
+    """An answer that nothing is read of ends it later than the last count of tokens; a log that has grown, or that an
+    earlier version read to another end, tells the same part of the same session again, and the latest end holds.
+    """
+    call = line("response_item", 3, type="function_call", name="shell", call_id="c", arguments="{}")
+    records = [meta(), usage(2, 50_000, 1), call, line("response_item", 9, type="message", role="assistant")]
+    (before,), (seen,) = (of(read(*some)[0], "session.observed") for some in (records[:3], records))
+    assert (before.payload["ended_at"], seen.payload["ended_at"]) == (call["timestamp"], records[-1]["timestamp"])
+    assert before.id != seen.id
+    assert before.payload["part"] == seen.payload["part"]
+    rollout, earlier = tmp_path / "rollout.jsonl", tmp_path / "journal.jsonl"
+    rollout.write_text("".join(json.dumps(record) + "\n" for record in records))
+    earlier.write_bytes(encode(before))
+    with analyzer.open_store(":memory:") as store:
+        store.ingest([str(earlier), str(rollout)])
+        counted = "select requests, tool_calls, ended_at, (select sum(calls) from tool_calls) as calls from sessions"
+        assert store.sql("select count(*) as n from events where type = 'session.observed'").rows() == [(2,)]
+        ((requests, calls, ended, by_tool),) = store.sql(counted).rows()
+    assert (requests, calls, by_tool) == (1, 1, 1)
+    assert ended.isoformat() == "2026-03-05T10:00:09"

@@ -67,6 +67,33 @@ def test_nothing_raises_whatever_a_record_holds(name: str) -> None:
         json.dumps(reader.state())
 
 
+_SAID_LAST = {
+    "antigravity": {
+        "step_index": 9,
+        "source": "SYSTEM",
+        "type": "SYSTEM_MESSAGE",
+        "created_at": "2026-03-05T11:00:00Z",
+    },
+    "codex": {"type": "event_msg", "timestamp": "2026-03-05T11:00:00Z", "payload": {"type": "agent_message"}},
+    "copilot": {"type": "hook.end", "timestamp": "2026-03-05T11:00:00Z", "data": {}, "parentId": None},
+    "gemini_chat": {"type": "user", "id": "last", "timestamp": "2026-03-05T11:00:00Z", "content": "bye"},
+    "pi": {"type": "message", "id": "last", "timestamp": "2026-03-05T11:00:00Z", "message": {"role": "bashExecution"}},
+}
+"""A last record of some kinds, of which nothing is read."""
+
+
+@pytest.mark.parametrize("name", _SAID_LAST)
+def test_a_session_lasts_until_its_last_record(name: str) -> None:
+    """Also where that is no reply and no failure."""
+    reader = BY_NAME[name].reader
+    assert reader is not None
+    made = reader(Source(PATHS.get(name, "log"), datetime(2026, 3, 5)), {})
+    records = [*LOGS[name], _SAID_LAST[name]]
+    list(made.read(block_of(b"".join(json.dumps(record).encode() + b"\n" for record in records))))
+    (seen,) = made.finish()
+    assert seen.payload["ended_at"] == "2026-03-05T11:00:00.000Z"
+
+
 _GLANCING = [name for name in sorted(LOGS) if getattr(BY_NAME[name].reader, "glance", None) is not None]
 
 

@@ -254,6 +254,19 @@ def test_the_end_of_a_resumed_session_tells_what_was_used_since_the_end_before(r
     assert told == [("a", 900, 10), ("b", 500, 7), ("a", 100, 2), ("a", 300, 4), ("a", 400, 5)]
 
 
+def test_what_a_compaction_of_copilot_took_is_a_request_of_its_own(read: Read) -> None:
+    """It is in none of the sums that the session ends with, and names its own model."""
+    used = {"inputTokens": 900, "outputTokens": 40, "cacheReadTokens": 700, "cacheWriteTokens": 0, "model": "small"}
+    events, _ = read(
+        *HEADS["copilot"],
+        _copilot("session.compaction_complete", 1, success=True, compactionTokensUsed=used),
+        _copilot("session.shutdown", 2, modelMetrics={"m": _metrics(inputTokens=90, outputTokens=10)}),
+    )
+    compaction, ended = _told(events)
+    assert (compaction.payload["model"], *(compaction.payload[key] for key in TOKENS[:3])) == ("small", 200, 40, 700)
+    assert (ended.payload["model"], ended.payload["input_tokens"]) == ("m", 90)
+
+
 @pytest.mark.parametrize("strange", [-5, 1.5, "7", None, [], 10**30, True])
 def test_strange_counts_are_none(read: Read, strange: object) -> None:
     """They count nothing, and the request's other tokens stay."""

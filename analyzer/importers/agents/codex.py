@@ -123,22 +123,21 @@ class CodexReader(RecordReader):
         self._called: list[str] = []
         self._limits_told: Mapping[str, Any] = {}
         """The limits as the last reply told them, where they need no second look."""
-        self._called_at: object = None
-        """When the last of them was made or answered, as its line says."""
+        self._last_at = ""
+        """The time of the last record, as its line says."""
 
     def read(self, block: Block) -> Iterator[Hit]:
-        """Hits of the block, in order."""
+        """Hits of the block, in order; the session lasts until the last record, whatever that is."""
         self._asked, self._called = {}, []
         yield from super().read(block)
-        if self._called:
-            called_at = moment_of(self._called_at)
-            if called_at is not None and (not self.timed or called_at > self.at):
-                self.clock(called_at)
-            self.see_calls(*self._called)
+        self.time(self._last_at)
+        (self.see_calls if self._called else self.see)(*self._called)
 
     def glanced(self, record: Mapping[str, Any]) -> Iterable[Event] | None:
         """See `RecordReader`: what was said and thought, calls of tools, and results that tell no failure."""
         kind, item = text(record.get("type")), mapping(record.get("payload"))
+        if (at := text(record.get("timestamp")) or "") > self._last_at:
+            self._last_at = at
         if kind == "event_msg":
             return None if text(item.get("type")) in _TOLD else ()
         if kind != "response_item":
@@ -146,8 +145,6 @@ class CodexReader(RecordReader):
                 return None
             item = record
         of = text(item.get("type"))
-        if of in _CALLS or of in _OUTPUTS:
-            self._called_at = record.get("timestamp")
         if of in _CALLS:
             tool, call = text(item.get("name")), text(item.get("call_id"))
             if tool and len(tool) <= _LONGEST_NAME:

@@ -24,6 +24,11 @@ _COUNTERS = {
 _RETRIED = re.compile(r"\bretried (\d{1,6}) times? \(total retry wait time: (\d{1,9}(?:\.\d{1,9})?) seconds\)")
 
 
+def _tokens(usage: object) -> dict[str, int]:
+    """Counts of tokens, by their names in events."""
+    return {name: count(mapping(usage).get(key)) or 0 for key, name in _COUNTERS.items()}
+
+
 class CopilotReader(RecordReader):
     """Reads a session."""
 
@@ -45,14 +50,11 @@ class CopilotReader(RecordReader):
         ):
             return None
         self.time(record.get("timestamp"))
-        if kind == "assistant.message":
-            self.see(requests=1)
-        elif kind == "tool.execution_start":
+        self.see(requests=int(kind == "assistant.message"), aborted=int(kind == "abort"))
+        if kind == "tool.execution_start":
             self.called(text(data.get("toolName")), text(data.get("toolCallId")))
         elif kind == "tool.execution_complete":
             self.tool_of(text(data.get("toolCallId")))
-        elif kind == "abort":
-            self.see(aborted=1)
         return ()
 
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
@@ -64,12 +66,13 @@ class CopilotReader(RecordReader):
         unique = self.session, text(record.get("id")), identity_of(record)
         if kind == "session.start":
             self._started(data)
-        elif kind == "session.model_change":
+        self.see()
+        if kind == "session.model_change":
             self.known |= present({"model": text(data.get("newModel"))})
         elif kind == "session.error":
             return self._failed(data, unique)
         elif kind == "session.compaction_complete":
-            return self._compacted("compact", "CompactionTokens", data, unique)
+            return [*self._compacted("compact", "CompactionTokens", data, unique), *self._summarised(data, unique)]
         elif kind == "session.truncation":
             return self._compacted("truncate", "TruncationTokensInMessages", data, unique)
         elif kind == "session.shutdown":
@@ -80,20 +83,28 @@ class CopilotReader(RecordReader):
 
     def _spent(self, models: Mapping[str, Any]) -> list[Event]:
         """The tokens of the session by model since its last end: of a resumed session each end sums up all of them."""
-        known, events = self.known, []
+        events = []
         for model, metrics in models.items():
-            usage = mapping(mapping(metrics).get("usage"))
-            summed = {name: count(usage.get(key)) or 0 for key, name in _COUNTERS.items()}
+            summed = _tokens(mapping(metrics).get("usage"))
             before = self._summed.get(model) or {}
             if any(summed[name] < before.get(name, 0) for name in summed):
                 before = {}  # a sum that was begun anew
             self._summed[model] = summed
-            self.known = {**known, "model": model}
             spent = {name: tokens - before.get(name, 0) for name, tokens in summed.items()}
-            prompt = spent.pop("input_tokens")
-            events += self.spent(self.session, format_time(self.at), model, prompt=prompt, **spent)
-        self.known = known
+            events += self._request(model, spent, format_time(self.at), model)
         return events
+
+    def _summarised(self, data: Mapping[str, Any], unique: object) -> list[Event]:
+        """The tokens of a compaction's own request, which no sum holds."""
+        used = mapping(data.get("compactionTokensUsed"))
+        return self._request(text(used.get("model")) or self.known.get("model"), _tokens(used), unique)
+
+    def _request(self, model: str | None, tokens: dict[str, int], *identity: object) -> list[Event]:
+        known, prompt = self.known, tokens.pop("input_tokens")
+        self.known = {**known, "model": model}
+        found = self.spent(self.session, *identity, prompt=prompt, **tokens)
+        self.known = known
+        return found
 
     def _started(self, data: Mapping[str, Any]) -> None:
         self._summed = {}
@@ -108,7 +119,6 @@ class CopilotReader(RecordReader):
             }
         )
         self.work_in(context.get("cwd"))
-        self.see()
 
     def _tool_ended(self, data: Mapping[str, Any], unique: object) -> list[Event]:
         """The end of a call that failed, which names the tool by its beginning."""
@@ -120,7 +130,6 @@ class CopilotReader(RecordReader):
         return [self.tool_failed(tool, said, unique, hint=hint)]
 
     def _failed(self, data: Mapping[str, Any], unique: object) -> list[Event]:
-        self.see()
         kind = text(data.get("errorType"))
         facts = {
             "status": number(data.get("statusCode")),
@@ -139,7 +148,6 @@ class CopilotReader(RecordReader):
 
     def _compacted(self, strategy: str, counted: str, data: Mapping[str, Any], unique: object) -> list[Event]:
         """A compaction, its tokens under `pre` and `post` with the rest of their name; a truncation cannot fail."""
-        self.see()
         failed = strategy == "compact" and data.get("success") is False
         return self.compacted(
             {"strategy": strategy, "pre_tokens": count(data.get(f"pre{counted}")) or None},

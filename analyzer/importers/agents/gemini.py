@@ -81,6 +81,7 @@ class GeminiChatReader(RecordReader):
             return None
         if record.get("type") == "user":
             self.time(record.get("timestamp"))
+            self.see()
             return ()
         calls = record.get("toolCalls", ())
         fine = all(call.get("status") == "success" and text(call.get("id")) for call in calls)
@@ -116,6 +117,7 @@ class GeminiChatReader(RecordReader):
                 *self._spent(tokens, unique),
                 *self._tools(message.get("toolCalls")),
             ]
+        self.see()
         said = said_by(message.get("content"))
         if kind == "error" and said.startswith(_ERROR):
             return self._failed(said, unique)
@@ -156,7 +158,6 @@ class GeminiChatReader(RecordReader):
         return True
 
     def _failed(self, said: str, unique: str) -> list[Event]:
-        self.see()
         return [self.failed(api_error_facts(said), unique)]
 
     def _measured(self, used: int | None) -> list[Event]:
@@ -177,7 +178,6 @@ class GeminiChatReader(RecordReader):
             # Of all that it shows only the outcome of /compress has no text (packages/cli, useHistoryManager.ts).
             if not self._new(unique):
                 return []
-            self.see()
             begun = self.relay({"strategy": "compact", "pre_tokens": self._used, "trigger": "manual"}, unique)
             self._relay = begun.id
             return [begun]
@@ -187,7 +187,6 @@ class GeminiChatReader(RecordReader):
         tokens, percent = _TOKENS.match(said), _PERCENT.match(said)
         if tokens is None and percent is None:
             return []
-        self.see()
         began = {
             "pre_tokens": digits(tokens[1]) if tokens else None,
             "token_usage_percent": float(percent[1]) if percent else None,

@@ -75,17 +75,16 @@ class PiReader(RecordReader):
             self.session = text(record.get("id"))
             self.known = {"agent": self.agent}
             self.work_in(record.get("cwd"))
-            self.see()
-        elif kind == "compaction":
+        self.see()
+        if kind == "compaction":
             self.chains.settled(MAIN, "unresolved")  # an overflow is mended by it, and by no retry
             began = {"strategy": "compact", "pre_tokens": count(record.get("tokensBefore"))}
             begun = self.relay(began, self.session, unique)
             self._relay = begun.id
-            self.see()
             return [begun]
-        elif kind == "custom" and record.get("customType") == "openclaw:prompt-error":
+        if kind == "custom" and record.get("customType") == "openclaw:prompt-error":
             return self._prompt_failed(mapping(record.get("data")), (self.session, unique))
-        elif kind == "message":
+        if kind == "message":
             message = mapping(record.get("message"))
             if message.get("model") in _OPENCLAW_SAYS:
                 return self.settled("exhausted") if said_by(message.get("content")).startswith(_NO_REPLY) else ()

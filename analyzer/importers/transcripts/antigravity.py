@@ -38,6 +38,7 @@ class AntigravityReader(RecordReader):
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of one step."""
         self.time(record.get("created_at"))
+        self.see()
         kind, said = record.get("type"), text(record.get("content")) or ""
         unique = self.session, number(record.get("step_index")), identity_of(record)
         if kind == "PLANNER_RESPONSE":
@@ -46,14 +47,11 @@ class AntigravityReader(RecordReader):
             again = [self.scheduled(*unique)] if MAIN in self.chains else []
             return [*again, *self.settled("recovered", made=1)]
         if kind == "ERROR_MESSAGE":
-            self.see()
             again = [self.scheduled(*unique)] if MAIN in self.chains else []
             return [*again, self.failed({"message": said.removeprefix("Error: ")}, *unique, chain=MAIN)]
         if kind == "USER_INPUT":
-            self.see()
             return self.settled("exhausted")
         if kind == "CHECKPOINT" and _CHECKPOINT.match(said):
-            self.see()
             return self.compacted({}, *unique)
         if record.get("source") == "MODEL" and isinstance(kind, str):
             ended = _ENDED.search(said[:_LOOKED_AT])

@@ -75,6 +75,7 @@ class KiroReader(RecordReader):
         metadata = mapping(mapping(record["session_state"]).get("conversation_metadata"))
         for turn in listed(metadata.get("user_turn_metadatas")):
             self.time(turn.get("end_timestamp"))
+            self.see()
             unique = self.session, identity_of(turn.get("loop_id"))
             if turn.get("end_reason") == "Cancelled":
                 yield self.observed(f"turn/{identity_of(unique)}", *unique, aborted=1)
