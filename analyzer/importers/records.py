@@ -36,12 +36,14 @@ from analyzer.importers.base import (
     objects_in,
 )
 from analyzer.importers.commands import command_head
-from analyzer.importers.failures import MOST_TOOLS, classify_foreign, failure
+from analyzer.importers.failures import MOST_TOOLS, classify_foreign, failure, number
 from analyzer.importers.programs import DIMENSIONS, Author, caller_of, place_of
 from analyzer.importers.shapes.files import cursor_of, moved_on
 
 MAIN = "main"
 """The chain of a log that is of one conversation."""
+ANTHROPIC = "input_tokens output_tokens cache_read_input_tokens cache_creation_input_tokens"
+"""The names of tokens as Anthropic's interface has them, in the order of `spent_as`."""
 _IN_HAND = 64
 """Calls of tools that are remembered until their results come."""
 
@@ -343,6 +345,15 @@ class RecordReader(Reader):
         request = derived_id(self.name, "request", *identity)
         payload = {"request": request, "caller": self.caller, **tokens, "cost_usd": cost_usd}
         return [self.event("usage.recorded", payload, request, tokens.get("output_tokens"))]
+
+    def spent_as(self, usage: object, names: str, *identity: object, whole: bool = False) -> list[Event]:
+        """The tokens of one request by the names that a log has for input, output, and the cache read and written.
+
+        Where `whole`, input counts those of the cache, too.
+        """
+        asked, *others = (number(mapping(usage).get(name)) for name in names.split())
+        tokens = dict(zip(("output_tokens", "cache_read_tokens", "cache_write_tokens"), others, strict=True))
+        return self.spent(*identity, prompt=asked if whole else None, input_tokens=None if whole else asked, **tokens)
 
     def observed(
         self,

@@ -17,6 +17,7 @@ from analyzer.importers.failures import number
 from analyzer.importers.records import RecordReader, session_of
 from analyzer.importers.shapes.rows import listed
 
+_TOKENS = "inputTokens outputTokens cacheReadInputTokens cacheCreationInputTokens"
 _FAILED = {"error": None, "cancelled": "cancelled", "rejected-by-user": "refused"}
 
 
@@ -55,13 +56,7 @@ class AmpReader(RecordReader):
         state, usage = mapping(message.get("state")), mapping(message.get("usage"))
         self.known = present({**self.known, "model": text(usage.get("model"))})
         self.see(requests=1, aborted=int(state.get("type") == "cancelled"))
-        spent = self.spent(
-            *unique,
-            input_tokens=number(usage.get("inputTokens")),
-            output_tokens=number(usage.get("outputTokens")),
-            cache_read_tokens=number(usage.get("cacheReadInputTokens")),
-            cache_write_tokens=number(usage.get("cacheCreationInputTokens")),
-        )
+        spent = self.spent_as(usage, _TOKENS, *unique)
         error = mapping(state.get("error"))
         facts = {"type": text(error.get("type")), "message": text(error.get("message"))}
         return [*spent, *([self.failed(facts, *unique)] if state.get("type") == "error" else [])]

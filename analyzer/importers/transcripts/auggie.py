@@ -12,8 +12,7 @@ from typing import Any, ClassVar
 from analyzer.agent_stream import mapping, text
 from analyzer.events import Event
 from analyzer.events.model import present
-from analyzer.importers.failures import number
-from analyzer.importers.records import RecordReader, identity_of, session_of
+from analyzer.importers.records import ANTHROPIC, RecordReader, identity_of, session_of
 from analyzer.importers.shapes.rows import listed
 
 _RESULT, _TOOL_USE, _TOKEN_USAGE = 1, 5, 10
@@ -49,7 +48,7 @@ class AuggieReader(RecordReader):
                 if node.get("type") == _TOOL_USE:
                     self.called(text(used.get("tool_name")), text(used.get("tool_use_id")))
                 elif node.get("type") == _TOKEN_USAGE:
-                    events += self._spent(mapping(node.get("token_usage")), unique)
+                    events += self.spent_as(node.get("token_usage"), ANTHROPIC, *unique)
         return events
 
     def _answered(self, result: Mapping[str, Any]) -> list[Event]:
@@ -58,12 +57,3 @@ class AuggieReader(RecordReader):
         if result.get("is_error") is not True:
             return []
         return [self.tool_failed(tool, result.get("content"), self.session, call or identity_of(result))]
-
-    def _spent(self, usage: Mapping[str, Any], unique: tuple[object, ...]) -> list[Event]:
-        return self.spent(
-            *unique,
-            input_tokens=number(usage.get("input_tokens")),
-            output_tokens=number(usage.get("output_tokens")),
-            cache_read_tokens=number(usage.get("cache_read_input_tokens")),
-            cache_write_tokens=number(usage.get("cache_creation_input_tokens")),
-        )

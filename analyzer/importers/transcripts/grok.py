@@ -20,6 +20,7 @@ from analyzer.importers.records import MAIN, RecordReader, folder_of, identity_o
 from analyzer.importers.shapes.rows import listed
 
 _RATE_LIMITED = 429
+_TOKENS = "inputTokens outputTokens cachedReadTokens cacheCreationTokens"
 _TELLING = re2.compile(
     rb'"sessionUpdate": ?"(?:retry_state|auto_compact_(?:completed|failed)|tool_call(?:_update)?|turn_completed)"'
 )
@@ -45,19 +46,19 @@ class GrokReader(RecordReader):
         update = mapping(params.get("update"))
         self.session = text(params.get("sessionId")) or self.session
         self.time(record.get("timestamp"))
-        kind, unique = update.get("sessionUpdate"), (self.session, identity_of(record))
+        kind, call = update.get("sessionUpdate"), text(update.get("toolCallId"))
+        if kind == "tool_call":
+            self.called(text(update.get("kind")), call)
+            return self.settled("recovered", made=1)
+        if kind == "tool_call_update":
+            if update.get("status") != "failed":
+                return ()
+            said = (text(mapping(part.get("content")).get("text")) for part in listed(update.get("content")))
+            return [self.tool_failed(self.tool_of(call), next(said, None), self.session, call or identity_of(record))]
+        unique = self.session, identity_of(record)
         if kind == "retry_state":
             self.see()
             return self._retried(update, unique)
-        if kind == "tool_call":
-            self.called(text(update.get("kind")), text(update.get("toolCallId")))
-            return self.settled("recovered", made=1)
-        if kind == "tool_call_update" and update.get("status") == "failed":
-            said = next(
-                (text(mapping(part.get("content")).get("text")) for part in listed(update.get("content"))), None
-            )
-            call = text(update.get("toolCallId"))
-            return [self.tool_failed(self.tool_of(call), said, self.session, call or unique)]
         if kind == "auto_compact_completed":
             began = {"pre_tokens": number(update.get("tokens_before"))}
             return self.compacted(began, unique, post_tokens=number(update.get("tokens_after")))
@@ -85,13 +86,7 @@ class GrokReader(RecordReader):
         """The end of a turn, with the tokens of all its requests."""
         reason, usage = update.get("stop_reason"), mapping(update.get("usage"))
         self.see(requests=max(number(usage.get("modelCalls")) or 1, 0), aborted=int(reason == "cancelled"))
-        spent = self.spent(
-            self.session,
-            text(update.get("prompt_id")) or identity_of(update),
-            prompt=number(usage.get("inputTokens")),
-            output_tokens=number(usage.get("outputTokens")),
-            cache_read_tokens=number(usage.get("cachedReadTokens")),
-            cache_write_tokens=number(usage.get("cacheCreationTokens")),
-        )
+        unique = self.session, text(update.get("prompt_id")) or identity_of(update)
+        spent = self.spent_as(usage, _TOKENS, *unique, whole=True)
         settled = self.settled("recovered", made=1) if reason == "end_turn" else []
         return [*spent, *settled, *(self.settled("aborted") if reason == "cancelled" else [])]

@@ -16,7 +16,7 @@ from analyzer.events import Event
 from analyzer.events.codec import parsed
 from analyzer.events.model import present
 from analyzer.importers.failures import number
-from analyzer.importers.records import RecordReader, identity_of
+from analyzer.importers.records import ANTHROPIC, RecordReader, identity_of
 from analyzer.importers.shapes.rows import listed
 
 
@@ -56,12 +56,7 @@ class ThreadReader(RecordReader):
                 self._counted[self.session] = max(place, self._counted.get(self.session, 0))
         self.time(record.get("updated"))
         for usage in listed(record.get("spent")):
-            tokens = {f"{kind}_tokens": number(usage.get(f"{kind}_tokens")) for kind in ("input", "output")}
-            cached = {
-                "cache_read_tokens": number(usage.get("cache_read_input_tokens")),
-                "cache_write_tokens": number(usage.get("cache_creation_input_tokens")),
-            }
-            events += self.spent(self.session, identity_of(usage.get("request")), **tokens, **cached)
+            events += self.spent_as(usage, ANTHROPIC, self.session, identity_of(usage.get("request")))
         made = record.get("compacted")
         for name in made if isinstance(made, list) else ():
             events += self.compacted({}, self.session, identity_of(name))
@@ -137,8 +132,7 @@ class GrokCliReader(RecordReader):
         elif "output_tokens" in record:
             self.known |= present({"model": text(record.get("model"))})
             self.see(requests=1)
-            tokens = {key: number(record.get(key)) for key in ("input_tokens", "output_tokens")}
-            return self.spent(self.session, row, **tokens)
+            return self.spent_as(record, ANTHROPIC, self.session, row)
         elif "tokens_before" in record:
             self.see()
             return self.compacted({"pre_tokens": number(record.get("tokens_before")) or None}, self.session, row)

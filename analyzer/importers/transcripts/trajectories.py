@@ -15,7 +15,7 @@ from analyzer.agent_stream import count, mapping, text
 from analyzer.events import Event
 from analyzer.events.model import present
 from analyzer.importers.failures import number
-from analyzer.importers.records import RecordReader, identity_of, moment_here, session_of
+from analyzer.importers.records import ANTHROPIC, RecordReader, identity_of, moment_here, session_of
 from analyzer.importers.shapes.rows import listed
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,60}")
@@ -112,7 +112,9 @@ class TraeReader(RecordReader):
             self.clock(moment_here(asked.get("timestamp")))
             self.known |= present({"provider": text(asked.get("provider")), "model": text(asked.get("model"))})
             self.see(requests=1)
-            events += self._spent(mapping(mapping(asked.get("response")).get("usage")), place)
+            # All services but Anthropic's count those from the cache as input, too.
+            usage, whole = mapping(asked.get("response")).get("usage"), self.known.get("provider") != "anthropic"
+            events += self.spent_as(usage, ANTHROPIC, self.session, place, whole=whole)
         steps = list(listed(record.get("agent_steps")))
         for step in steps:
             self.clock(moment_here(step.get("timestamp")))
@@ -130,16 +132,3 @@ class TraeReader(RecordReader):
             budget = {"caller": self.caller, "consumed": len(steps), "limit": number(record.get("max_steps"))}
             events.append(self.event("budget.exhausted", budget, self.session, text(record.get("start_time"))))
         return events
-
-    def _spent(self, usage: Mapping[str, Any], place: int) -> list[Event]:
-        """The tokens of a request; all services but Anthropic's count those from the cache as input, too."""
-        asked = number(usage.get("input_tokens"))
-        return self.spent(
-            self.session,
-            place,
-            prompt=None if self.known.get("provider") == "anthropic" else asked,
-            input_tokens=asked if self.known.get("provider") == "anthropic" else None,
-            output_tokens=number(usage.get("output_tokens")),
-            cache_read_tokens=number(usage.get("cache_read_input_tokens")),
-            cache_write_tokens=number(usage.get("cache_creation_input_tokens")),
-        )
