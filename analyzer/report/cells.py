@@ -24,6 +24,8 @@ def heading(column: str) -> str:
         words = f"{words.removesuffix(' at')} (UTC)"
     elif column.endswith("_seconds"):
         words = f"{words.removesuffix(' seconds')} (s)"
+    elif column.endswith("_usd"):
+        words = f"{words.removesuffix(' usd')} ($)"
     elif column.endswith("_percent"):
         words = words.removesuffix(" percent")
     return words[:1].upper() + words[1:]
@@ -77,6 +79,8 @@ def _number(column: str, value: float) -> str:
         return percent(value)
     if column.endswith("_percent"):
         return f"{value:.1f}%"
+    if column.endswith("_usd"):
+        return f"{value:,.2f}"
     if column == "p_value":
         return f"{value:.2g}"
     if isinstance(value, int):

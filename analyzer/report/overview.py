@@ -51,6 +51,8 @@ _HEADINGS = ("errors", "share", "recovered", "gave up", "shown to the user", "ot
 _ENDS = ("recovered", "exhausted", "surfaced")
 """The outcomes with a column of their own, in the order of their headings."""
 _FEWEST_REASONS, _MOST_REASONS = 2, 8
+_BESIDE = frozenset({"cost", "whose"})
+"""Topics of the sentences that a report opens with that stand beside findings, too."""
 _MAX_SENTENCES = 6
 _MAX_NAMES = 40
 _MAX_COMMANDS = 3
@@ -94,7 +96,8 @@ def _verdict(overview: Overview, size: int, colour: bool, asking: Asking) -> lis
     steps = ((terminal_safe(command), "" if command else advice) for command, advice in commands)
     todo = dict.fromkeys(filter(any, steps))
     lines += [line for each in list(todo)[:_MAX_COMMANDS] for line in step(*each, size)]
-    for each in () if findings else overview.leading:
+    # Beside findings there is no room for what failed most.
+    for each in overview.leading if not findings else (one for one in overview.leading if one.topic in _BESIDE):
         lines += indented(_short(_masked(leading_words(each), hidden)), size)
         lines += indented(each.advice, size, 4) if each.advice else []
     # The errors of a quiet window stand in the line of the window, too.
@@ -206,8 +209,6 @@ def _facts(overview: Overview, size: int, asking: Asking) -> list[str]:
     """A line each on unknown texts, retries, hand-offs and limits, and how much of the logs was read."""
     said = [_unknown(overview, size), retries_words(overview), relays_words(overview), exhaustions_words(overview)]
     said += [limits_words(overview), endings_words(overview)]
-    # Beside findings nothing else that a report opens with is shown.
-    said += [each.text for each in overview.leading if each.topic == "cost" and overview.cases]
     known = overview.completeness
     said.append(completeness(overview))
     if known.unsupported:

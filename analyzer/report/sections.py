@@ -36,8 +36,10 @@ from analyzer.store import find, narrows
 
 MAX_ROWS = 50
 """Rows of one table in a report; it says where the others are."""
-_IDS = ("fingerprint",)
-"""Columns that name a row to a machine."""
+_PLACES = {"cost_usd": -1, "fingerprint": 1}
+"""Columns that come first and last: the money that a table is in the order of, and what names a row to a machine."""
+_SAID = ("of_cost_usd",)
+"""Columns that are the same in each row; the sentence over the table says them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +117,8 @@ class Section:
 def part_of(overview: Overview, name: str, chart: Callable[[Table], Chart] | None = None) -> Part:
     """A table of the overview as it is."""
     table = overview.tables[name]
-    # People read what was said first; what names it to a machine comes last.
-    columns = dict(sorted(table.columns.items(), key=lambda column: column[0] in _IDS))
+    named = {column: meaning for column, meaning in table.columns.items() if column not in _SAID}
+    columns = dict(sorted(named.items(), key=lambda column: _PLACES.get(column[0], 0)))
     drawn = partial(chart, table) if chart else None
     return Part(table.query, table.title, table.description, columns, table.frame, drawn)
 
@@ -325,7 +327,12 @@ def _sections(overview: Overview) -> tuple[Section, ...]:
             _exhaustions(overview),
             (part_of(overview, "exhaustions-list"), part_of(overview, "limits-ahead")),
         ),
-        Section("cost", "What failures cost", _cost(overview), (part_of(overview, "cost-of-failure"),)),
+        Section(
+            "cost",
+            "What it cost",
+            _cost(overview),
+            tuple(part_of(overview, name) for name in ("cost-of-failure", "cost-by-model", "cost-by-day")),
+        ),
         Section(
             "endings",
             "Ends that nobody tells",
@@ -396,8 +403,8 @@ def _relays(overview: Overview) -> str:
 def _cost(overview: Overview) -> str:
     frame = overview.tables["cost-of-failure"].frame
     said = next((each.text for each in overview.leading if each.topic == "cost"), "")
-    if not said:
-        return "No request led nowhere, as far as logs state tokens."
+    if frame.is_empty():
+        return said or "No request led nowhere, as far as logs state tokens."
     unpriced = int(frame.filter(frame["cost_usd"].is_null())["tokens"].sum())
     told = "A retry is estimated by the prompt that came next; an answer that is an error costs nothing."
     return f"{said} {told}" + (f" {counted(unpriced, 'token')} have no price." if unpriced else "")

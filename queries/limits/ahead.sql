@@ -2,6 +2,7 @@
 -- description: How much of each usage limit is used, and when it is reached at the pace of the last fifth of its window; windows that had ended when a limit was stated last are left out.
 -- param until TIMESTAMP = null : what was known by then, UTC
 -- param caller VARCHAR = null : only what this caller saw
+-- param share DOUBLE = 1.0 : the share whose reaching is forecast, 0..1
 -- column provider VARCHAR: whose limit it is; null where no log says
 -- column plan VARCHAR: the plan, as the provider names it; null where no log says
 -- column window_minutes BIGINT: length of the window
@@ -67,7 +68,7 @@ walk as (
     max(used_share) as used_share,
     observed_at,
     reset_at,
-    1 - max(used_share) as left_share,
+    greatest($share - max(used_share), 0) as left_share,
     sum(seconds) as seconds,
     case
       when count(used) > 1 and sum(used) > 0 then sum(used) / sum(seconds)

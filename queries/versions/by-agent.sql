@@ -12,6 +12,7 @@
 -- column failed_share DOUBLE: failed_sessions / sessions, 0..1
 -- column tool_calls BIGINT: calls of tools, where a log counts them
 -- column tool_failures BIGINT: tools that failed
+-- column tool_failure_share DOUBLE: tool_failures / tool_calls, 0..1; null where no log counts calls
 with failed as (
   -- What a provider, an account, the network or a user did is no version's fault.
   select distinct session_id
@@ -30,7 +31,8 @@ select
   count(f.session_id) as failed_sessions,
   count(f.session_id) / count(*) as failed_share,
   sum(s.tool_calls)::bigint as tool_calls,
-  sum(s.tool_failures)::bigint as tool_failures
+  sum(s.tool_failures)::bigint as tool_failures,
+  sum(s.tool_failures) filter (where s.tool_calls > 0) / nullif(sum(s.tool_calls), 0) as tool_failure_share
 from sessions as s
 left join failed as f
   on s.session_id = f.session_id

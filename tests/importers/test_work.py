@@ -175,6 +175,11 @@ def _item(kind: str, **keys: Any) -> dict[str, Any]:
         ("Chunk ID: 1\nWall time: 0.1\nProcess exited with code 1\nOutput:\nprivate", "exit_code", "Exit code 1"),
         ("Exit code: 124\nOutput:\ncommand timed out", "timeout", "Exit code 124: command timed out"),
         ("exec command rejected by user", "refused", "exec command rejected by user"),
+        (
+            "failed in sandbox Seatbelt with execution error: sandbox denied exec error, exit code: 1",
+            "permission",
+            None,
+        ),
         ("apply_patch verification failed: no such hunk", "edit_mismatch", None),
         ([{"type": "input_text", "text": "Script failed\nprivate"}], "other", "Script failed"),
     ],

@@ -21,9 +21,16 @@ from analyzer.classifier.recovery_table import RECOVERY, advice
 from analyzer.readable import counted, gist, percent
 from analyzer.store import Store
 
-LEADING_TABLES = ("errors-messages", "errors-by-party", "errors-blame", "cost-of-failure")
+LEADING_TABLES = (
+    "errors-messages",
+    "errors-by-party",
+    "errors-blame",
+    "tools-messages",
+    "cost-of-failure",
+    "cost-by-model",
+)
 """The queries whose answers the sentences cannot do without; `versions-by-agent` is for windows with a history."""
-_MOST_PARTIES = 3
+_MOST_PARTIES = 4
 LEAST_USD = 0.005
 """A smaller cost is shown as nothing."""
 _LEAST_SESSIONS = 10
@@ -52,8 +59,8 @@ class Leading:
 def leading(tables: Mapping[str, Table], sessions: int, latest: LatestDay | None) -> tuple[Leading, ...]:
     """The sentences about the tables of a report on so many sessions."""
     made = (
-        _most(tables["errors-messages"], sessions),
-        failure_cost(tables["cost-of-failure"]),
+        _most(tables["errors-messages"], sessions) or _most_of_tools(tables["tools-messages"]),
+        failure_cost(tables["cost-of-failure"]) or whole_cost(tables["cost-by-model"]),
         _whose(tables["errors-by-party"], tables["errors-blame"]),
         _version(tables.get("versions-by-agent")),
         _change(latest),
@@ -84,6 +91,32 @@ def _most(messages: Table, sessions: int) -> Leading | None:
     text = f"Failed most: one {reason} message, {counted(row['errors'], 'time')} in {of}"
     text += f"; {row['failed_sessions']:,} gave up" if row["failed_sessions"] else ""
     return Leading("most", f"{text}.", messages.query, gist(row["message"]), advice(reason, row["detail"]))
+
+
+_MEND = {
+    "exit_code": "The command itself failed: what it printed says why.",
+    "not_found": "What was asked for is not there: say in the agent's instructions where it is.",
+    "edit_mismatch": "The text to replace was not there: have the agent read a file again before it edits it.",
+    "timeout": "It ran into its time limit: raise that, or have the agent run it in the background.",
+    "permission": "The agent may not do that: allow it in its settings, or have it leave that alone.",
+    "environment": "This machine lacks what it needs: install it, or make room or a connection.",
+    "tests": "Tests fail while work goes on: to be mended is only what goes on failing.",
+    "lint": "Linters fail while work goes on: to be mended is only what goes on failing.",
+    "build": "Builds fail while work goes on: to be mended is only what goes on failing.",
+    "other": "What it said tells why.",
+}
+"""What to do about a failed tool of each kind; what somebody refused or stopped is no failure."""
+
+
+def _most_of_tools(tools: Table) -> Leading | None:
+    """What failed most of the tools, where no error is told."""
+    row = next((row for row in tools.frame.iter_rows(named=True) if row["kind"] in _MEND), None)
+    if row is None:
+        return None
+    ran = f" running {row['command']}" if row["command"] else ""
+    often = f"{counted(row['failures'], 'time')} in {counted(row['sessions'], 'session')}"
+    text = f"Failed most: the tool {row['tool']}{ran}, {often}."
+    return Leading("most", text, tools.query, gist(row["message"] or ""), _MEND[row["kind"]])
 
 
 _CAUSES = {
@@ -126,6 +159,13 @@ def failure_cost(causes: Table) -> Leading | None:
             f"Failures took {total:,.0f} tokens, {percent(sums[most] / total)} of them {most}; {why}." if total else ""
         )
     return Leading("cost", said, causes.query) if said else None
+
+
+def whole_cost(models: Table) -> Leading | None:
+    """What all requests cost, where none of them is known to have led nowhere."""
+    usd = models.frame["cost_usd"].sum()
+    said = f"All requests cost ${usd:,.2f}, at list prices; no failure is known to have cost any of it."
+    return Leading("cost", said, models.query) if usd >= LEAST_USD else None
 
 
 def _whose(parties: Table, company: Table) -> Leading | None:

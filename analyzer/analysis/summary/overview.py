@@ -13,7 +13,7 @@ from analyzer.analysis.kinds.causes import Drifts, drifts
 from analyzer.analysis.kinds.finding import Finding
 from analyzer.analysis.summary.cases import Case
 from analyzer.analysis.summary.day_figures import LatestDay, latest_day
-from analyzer.analysis.summary.leading import Leading, leading
+from analyzer.analysis.summary.leading import LEAST_USD, Leading, leading
 from analyzer.analysis.summary.window_findings import (
     Judged,
     Spikes,
@@ -48,6 +48,8 @@ TABLES = (
     "exhaustions-list",
     "limits-ahead",
     "cost-of-failure",
+    "cost-by-model",
+    "cost-by-day",
     "endings-by-kind",
     "endings-sessions",
     "tools-by-tool",
@@ -65,6 +67,20 @@ TABLES = (
 _UNPINNED = frozenset({"errors-messages"})
 """Those that ask for more columns than views have where they are pinned."""
 _SHOWN_TOOLS = 3
+_KINDS = {
+    "exit_code": "failed commands",
+    "not_found": "nothing there",
+    "refused": "refused",
+    "edit_mismatch": "edits without a match",
+    "timeout": "time limits",
+    "permission": "no permission",
+    "environment": "this machine",
+    "cancelled": "stopped",
+    "tests": "tests",
+    "lint": "linters",
+    "build": "builds",
+}
+"""The kinds of failed tools in the words of the sentence about them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,16 +394,19 @@ def _verdict(report: Overview) -> Verdict:
 def _tools_sentence(report: Overview) -> str:
     """How many calls of tools failed, of which tools and kinds most are, and how many commands failed in loops."""
     tools = ", ".join(_tool_words(row) for row in _first_rows(report, "tools-by-tool"))
-    kinds = [f"{row['kind'].replace('_', ' ')} {row['failures']:,}" for row in _first_rows(report, "tools-by-kind")]
-    said = f"{report.totals.tools_said[:-1]}: {tools}; {', '.join(kinds)}."
+    kinds = [
+        f"{_KINDS.get(row['kind'], 'other')} ({row['failures']:,})" for row in _first_rows(report, "tools-by-kind")
+    ]
+    said = f"{report.totals.tools_said[:-1]}: {tools}; mostly {', '.join(kinds)}."
     if seconds := report.tables["tools-by-tool"].frame["failed_seconds"].sum():
         said = f"{said[:-1]}; they took {seconds:,.0f} s."
-    loops = report.tables["tools-loops"].frame
+    loops, causes = report.tables["tools-loops"].frame, report.tables["cost-of-failure"].frame
     if loops.is_empty():
         return said
-    return (
-        f"{said} {counted(len(loops), 'command')} failed alike again and again, up to {loops['failures'][0]:,} times."
-    )
+    usd = causes.filter(causes["cause"] == "tool_loop")["cost_usd"].sum()
+    cost = f", for ${usd:,.2f}" if usd >= LEAST_USD else ""
+    again = f"{counted(len(loops), 'command')} failed alike again and again, up to {loops['failures'][0]:,} times"
+    return f"{said} {again}{cost}."
 
 
 def _first_rows(report: Overview, name: str) -> Iterator[dict[str, Any]]:

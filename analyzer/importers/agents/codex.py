@@ -38,8 +38,8 @@ _WHOLE = frozenset({"session_meta", "turn_context", "compacted"})
 _LONGEST_NAME = 100
 _EXIT = re.compile(r"^(?:Exit code: |(?:.{0,200}\n){0,4}Process exited with code )(-?\d{1,10})")
 _REFUSED = re.compile(
-    r"(?:apply_patch verification failed|exec command rejected|unsupported call|Script failed|failed to |"
-    r"(?:execution )?error\b|tool call (?:error|failed)|aborted by user|sandbox)",
+    r"(?:apply_patch verification failed|exec command rejected|unsupported call|Script failed|"
+    r"failed (?:to|in sandbox) |(?:execution )?error\b|tool call (?:error|failed)|aborted by user|sandbox)",
     re.IGNORECASE,
 )
 _OUTPUT = "\nOutput:\n"

@@ -23,6 +23,8 @@ WIDTH, HEIGHT = 120, 28
 """Units of the drawing; the page's style says how large they are."""
 _EDGE = 3.0
 """Room for the dot at the end and half a stroke."""
+_MOST_TILES = 7
+"""What stands in one row of a wide window."""
 
 
 def sparkline(values: Sequence[float | None], said: str, shown: Callable[[float], str] | None = None) -> Svg:
@@ -71,6 +73,9 @@ def _path(points: Sequence[tuple[float, float] | None]) -> str:
     return "".join(steps)
 
 
+_NO_LINE = Svg("")
+
+
 @dataclass(frozen=True, slots=True)
 class Tile:
     """One key figure of the window."""
@@ -81,9 +86,9 @@ class Tile:
     figure: str
     more: str
     """What it is a part of."""
-    trend: str
+    trend: str = ""
     """The compared days against the same days of the week before; empty without any to compare."""
-    line: Svg
+    line: Svg = _NO_LINE
     """The fortnight; empty where there is nothing to draw."""
 
 
@@ -92,63 +97,75 @@ def tiles(overview: Overview) -> list[Tile]:
     totals, known, latest = overview.totals, overview.completeness, overview.latest
     recovered, ended = ended_chains(overview)
     still = sum(case.is_open for case in overview.cases)
-    usd, of_usd = failure_usd(overview.tables["cost-of-failure"])
-    cost = Tile(
-        "cost", "Cost of failures", f"${usd:,.2f}", f"of ${of_usd:,.2f}, at list prices or as logged", "", Svg("")
-    )
-    # The verdict says, too, how many lines were read.
-    lines = Tile(
-        "completeness",
-        "Lines read",
-        count(known.lines - known.quarantined),
-        f"of {count(known.lines)}; {count(known.quarantined)} unreadable",
-        "",
-        Svg(""),
-    )
-    return [
+    made = [
         Tile(
-            "findings" if overview.cases else "unknown",
+            "findings" if overview.cases else "latest",
             "Open findings",
             count(still),
             f"{count(len(overview.cases) - still)} resolved by now",
-            "",
-            Svg(""),
         ),
         Tile(
             "errors",
             "Errors",
             count(totals.errors),
-            f"{counted(totals.callers, 'caller')}, {sessions_words(overview)}",
+            f"{counted(totals.callers, 'caller')}, {sessions_words(overview)}" if totals.errors else "",
             _count_trend(latest, "errors"),
             _line(latest, "errors", "Errors a day"),
         ),
-        *([cost] if usd >= LEAST_USD else []),
-        Tile(
-            "unknown",
-            "Unknown share",
-            percent(totals.unknown_share),
-            f"{count(totals.unknown_errors)} of {count(totals.counted_errors)} that count",
-            _share_trend(latest, "unknown_errors", "counted_errors"),
-            _share_line(latest, "unknown_errors", "counted_errors", "Unknown share a day"),
-        ),
-        Tile(
-            "retries",
-            "Retries recovered",
-            percent(recovered / ended if ended else None),
-            f"{count(recovered)} of {counted(ended, 'retried call')} that ended",
-            _share_trend(latest, "recovered_chains", "ended_chains"),
-            _share_line(latest, "recovered_chains", "ended_chains", "Share of retries that recovered a day"),
-        ),
-        Tile(
-            "relays",
-            "Handed off or compacted",
-            count(totals.relays),
-            f"usage limit reached {counted(totals.exhaustions, 'time')}",
-            _count_trend(latest, "relays"),
-            _line(latest, "relays", "Hand-offs and compactions a day"),
-        ),
-        *([] if usd >= LEAST_USD and not known.quarantined else [lines]),
+        *_cost_tile(overview),
     ]
+    if totals.counted_errors:
+        made.append(
+            Tile(
+                "unknown",
+                "Unknown share",
+                percent(totals.unknown_share),
+                f"{count(totals.unknown_errors)} of {count(totals.counted_errors)} that count",
+                _share_trend(latest, "unknown_errors", "counted_errors"),
+                _share_line(latest, "unknown_errors", "counted_errors", "Unknown share a day"),
+            )
+        )
+    if ended:
+        made.append(
+            Tile(
+                "retries",
+                "Retries recovered",
+                percent(recovered / ended),
+                f"{count(recovered)} of {counted(ended, 'retried call')} that ended",
+                _share_trend(latest, "recovered_chains", "ended_chains"),
+                _share_line(latest, "recovered_chains", "ended_chains", "Share of retries that recovered a day"),
+            )
+        )
+    if totals.tool_failures:
+        of = f"of {count(totals.tool_calls)}, " if totals.tool_calls else ""
+        within = f"in {counted(totals.tool_sessions, 'session')}" if totals.tool_sessions else "in no named session"
+        made.append(Tile("tools", "Failed tool calls", count(totals.tool_failures), f"{of}{within}"))
+    if totals.relays or totals.exhaustions:
+        made.append(
+            Tile(
+                "relays" if totals.relays else "exhaustions",
+                "Handed off or compacted",
+                count(totals.relays),
+                f"usage limit reached {counted(totals.exhaustions, 'time')}" if totals.exhaustions else "",
+                _count_trend(latest, "relays"),
+                _line(latest, "relays", "Hand-offs and compactions a day"),
+            )
+        )
+    unreadable = f"{count(known.quarantined)} unreadable" if known.quarantined else "all of them readable"
+    lines = Tile("completeness", "Lines read", count(known.lines - known.quarantined), unreadable)
+    # The verdict says, too, how many lines were read.
+    return [*made, lines] if len(made) < _MOST_TILES else made
+
+
+def _cost_tile(overview: Overview) -> list[Tile]:
+    """What failures cost of all requests, or what these cost where no failure did; none without a price."""
+    usd, of_usd = failure_usd(overview.tables["cost-of-failure"])
+    if usd >= LEAST_USD:
+        more = f"of ${of_usd:,.2f}, at list prices or as logged"
+        return [Tile("cost", "Cost of failures", f"${usd:,.2f}", more)]
+    whole = overview.tables["cost-by-model"].frame["cost_usd"].sum()
+    more = "all requests, at list prices or as logged"
+    return [Tile("cost", "Cost", f"${whole:,.2f}", more)] if whole >= LEAST_USD else []
 
 
 def _count_trend(latest: LatestDay | None, name: str) -> str:

@@ -86,7 +86,10 @@ ICONS = {
     "quiet": "✓",
     "empty": "○",
 }
-_OPENED = frozenset({"unknown-messages", "errors-messages", "exhaustions-list", "tools-by-tool", "tools-messages"})
+_OPENED = frozenset(
+    {"unknown-messages", "errors-messages", "exhaustions-list", "tools-by-tool", "tools-messages"}
+    | {"cost-of-failure", "cost-by-model"}
+)
 """Tables without a chart that stand open; the others are a click away."""
 _DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 _ENDED_HEIGHT = 240

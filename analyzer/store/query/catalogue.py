@@ -153,8 +153,9 @@ PINNED = {
     ),
     "endings": "*",
     "usage": (
-        "event_id, occurred_at, session_id, caller, project, input_tokens, output_tokens, cache_read_tokens,"
-        " cache_write_tokens, cache_write_hour_tokens, cost_usd, prompt_cost_usd, whole_run"
+        "event_id, occurred_at, session_id, caller, agent, project, model, input_tokens, output_tokens,"
+        " cache_read_tokens, cache_write_tokens, cache_write_hour_tokens, cost_usd, cost_basis, prompt_cost_usd,"
+        " whole_run"
     ),
     "retries": "operation, caller, reason, outcome, attempts, waited_seconds, started_at",
     # Texts take most room by far, and a report quotes those of unknown errors alone.

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from analyzer.analysis import Overview, overview
-from analyzer.analysis.summary.leading import failure_cost
+from analyzer.analysis.summary.leading import failure_cost, whole_cost
 from analyzer.analysis.tables import Table
 from analyzer.classifier.recovery_table import advice
 from analyzer.events.times import now
@@ -70,6 +70,31 @@ def test_without_an_error_nothing_is_said(tmp_path: Any) -> None:
     """A relay is no error."""
     relay = {"kind": "relay.completed", "step_id": "a"}
     assert report_on([relay], tmp_path).leading == ()
+
+
+def test_where_no_error_is_told_the_tool_that_fails_most_is(tmp_path: Any) -> None:
+    """By the number of its failures, which is told with its command and what that said."""
+    asked = {"kind": "tool.failed", "tool": "Bash"}
+    failures = [{**asked, "command": "go test", "message": "Exit code 1: FAIL", "exit_code": 1} for _ in range(2)]
+    (most,) = report_on([*failures, {**asked, "message": "no"}], tmp_path).leading
+    assert most.text == "Failed most: the tool Bash running go test, 2 times in 2 sessions."
+    assert (most.topic, most.quote) == ("most", "Exit code 1: FAIL")
+
+
+@pytest.mark.parametrize(
+    ("costs", "text"),
+    [
+        ([], None),
+        ([None], None),
+        ([0.001], None),
+        ([1.5, None, 2.0], "All requests cost $3.50, at list prices; no failure is known to have cost any of it."),
+    ],
+)
+def test_a_cost_that_no_failure_has_a_part_of_is_told(costs: list[float | None], text: str | None) -> None:
+    """Of models with a price; a sum that is shown as nothing is not."""
+    frame = pl.DataFrame({"cost_usd": costs}, schema={"cost_usd": pl.Float64})
+    found = whole_cost(Table("cost-by-model", "", "", {}, frame))
+    assert (found.text if found else None) == text
 
 
 @pytest.mark.parametrize("before", [9, 12])

@@ -55,6 +55,13 @@ def test_a_steady_pace_says_when_the_limit_is_reached(ahead: Ahead) -> None:
     assert abs(row["latest_at"] - row["reached_at"]) < timedelta(minutes=1)
 
 
+def test_another_share_is_forecast_where_it_is_asked_for(ahead: Ahead) -> None:
+    """Eighty percent are reached twenty minutes before all of it; what is used already is reached now."""
+    stated = [(minute, 0.2 + minute / 100) for minute in range(0, 41, 5)]
+    assert ahead(*stated, share=0.8)[0]["reached_at"] == BEGIN + timedelta(minutes=60)
+    assert ahead(*stated, share=0.5)[0]["reached_at"] == BEGIN + timedelta(minutes=40)
+
+
 def test_leaps_make_the_range_wide(ahead: Ahead) -> None:
     """The same pace in leaps may be there sooner or later; the early end is never before what is known."""
     leaps = [(0, 0.2), (5, 0.21), (10, 0.40), (15, 0.41), (20, 0.42), (25, 0.58), (40, 0.6)]
