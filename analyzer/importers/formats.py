@@ -366,9 +366,9 @@ def trae_agent(record: Record) -> bool:
 
 
 def grok(record: Record) -> bool:
-    """An update of a Grok Build session."""
-    known = record.get("method") in ("session/update", "_x.ai/session/update")
-    return known and "sessionUpdate" in mapping(mapping(record.get("params")).get("update"))
+    """An update of a Grok Build session; messages of the protocol itself, which others write down too, name no time."""
+    known = record.get("method") in ("session/update", "_x.ai/session/update") and "timestamp" in record
+    return known and "jsonrpc" not in record and "sessionUpdate" in mapping(mapping(record.get("params")).get("update"))
 
 
 def letta(record: Record) -> bool:
@@ -378,7 +378,8 @@ def letta(record: Record) -> bool:
 
 def droid(record: Record) -> bool:
     """The first line of a Droid session."""
-    return record.get("type") == "session_start" and {"id", "title", "cwd"} <= record.keys()
+    named = record.get("type") == "session_start" and {"id", "title"} <= record.keys()
+    return named and bool({"owner", "cwd"} & record.keys())
 
 
 def auggie(record: Record) -> bool:
@@ -788,6 +789,13 @@ FORMATS: tuple[Format, ...] = (
         Format(name, title, tables(*names), made_by=f"transcripts.threads:{reader}", told_by=told_by)
         for name, title, names, reader, told_by in (
             (
+                "kiro_db",
+                "Kiro CLI's database",
+                ("conversations_v2",),
+                "KiroDatabaseReader",
+                "a table `conversations_v2`",
+            ),
+            (
                 "amazon_q",
                 "Amazon Q's database",
                 ("auth_kv", "conversations"),
@@ -829,8 +837,8 @@ FORMATS: tuple[Format, ...] = (
         "a Grok Build session",
         lines(grok),
         made_by="transcripts.grok:GrokReader",
-        told_by="a `method` `session/update` or `_x.ai/session/update`, and in its `params` an `update` with a "
-        "`sessionUpdate`",
+        told_by="`timestamp`, a `method` `session/update` or `_x.ai/session/update`, and in its `params` an `update` "
+        "with a `sessionUpdate`; no `jsonrpc`",
     ),
     Format(
         "letta",
@@ -845,7 +853,7 @@ FORMATS: tuple[Format, ...] = (
         lines(droid),
         made_by="transcripts.droid:DroidReader",
         version=("version", (2,)),
-        told_by="a `session_start` with `id`, `title` and `cwd`",
+        told_by="a `session_start` with `id`, `title`, and `owner` or `cwd`",
     ),
     Format(
         "auggie",
@@ -857,7 +865,7 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "amp",
         "an Amp thread",
-        records(amp, b'"id"', b'"T-', b'"messageId"'),
+        records(amp, b'"T-', b'"created"', b'"messages"', b'"messageId"'),
         made_by="transcripts.amp:AmpReader",
         told_by="an `id` that begins with `T-`, a number `created` and a list `messages`",
     ),

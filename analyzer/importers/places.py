@@ -215,6 +215,12 @@ HOMES = (
     Home("Auggie", ("auggie",), ("~/.augment/sessions",), ("*.json",)),
     Home("Amp", ("amp",), ("$XDG_DATA_HOME/amp/threads", "~/.local/share/amp/threads"), ("T-*.json",)),
     Home(
+        "Kiro CLI",
+        ("kiro_db",),
+        ("$XDG_DATA_HOME/kiro-cli", "~/.local/share/kiro-cli", "~/Library/Application Support/kiro-cli"),
+        ("data.sqlite3",),
+    ),
+    Home(
         "Amazon Q",
         ("amazon_q",),
         ("$XDG_DATA_HOME/amazon-q", "~/.local/share/amazon-q", "~/Library/Application Support/amazon-q"),

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from analyzer.importers import FORMATS, HEAD_BYTES, detect, head_of
+from tests.importers.new_kinds.agents import AGENTS
 
 
 def name_of(*records: object) -> str:
@@ -132,6 +133,7 @@ _RECORDS: dict[str, list[list[object]]] = {
     "aider": [["", "# aider chat started at 2026-06-07 19:11:44", ""]],
     "jsonl": [
         [{"actor": "x", "action": "y"}],
+        [{"jsonrpc": "2.0", "method": "session/update", "params": {"update": {"sessionUpdate": "plan"}}}],
         [{"kind": "Event", "apiVersion": "v1", "reason": "Killing"}],
         [{"time": "2026-01-01T00:00:00Z", "level": "INFO", "source": {"function": "a/b.c"}, "msg": "x"}],
     ],
@@ -140,6 +142,7 @@ _RECORDS: dict[str, list[list[object]]] = {
     "empty": [[]],
 }
 _FIXTURES = [(name, records) for name, several in _RECORDS.items() for records in several]
+_FIXTURES += [(case.format, list(case.records)) for case in AGENTS]
 _DOCUMENTS = (
     "opencode",
     "openhands",
@@ -166,7 +169,7 @@ def test_no_format_takes_the_records_of_another(expected: str, records: list[obj
     head = head_of("".join((item if isinstance(item, str) else json.dumps(item)) + "\n" for item in records).encode())
     knowing = {kind.name for kind in FORMATS if kind.recognises(head)} - _GENERIC
     # Rows of a database are the records of files, so that both give the same events.
-    shared = {"analyzer": {"gdd"}, "opencode_db": {"opencode"}}.get(expected, set())
+    shared = {"analyzer": {"gdd"}, "opencode_db": {"opencode"}, "kiro_db": {"amazon_q"}}.get(expected, set())
     assert {expected} - _GENERIC <= knowing <= ({expected} - _GENERIC) | shared
 
 

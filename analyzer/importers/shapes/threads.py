@@ -22,7 +22,7 @@ _MOST_BYTES = 64 * 1024 * 1024
 _CODE = re.compile(r"-?\d{1,6}")
 
 
-# Amazon Q: aws/amazon-q-developer-cli, `crates/chat-cli/src/cli/chat/conversation.rs`, April 2026
+# Amazon Q, and Kiro CLI, which is made of it: aws/amazon-q-developer-cli, `crates/chat-cli/src/cli/chat/`, April 2026
 
 
 def _q_conversation(row: Row) -> Row:
@@ -155,6 +155,16 @@ _Q = (
         key="key",
     ),
 )
+_KIRO = (
+    # Its columns as agentsview reads them, August 2026: `internal/parser/kiro_sqlite.go` of kenn-io/agentsview.
+    RowTable(
+        "conversations_v2",
+        "updated_at",
+        ("key", "conversation_id", "value", "updated_at"),
+        _q_conversation,
+        key="conversation_id",
+    ),
+)
 _ZED = (
     RowTable(
         "threads",
@@ -193,6 +203,7 @@ _GROK_CLI = (
 )
 SHAPES = (
     *ROWS,
+    (frozenset({"conversations_v2"}), _KIRO),
     (frozenset({"auth_kv", "conversations"}), _Q),
     (frozenset({"ai_queries", "agent_conversations"}), _WARP),
     (frozenset({"tool_calls", "tool_results", "usage_events", "compactions"}), _GROK_CLI),

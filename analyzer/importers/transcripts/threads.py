@@ -1,7 +1,7 @@
-"""Conversations out of the databases of Amazon Q, Zed, Warp and grok-cli: tools and how requests ended, no retries.
+"""Conversations in databases of Amazon Q, Kiro CLI, Zed, Warp and grok-cli: tools and how requests ended, no retries.
 
-Amazon Q and Zed keep a conversation a row, which is read again as it grows; Zed's threads name no times but their own.
-Warp keeps a row a query and says of one that failed no more than that; grok-cli keeps a row a call.
+Amazon Q, Kiro CLI and Zed keep a conversation a row, which is read again as it grows; Zed's name no times but their
+own. Warp keeps a row a query and says of one that failed no more than that; grok-cli keeps a row a call.
 Sources: aws/amazon-q-developer-cli, April 2026; zed-industries/zed, `crates/agent/src/db.rs`, threads of version 0.3.0;
 warpdotdev/warp, `crates/persistence/src/schema.rs`, August 2026; superagent-ai/grok-cli, `src/storage/`, May 2026.
 """
@@ -73,6 +73,13 @@ class AmazonQReader(ThreadReader):
 
     name: ClassVar[str] = "amazon_q"
     agent: str = "amazon-q"
+
+
+class KiroDatabaseReader(ThreadReader):
+    """Reads conversations of Kiro CLI, from before it had files for them."""
+
+    name: ClassVar[str] = "kiro_db"
+    agent: str = "kiro-cli"
 
 
 class ZedReader(ThreadReader):

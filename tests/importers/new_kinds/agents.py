@@ -368,6 +368,15 @@ _THREADS = (
         "/home/me/.local/share/amazon-q/data.sqlite3",
     ),
     Case(
+        "kiro_db",
+        (
+            _database("auth_kv", "conversations", "conversations_v2"),
+            _row("conversations_v2", MS, **{**_Q_FIRST, "turns": [_Q_TURN, _Q_NEXT]}),
+        ),
+        ("tool execute_bash exit_code", "session 2 requests, 1 calls, 0 stops"),
+        "/home/me/.local/share/kiro-cli/data.sqlite3",
+    ),
+    Case(
         "zed",
         (
             _database("threads.data_type"),

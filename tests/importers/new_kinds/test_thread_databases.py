@@ -126,6 +126,20 @@ def test_amazon_qs_conversations_are_read_as_they_grow(tmp_path: Path) -> None:
     assert b"secret words" not in b"".join(rows_as_lines(str(path), {}))
 
 
+def test_kiros_conversations_are_those_of_amazon_q(tmp_path: Path) -> None:
+    """In a table of their own; the one that Kiro has from Amazon Q does not make it one of Amazon Q's."""
+    path = tmp_path / "data.sqlite3"
+    _make(path, Q_SCHEMA)
+    columns = "key text, conversation_id text, value text, created_at integer, updated_at integer"
+    _run(path, f"create table conversations_v2 ({columns}, primary key (key, conversation_id))")
+    state = json.dumps({"conversation_id": "s1", "history": _TURNS[:2], "latest_summary": None})
+    _run(path, "insert into conversations_v2 values ('/home/me/shop', 's1', ?, ?, ?)", state, MS, MS + 9)
+    with analyzer.open_store(str(tmp_path / "x.duckdb"), writable=True) as store:
+        first = store.ingest([str(path)]).to_dict()
+        assert [source["format"] for source in first["sources"]] == ["kiro_db"]
+        assert _seen(store) == ([("execute_bash", "shop", "kiro-cli")], [(2,)])
+
+
 def test_zeds_threads_are_unpacked(tmp_path: Path) -> None:
     """Packed or not; one that is broken, packed otherwise or has nothing gives nothing, and the rest is read."""
     path = tmp_path / "threads.db"
