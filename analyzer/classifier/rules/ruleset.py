@@ -7,6 +7,7 @@ itself.
 """
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
@@ -20,6 +21,9 @@ Match = Callable[[bytes], list[int]]
 """The numbers of the patterns that a UTF-8 text matches, in no order."""
 
 
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
+
+
 def ascii_matcher(patterns: Sequence[str]) -> Match:
     """A matcher for ASCII texts, without case. One byte is one character to it.
 
@@ -29,7 +33,7 @@ def ascii_matcher(patterns: Sequence[str]) -> Match:
     found = options()
     found.encoding = re2.Options.Encoding.LATIN1
     # No ASCII text holds the character that stands in for others, wherever it stands in the pattern.
-    plain = ["".join(char if char.isascii() else r"\xff" for char in pattern) for pattern in patterns]
+    plain = [_NOT_ASCII.sub(r"\\xff", pattern) for pattern in patterns]
     try:
         return _matcher(plain, found)
     except re2.error:
