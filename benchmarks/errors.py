@@ -27,7 +27,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve()
 RULES = HERE.parents[1] / "tests" / "classifier" / "rules"
-SETS = {"probes": "probes.jsonl", "families": "families.jsonl", "threads": "threads.jsonl", "bare": "bare.jsonl"}
+SETS = {name: f"{name}.jsonl" for name in ("probes", "families", "threads", "bare", "fresh")}
 PEERS = {"hermes": ("hermes-agent",), "litellm": ("litellm",)}
 """What pip installs for each."""
 MINUTES = 10

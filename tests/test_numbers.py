@@ -23,7 +23,7 @@ from analyzer.analysis.rules import similar_templates as similar
 from analyzer.analysis.rules import unknowns
 from analyzer.analysis.summary import day_figures
 from analyzer.classifier import RECOVERY, fingerprint
-from analyzer.classifier.reading import facts
+from analyzer.classifier.reading import facts, reset_times
 from analyzer.classifier.rules import lint, text_evidence
 from analyzer.cli.commands import sql
 from analyzer.cli.delivery import web as posting
@@ -35,7 +35,6 @@ from analyzer.readable import percent
 from analyzer.recovery import Backoff, Limits, RelaySettings
 from analyzer.recovery.context import conversation, progress, strategies
 from analyzer.recovery.context.recovery import ContextSettings
-from analyzer.recovery.limits import pool
 from analyzer.recovery.process import streams
 from analyzer.recovery.relay import checkpoint, config, monitor, summarizers
 from analyzer.redaction import engine, unfolding
@@ -194,7 +193,7 @@ STATED = {
     "how-to/run.md": (
         f"Lines of more than {streams.MAX_LINE_BYTES >> 20} MiB pass through unread",
         f"longer than `--max-wait` ({limits.max_wait_seconds:g} s)",
-        f"one more than {pool.MAX_ABSENCE_DAYS} days ahead), it comes back after an hour",
+        f"one more than {reset_times.FARTHEST.days} days ahead), it comes back after an hour",
         f"else {config.DEFAULT_CONTEXT_WINDOW:,};",
         f"`summarizer_token_cap` tokens ({relay.summarizer_token_cap:,})",
         f"`checkpoint_token_cap` tokens ({relay.checkpoint_token_cap:,})",

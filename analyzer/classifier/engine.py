@@ -9,7 +9,7 @@ from typing import NamedTuple
 from analyzer.classifier.reading.extract import described, extract
 from analyzer.classifier.reading.facts import MESSAGE_CHARS, Facts
 from analyzer.classifier.reading.flattening import flat
-from analyzer.classifier.reading.reset_times import NOTHING, read, resolve
+from analyzer.classifier.reading.reset_times import NOTHING, credible, read, resolve
 from analyzer.classifier.reading.tokens import token_counts
 from analyzer.classifier.recovery_table import party
 from analyzer.classifier.rules.deciding import Basis, chain, doubts, evidence, judge
@@ -117,8 +117,8 @@ def classify(
 ) -> Classification:
     """Classifies anything: an exception, a mapping, facts, a text, a status with its body.
 
-    Relative reset texts resolve against `at`. `status` and `exit_code` are known beside the error; with an exit code a
-    text is the output of the command.
+    Relative reset texts resolve against `at`, and a reset more than 35 days behind it is not believed. `status` and
+    `exit_code` are known beside the error; with an exit code a text is the output of the command.
 
     Total: whatever comes in, a classification comes out. `rules` is a file, a ruleset, or None for the built-in rules.
 
@@ -143,6 +143,8 @@ def classify_facts(facts: Facts, *, at: datetime | None = None, rules: Rules = N
             seconds, reset_at = reset.seconds, reset.moment
             if reset_at is None and reset.clock is not None and at is not None:
                 reset_at = resolve(reset.clock, at)
+            if reset_at is not None and at is not None:
+                reset_at = credible(reset_at, at)
     elif decision.counted:
         levels = (facts,) if facts.cause is None else chain(facts)
         current, most = token_counts(

@@ -282,6 +282,12 @@ def test_classify_resolves_relative_times_against_the_records_own(run: Run) -> N
     assert answer["reset_at"] == "2026-11-03T20:00:00Z"
 
 
+def test_classify_believes_no_reset_far_ahead_of_now(run: Run) -> None:
+    """A text without a time happened by now at the latest: what it names in two hundred years is no reset."""
+    answer = json.loads(run("classify", "Claude AI usage limit reached|9999999999").stdout)
+    assert (answer["reason"], answer["reset_at"]) == ("rate_limited", None)
+
+
 def test_classify_takes_a_text_with_what_is_known_beside_it(run: Run) -> None:
     """Status and exit code refine a text; stdout of a good run is only prose."""
     assert json.loads(run("classify", "--status", "529", "x").stdout)["detail"] == "overloaded"

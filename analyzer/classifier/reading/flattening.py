@@ -16,7 +16,7 @@ import re2
 from analyzer.redaction.automata import Late, kept_until_fork, spans_in
 from analyzer.redaction.unfolding import Form, forms, unfolded
 
-READING = 1
+READING = 2
 """Counts the ways in which texts have been read: one that reads any text in another way makes another ruleset."""
 
 _LEVEL = r"(?i:trace|debug|info|notice|warn(?:ing)?|error|err|fatal|critical|severe|panic)"

@@ -71,7 +71,9 @@ def _abroad_factor(unit: str) -> float:
     return 86_400.0 if any(unit.startswith(word) for word in _DAYS) else 1.0
 
 
-_MAX_SECONDS = 400 * 86_400.0
+FARTHEST = timedelta(days=35)
+"""No limit is counted over more than a month: what names a later reset means something else, or is quoted."""
+_MAX_SECONDS = FARTHEST.total_seconds()
 _UNIT = r"(?:milliseconds?|millis|msecs?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|hr|h|days?|d|秒|分钟|小时|天)"
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _PATTERNS = {
@@ -216,6 +218,11 @@ def resolve(clock: TimeOfDay, at: datetime) -> datetime | None:
         return target.astimezone(UTC)
     except (ValueError, OverflowError):
         return None
+
+
+def credible(moment: datetime, at: datetime) -> datetime | None:
+    """The moment of a reset; None where it lies too far behind that of the error."""
+    return moment if moment - (at if at.tzinfo is not None else at.replace(tzinfo=UTC)) <= FARTHEST else None
 
 
 def _seconds(found: Mapping[int, Any]) -> float | None:

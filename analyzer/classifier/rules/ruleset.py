@@ -76,7 +76,10 @@ ONLY, NOT = "only_text", "not_text"
 STATUS, PROSE = "status", "prose"
 
 # What may stand before an error on its line: bullets and quotes of terminals, then the names of wrappers.
-_LINE_START = r"(?m:^)[\s>*•⎿│|\[(\-–]*(?:[A-Za-z_.]*(?:error|exception|fatal)\b[^:\n]{0,20}[:(]\s*)*(?:\d{3} )?(?:"
+_LINE_START = (
+    r"(?m:^)[\s>*•⎿│|\[(\-–]*"
+    r"(?:(?-i:[A-Za-z_.]*)(?:error|exception|fatal)\b(?-i:[ -9;-~]{0,20})[:(]\s*)*(?:\d{3} )?(?:"
+)
 _WORD_START = r"(?:^|[^0-9A-Za-z_])(?:"
 _WORD_END = r")(?:$|[^0-9A-Za-z_])"
 

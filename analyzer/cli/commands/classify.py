@@ -65,10 +65,15 @@ def _parsed(raw: bytes) -> object:
 
 def _classified(error: object, at: datetime | None, ruleset: Ruleset) -> Classification:
     from analyzer.classifier import classify
+    from analyzer.classifier.reading.reset_times import credible
 
     if isinstance(error, Mapping) and at is None:
         at = stated_time(error.get("timestamp"))
-    return classify(error, at=at.replace(tzinfo=UTC) if at else None, rules=ruleset)
+    if at is not None:
+        return classify(error, at=at.replace(tzinfo=UTC), rules=ruleset)
+    found = classify(error, rules=ruleset)
+    # When it happened is not known, but hardly after now.
+    return found._replace(reset_at=found.reset_at and credible(found.reset_at, datetime.now(UTC)))
 
 
 def _line(verdict: Classification) -> str:

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 UNKNOWN_RESET_SECONDS = 3_600.0
 """How long an agent stays away whose limit does not say when it resets."""
-MAX_ABSENCE_DAYS = 35
-"""No plan counts over a longer time than a month: a later reset is a misprint, and treated as none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +58,6 @@ def exhaustion(agent: str, verdict: Classification, exit_code: int, at: datetime
     if reset_at is None and verdict.retry_after_seconds is not None:
         reset_at = at + timedelta(seconds=verdict.retry_after_seconds)
     when = f"resets {reset_at:%Y-%m-%d %H:%M} UTC" if reset_at else "does not say when it resets"
-    if reset_at is not None and reset_at > at + timedelta(days=MAX_ABSENCE_DAYS):
-        when, reset_at = f"{when}, which is too far away to be believed", None
     said = _line(verdict)
     text = f"usage limit reached, {when}{f': {said}' if said else ''}"
     return Exhaustion(agent, text, at, reset_at, exit_code)
@@ -205,4 +201,6 @@ def _moment(value: object) -> datetime | None:
 
 def _is_over(gone: Exhaustion | None, present: datetime) -> bool:
     """Also for an entry that cannot be read, and for one that ends far ahead of our clock: nobody is out for ever."""
-    return gone is None or not present < gone.back_at <= present + timedelta(days=MAX_ABSENCE_DAYS)
+    from analyzer.classifier.reading.reset_times import FARTHEST
+
+    return gone is None or not present < gone.back_at <= present + FARTHEST

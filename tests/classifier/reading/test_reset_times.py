@@ -51,6 +51,31 @@ def test_header(headers, seconds, moment):
     assert (found.retry_after_seconds, found.reset_at) == (seconds, moment)
 
 
+@pytest.mark.parametrize(
+    ("error", "believed"),
+    [
+        pytest.param("Claude AI usage limit reached|1798416000", utc(2026, 12, 28), id="a-month"),
+        pytest.param("Claude AI usage limit reached|1999999999", None, id="seven-years"),
+        pytest.param({"status": 429, "headers": {"x-ratelimit-reset": "1999999999"}}, None, id="header"),
+        pytest.param("You've hit your session limit · resets Oct 2, 9am (UTC)", None, id="next-october"),
+        pytest.param("Claude AI usage limit reached|1700000000", utc(2023, 11, 14, 22, 13, 20), id="past"),
+    ],
+)
+def test_a_reset_far_behind_the_error_is_not_believed(error, believed):
+    """Limits are counted over a month at most: a reset more than 35 days after the error is none; the reason stays."""
+    found = classify(error, at=AT - timedelta(seconds=1) if believed is None else AT + timedelta(days=2))
+    assert found.reason == "rate_limited"
+    assert found.reset_at == believed
+    naive = classify(error, at=AT.replace(tzinfo=None) + timedelta(days=2))
+    assert naive.reset_at == believed
+
+
+def test_nobody_waits_longer_than_35_days():
+    """The same holds for durations."""
+    assert classify({"status": 429, "headers": {"retry-after": "3024000"}}).retry_after_seconds == 3_024_000
+    assert classify({"status": 429, "headers": {"retry-after": "3024001"}}).retry_after_seconds is None
+
+
 def test_reset_headers_need_a_limit():
     """Reset headers stand on every answer, so they say nothing about an error that is no limit."""
     headers = {"x-ratelimit-reset-tokens": "6m0s"}
@@ -78,7 +103,7 @@ TEXTS = [
     ("5-hour limit reached ∙ resets 9pm", None, utc(2026, 11, 21, 21)),
     ("You've hit your limit · resets 2:30pm (America/Bogota)", None, utc(2026, 11, 21, 19, 30)),
     ("You've hit your limit · resets 6am (America/Bogota)", None, utc(2026, 11, 22, 11)),
-    ("You've hit your limit - resets Feb 7, 11am (Asia/Seoul)", None, utc(2027, 2, 7, 2)),
+    ("You've hit your limit - resets Dec 7, 11am (Asia/Seoul)", None, utc(2026, 12, 7, 2)),
     ("rate limit exceeded. Reset at 9:30 AM.", None, utc(2026, 11, 22, 9, 30)),
     ("rate limit exceeded. Reset at 10:01", None, utc(2026, 11, 22, 10, 1)),
     ("You've hit your limit · resets 3pm (Nowhere/Land)", None, None),

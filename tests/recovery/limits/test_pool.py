@@ -64,21 +64,12 @@ def test_today_s_dialect_resolves_against_the_run_s_own_time() -> None:
     assert out.reset_at == datetime(2026, 2, 11, 20, 40, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        (
-            "Claude AI usage limit reached|9999999999",
-            "resets 2286-11-20 17:46 UTC, which is too far away to be believed",
-        ),
-        ("You've hit your session limit", "does not say when it resets"),
-    ],
-)
-def test_a_reset_that_is_unknown_or_absurd_is_an_hour(text: str, why: str) -> None:
+@pytest.mark.parametrize("text", ["Claude AI usage limit reached|9999999999", "You've hit your session limit"])
+def test_a_reset_that_is_unknown_or_absurd_is_an_hour(text: str) -> None:
     """An agent is never out for ever: without a reset that can be believed it is asked again after an hour."""
     out = found(text)
     assert out is not None
-    assert why in out.reason_text
+    assert "does not say when it resets" in out.reason_text
     assert out.reset_at is None
     assert out.back_at == AT + timedelta(seconds=UNKNOWN_RESET_SECONDS)
 
