@@ -4,7 +4,7 @@ with observed as (
   select
     session_id,
     seen[1].part as part,
-    bool_or(source_format in ('otlp', 'gemini_telemetry')) as watched,
+    bool_or(internal.is_watching(source_format)) as watched,
     max(seen[1].requests) as requests,
     min(seen[1].started_at) as started_at,
     max(seen[1].ended_at) as ended_at,

@@ -119,6 +119,13 @@ create table if not exists internal.quarantine_v1 (
   ingested_at timestamp not null
 );
 
+-- Whether a log is what is sent of each call to whoever watches, so that an agent's own log may tell the same.
+create or replace macro internal.is_watching(format) as (
+  format in (
+    'otlp', 'gemini_telemetry', 'copilot_spans', 'langfuse', 'langsmith', 'mlflow', 'weave', 'openai_agents'
+  )
+);
+
 -- Failures and hand-offs of a session that both the agent's own log and its telemetry tell: the ids of the events that say less. Of
 -- logs that keep every retry these are the telemetry's, of others their own.
 create or replace view internal.told_twice as
@@ -136,8 +143,8 @@ left join internal.facts_v1 as here
   on own.facts_id = here.facts_id
 left join internal.facts_v1 as there
   on seen.facts_id = there.facts_id
-where seen.source_format in ('otlp', 'gemini_telemetry')
-  and own.source_format not in ('otlp', 'gemini_telemetry')
+where internal.is_watching(seen.source_format)
+  and not internal.is_watching(own.source_format)
   and seen.type in ('error.classified', 'tool.failed', 'relay.triggered')
   and coalesce(here.status = there.status, true)
   and coalesce(own.seen[1].tool = seen.seen[1].tool, true);

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from analyzer.importers import FORMATS
 from analyzer.store import Store, open_store
 
 SECOND = 1_772_704_800
@@ -197,6 +198,35 @@ def test_a_call_of_copilot_fails_once(stores: Callable[[Logs], list[Store]]) -> 
         assert store.sql("select errors from sessions").rows() == [(1,)]
     for store in stores(copilot(400)):
         assert store.sql("select status from errors order by all").rows() == [(400,), (503,)]
+
+
+def test_a_turn_of_copilot_chat_fails_once(stores: Callable[[Logs], list[Store]]) -> None:
+    """Its chat and what a platform was sent of the same session tell the same failure."""
+    turn = {
+        "requestId": "r",
+        "timestamp": SECOND * 1000,
+        "result": {"errorDetails": {"message": "busy", "code": "failed"}},
+    }
+    chat = {"version": 3, "sessionId": "v-1", "responderUsername": "x", "requests": [turn]}
+    run = {
+        "id": "o",
+        "traceId": "t",
+        "sessionId": "v-1",
+        "type": "GENERATION",
+        "level": "ERROR",
+        "statusMessage": "busy",
+    }
+    for store in stores({"chat": [chat], "platform": [{**run, "startTime": at(1), "endTime": at(1)}]}):
+        assert store.sql("select source_format from errors").rows() == [("langfuse",)]
+
+
+def test_what_whoever_watches_is_sent_is_known_as_such() -> None:
+    """Each format of telemetry may tell what an agent's own log tells, but for what a gateway logs of its own calls."""
+    watching = {kind.name for kind in FORMATS if kind.made_by.startswith("telemetry.")} - {"litellm"}
+    query = "select name from (select unnest(?) as name) where internal.is_watching(name)"
+    with open_store(":memory:") as store:
+        named = store.sql(query, [[kind.name for kind in FORMATS]])
+    assert {name for (name,) in named.rows()} == watching
 
 
 @pytest.mark.parametrize(("later", "found"), [(0.2, 1), (9, 2)])

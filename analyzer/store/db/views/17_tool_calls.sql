@@ -12,7 +12,7 @@ with observed as (
   -- The last report of a log replaces the ones before it.
   select
     session_id,
-    bool_or(source_format in ('otlp', 'gemini_telemetry')) as watched,
+    bool_or(internal.is_watching(source_format)) as watched,
     arg_max(seen[1].tools, (seen[1].ended_at, list_sum(map_values(seen[1].tools)))) as tools,
     min(seen[1].started_at) as started_at,
     max(seen[1].ended_at) as ended_at,
