@@ -479,6 +479,8 @@ def _is_text(data: bytes) -> bool:
     return True
 
 
+_GROK_CLI = ("tool_calls", "tool_results", "usage_events", "compactions")
+
 FORMATS: tuple[Format, ...] = (
     Format("empty", "an empty file", lambda head: not head.data.strip()),
     Format(
@@ -786,43 +788,13 @@ FORMATS: tuple[Format, ...] = (
         told_by="a `trajectory_format` of mini-swe-agent; a `trajectory` beside an `info` with `exit_status`",
     ),
     *(
-        Format(name, title, tables(*names), made_by=f"transcripts.threads:{reader}", told_by=told_by)
-        for name, title, names, reader, told_by in (
-            (
-                "kiro_db",
-                "Kiro CLI's database",
-                ("conversations_v2",),
-                "KiroDatabaseReader",
-                "a table `conversations_v2`",
-            ),
-            (
-                "amazon_q",
-                "Amazon Q's database",
-                ("auth_kv", "conversations"),
-                "AmazonQReader",
-                "tables `auth_kv`, `conversations`",
-            ),
-            (
-                "zed",
-                "Zed's threads",
-                ("threads.data_type",),
-                "ZedReader",
-                "a table `threads` with a column `data_type`",
-            ),
-            (
-                "warp",
-                "Warp's database",
-                ("ai_queries", "agent_conversations"),
-                "WarpReader",
-                "tables `ai_queries`, `agent_conversations`",
-            ),
-            (
-                "grok_cli",
-                "grok-cli's database",
-                ("tool_calls", "tool_results", "usage_events", "compactions"),
-                "GrokCliReader",
-                "tables `tool_calls`, `tool_results`, `usage_events`, `compactions`",
-            ),
+        Format(name, title, tables(*names), f"transcripts.threads:{reader}", f"tables `{'`, `'.join(names)}`")
+        for name, title, reader, names in (
+            ("kiro_db", "Kiro CLI's database", "KiroDatabaseReader", ("conversations_v2",)),
+            ("amazon_q", "Amazon Q's database", "AmazonQReader", ("auth_kv", "conversations")),
+            ("zed", "Zed's threads", "ZedReader", ("threads.data_type",)),
+            ("warp", "Warp's database", "WarpReader", ("ai_queries", "agent_conversations")),
+            ("grok_cli", "grok-cli's database", "GrokCliReader", _GROK_CLI),
         )
     ),
     Format(
