@@ -1,6 +1,7 @@
 """Letta Code's conversations without a server (`~/.letta/lc-local-backend/conversations/*/messages.jsonl`).
 
-Each line is a message as pi's entries hold it, and is read as in `pi`; a file is written anew with each change.
+Each line is a message as pi's entries hold it, and is read as in `pi`. A reply that fails gives way to the one that is
+tried after it, so that only the last of a chain is there; a file is written anew with each change.
 Source: npm @letta-ai/letta-code 0.25.9, `messages.jsonl` of the format `pi-ai-message-jsonl`, version 1.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
+from analyzer.agent_stream import count, mapping, text
 from analyzer.events import Event
 from analyzer.importers.agents.pi import PiReader
 from analyzer.importers.base import Source
@@ -20,6 +22,7 @@ class LettaReader(PiReader):
 
     name: ClassVar[str] = "letta"
     agent: str = "letta-code"
+    visibility: ClassVar[str] = "terminal"
     glance: ClassVar[Any] = None
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
@@ -28,6 +31,13 @@ class LettaReader(PiReader):
         self.known |= {"agent": self.agent}
 
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        """The events of one message."""
+        """The events of one message; a summary stands for what was said before it."""
+        compaction = mapping(mapping(record.get("metadata")).get("compaction"))
+        if compaction:
+            self.time(record.get("timestamp"))
+            self.see()
+            stats, unique = mapping(compaction.get("stats")), (self.session, text(record.get("id")) or "")
+            began = {"pre_tokens": count(stats.get("context_tokens_before"))}
+            return self.compacted(began, *unique, post_tokens=count(stats.get("context_tokens_after")))
         named = {key: record.get(key) for key in ("id", "timestamp")}
         return super().events({**named, "type": "message", "message": record})

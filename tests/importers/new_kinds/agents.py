@@ -138,7 +138,7 @@ _DROID = (
 
 
 def _letta(second: int, role: str, stopped: str | None = None, **keys: Any) -> dict[str, Any]:
-    named = {"role": role, "content": [], "timestamp": MS + second * 1000}
+    named = {"id": f"l{second}", "role": role, "content": [], "timestamp": MS + second * 1000}
     made = {"api": "openai", "provider": "p", "model": "m", "stopReason": stopped, "usage": {"input": 70, "output": 7}}
     return {**named, **(made if stopped else {}), **keys}
 
@@ -147,25 +147,22 @@ _LETTA = (
     Case(
         "letta",
         (
-            _letta(1, "user"),
-            _letta(2, "assistant", "error", errorMessage="503 overloaded", usage={}),
-            _letta(3, "assistant", "toolUse"),
-            _letta(4, "toolResult", toolName="bash", toolCallId="c", isError=True, content=[_text("ENOENT")]),
-            _letta(5, "assistant", "error", errorMessage="529 overloaded", usage={}),
-            _letta(6, "assistant", "error", errorMessage="529 overloaded", usage={}),
-            _letta(7, "user"),
-            _letta(8, "assistant", "aborted", usage={}),
+            _letta(
+                1,
+                "user",
+                metadata={"compaction": {"stats": {"context_tokens_before": 900, "context_tokens_after": 90}}},
+            ),
+            _letta(2, "assistant", "toolUse"),
+            _letta(3, "toolResult", toolName="bash", toolCallId="c", isError=True, content=[_text("ENOENT")]),
+            _letta(4, "assistant", "error", errorMessage="529 overloaded", usage={}),
+            _letta(5, "user"),
+            _letta(6, "assistant", "aborted", usage={}),
         ),
         (
-            "error 503 1",
-            "retry 1",
-            "settled recovered 2",
+            "compaction 900 90",
             "tool bash not_found",
             "error 529 1",
-            "retry 1",
-            "error 529 2",
-            "settled exhausted 2",
-            "session 4 requests, 1 calls, 1 stops",
+            "session 2 requests, 1 calls, 1 stops",
         ),
         "/home/me/.letta/lc-local-backend/conversations/c1/messages.jsonl",
     ),
