@@ -411,11 +411,15 @@ def how_formats_are_known() -> str:
     return "\n".join([*lines, f"| {left} | what is left | looked at; no agent's log |", "", END])
 
 
+SAYING = ("transcripts.", "editors.", "telemetry.platforms:")
+"""How the names of readers begin whose modules say all that the page of formats says of them."""
+
+
 def transcripts() -> str:
     """What the readers of transcripts and of platforms say of themselves, each under the names of its formats."""
-    source = "the module in `analyzer/importers/transcripts/`, or `analyzer/importers/telemetry/platforms.py`,"
+    source = "the module below `analyzer/importers/` that `analyzer/importers/formats.py` names"
     lines, told = [NOTE.format(source=source), ""], dict[str, str]()
-    for row in (row for row in FORMATS if row.made_by.startswith(("transcripts.", "telemetry.platforms:"))):
+    for row in (row for row in FORMATS if row.made_by.startswith(SAYING)):
         module = row.made_by.partition(":")[0].replace(".", "/")
         said = ast.get_docstring(ast.parse((PACKAGE / f"importers/{module}.py").read_text("utf-8"))) or ""
         shown = f"{row.title.capitalize()}: see `{told[module]}`." if module in told else said

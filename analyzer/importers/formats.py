@@ -760,7 +760,7 @@ FORMATS: tuple[Format, ...] = (
         "copilot_chat",
         "a chat of VS Code",
         records(copilot_chat, b'"responderUsername"', b'"requests"'),
-        made_by="transcripts.copilot_chat:CopilotChatReader",
+        made_by="editors.copilot_chat:CopilotChatReader",
         version=("version", (3,)),
         told_by="VS Code's chats: `sessionId`, `responderUsername` and a list `requests`, also as `v` of a `kind` 0",
     ),
@@ -768,7 +768,7 @@ FORMATS: tuple[Format, ...] = (
         "cursor",
         "a Cursor transcript",
         lines(cursor),
-        made_by="transcripts.cursor:CursorReader",
+        made_by="editors.cursor:CursorReader",
         told_by="Cursor's lines: a `role` and a `message` of nothing but `content`; `turn_ended` with a `status`",
     ),
     Format(
@@ -853,7 +853,7 @@ FORMATS: tuple[Format, ...] = (
         "continue",
         "a session of Continue",
         records(continue_dev, b'"workspaceDirectory"', b'"history"'),
-        made_by="transcripts.continue_dev:ContinueReader",
+        made_by="editors.continue_dev:ContinueReader",
         told_by="`sessionId`, `workspaceDirectory` and a list `history`",
     ),
     Format(
