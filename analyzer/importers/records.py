@@ -407,14 +407,9 @@ class RecordReader(Reader):
 
     def event(self, kind: str, payload: Mapping[str, Any], *identity: object) -> Event:
         """Make an event of the record in hand, with what is known of its session."""
-        return Event(
-            type=kind,
-            occurred_at=self.at,
-            session_id=self.session,
-            payload=dressed(kind, payload, self.known_here()),
-            id=self.identity(kind, *identity),
-            time_source="event" if self.timed else "file",
-        )
+        dated = "event" if self.timed else "file"
+        told = dressed(kind, payload, self.known_here())
+        return Event(kind, self.at, self.session, told, self.identity(kind, *identity), time_source=dated)
 
     def identity(self, kind: str, *identity: object) -> str:
         """The id of an event of the record in hand."""

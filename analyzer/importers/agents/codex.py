@@ -23,16 +23,7 @@ _OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})
 _NO_FAILURE = frozenset({"thread_rollback_failed", "active_turn_not_steerable"})
 """What Codex itself does not count against the turn."""
 _CALLS = frozenset({"function_call", "custom_tool_call"})
-_TOLD = frozenset(
-    {
-        "token_count",
-        "thread_settings_applied",
-        "context_compacted",
-        "error",
-        "task_complete",
-        "turn_aborted",
-    }
-)
+_TOLD = frozenset({"thread_settings_applied", "context_compacted", "error", "task_complete", "turn_aborted"})
 """Messages of which more is read than that they are there."""
 _WHOLE = frozenset({"session_meta", "turn_context", "compacted"})
 _LONGEST_NAME = 100
@@ -94,7 +85,7 @@ class CodexReader(RecordReader):
         "timestamp type role name call_id output",
         arguments=RAW,
         instructions=RAW,
-        payload=shape("type name call_id output", arguments=RAW),
+        payload=shape("type name call_id output info rate_limits", arguments=RAW),
     )
     openings: ClassVar[tuple[bytes, ...]] = (b'{"timestamp"', b'{"type"', b'{"id"')
     own_state: ClassVar[Mapping[str, Any]] = {
@@ -134,11 +125,14 @@ class CodexReader(RecordReader):
         (self.see_calls if self._called else self.see)(*self._called)
 
     def glanced(self, record: Mapping[str, Any]) -> Iterable[Event] | None:
-        """See `RecordReader`: what was said and thought, calls of tools, and results that tell no failure."""
+        """See `RecordReader`: what was said, counts of tokens, calls of tools, and results that tell no failure."""
         kind, item = text(record.get("type")), mapping(record.get("payload"))
         if (at := text(record.get("timestamp")) or "") > self._last_at:
             self._last_at = at
         if kind == "event_msg":
+            if item.get("type") == "token_count":
+                self.time(record.get("timestamp"))
+                return self._tokens(item)
             return None if text(item.get("type")) in _TOLD else ()
         if kind != "response_item":
             if kind in _WHOLE or record.get("role") == "assistant" or "instructions" in record:
@@ -157,8 +151,8 @@ class CodexReader(RecordReader):
 
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of one record."""
-        if self.glanced(record) is not None:
-            return ()
+        if (told := self.glanced(record)) is not None:
+            return told
         self.time(record.get("timestamp"))
         kind, payload = record.get("type"), mapping(record.get("payload"))
         if kind == "session_meta":
@@ -203,8 +197,6 @@ class CodexReader(RecordReader):
 
     def _event_message(self, payload: Mapping[str, Any]) -> Iterable[Event]:
         kind = payload.get("type")
-        if kind == "token_count":
-            return self._tokens(payload)
         if kind == "thread_settings_applied":
             self._settings(mapping(payload.get("thread_settings")))
         elif kind == "context_compacted":

@@ -15,7 +15,7 @@ from analyzer.events.times import format_time
 from analyzer.importers.failures import number, quantity
 from analyzer.importers.records import RecordReader, identity_of, moment_of
 from analyzer.importers.shapes.files import moved_on
-from analyzer.importers.shapes.parts import glance
+from analyzer.importers.shapes.parts import glance, shape
 
 _ABORTED = "MessageAbortedError"
 _SAY_NOTHING = frozenset({"APIError", "UnknownError"})
@@ -35,15 +35,19 @@ class OpencodeReader(RecordReader):
     _sessions: dict[str, dict[str, Any]]
     """Of each session: its tokens in use, the hand-off whose tokens are still to come, its folder and version."""
 
-    glance: ClassVar[Any] = glance("type id part $row")
+    glance: ClassVar[Any] = glance(
+        "type id part $row sessionID messageID role time error modelID providerID agent mode tokens cost parentID "
+        "finish path summary tool attempt auto directory version",
+        state=shape("status time error"),
+    )
 
     def glanced(self, record: Mapping[str, Any]) -> Iterable[Event] | None:
-        """See `RecordReader`: parts that say something alone."""
-        said = text(record.get("type")) in _SAYING and (text(record.get("id")) or "").startswith("prt_")
-        if not said or "part" in record:
+        """See `RecordReader`: all but what a run prints."""
+        kind, named = text(record.get("type")), text(record.get("id")) or ""
+        if "part" in record or not named.startswith(("prt_", "msg_", "ses_")):
             return None
         moved_on(self._cursor, record)
-        return ()
+        return () if kind in _SAYING and named.startswith("prt_") else self.events(record)
 
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of a session, a message, a part, or of what a run prints: an error, or a part in an envelope."""

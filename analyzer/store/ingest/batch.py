@@ -13,7 +13,7 @@ import msgspec
 
 from analyzer.events import Event
 from analyzer.events.appending.writer import Recorded, recorded
-from analyzer.events.model import new_id
+from analyzer.events.model import Origin, new_id
 from analyzer.events.rows import Rows
 from analyzer.store.ingest.decode import SMALL, Heap, joined, placed, staged
 from analyzer.store.ingest.identity import SourceCheckpoint
@@ -211,15 +211,17 @@ class Batch:
         self._stage(progress, block, [], line=line, offset=offset, end=end)
 
     def add_derived(
-        self, progress: Progress, events: Iterable[tuple[Event, int | None, int, int]], *, end: int
+        self, progress: Progress, path: str, events: Iterable[tuple[Event, int | None, int, int]], *, end: int
     ) -> None:
-        """Events of a foreign log, each with the line that it was read on (none: of the file), its offset and length.
+        """Events of a foreign log at a path, each with its line (none: of the file as a whole), offset and length.
 
         The store gets them exactly as the journal does, so that it can be made again from that.
         """
-        self.add_recorded(
-            progress, [(recorded(event), line, offset, length) for event, line, offset, length in events], end=end
-        )
+        kind = progress.checkpoint.format
+        made = [
+            (recorded(event, Origin(kind, path, line)), line, offset, length) for event, line, offset, length in events
+        ]
+        self.add_recorded(progress, made, end=end)
 
     def add_recorded(self, progress: Progress, events: list[Placed], *, end: int) -> None:
         """Events of a foreign log as the journal gets them, of a block that ends at byte `end`."""

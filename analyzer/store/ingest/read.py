@@ -6,12 +6,12 @@ An input is cut into stretches of whole lines.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 import msgspec
 
-from analyzer.events import Event, Origin, Reject
+from analyzer.events import Event, Reject
 from analyzer.events.codec import decode_object
 from analyzer.events.sanitize import payload_json
 from analyzer.importers import Block, Format, Hit, Reader, RowReader, Source, blank_lines, block_of, newlines
@@ -168,8 +168,8 @@ class SourceRun:
                 yield
         self._take_tail(blocks)
         if self._reader is not None:
-            events = ((self._derived(event, None), None, 0, 0) for event in self._reader.finish())
-            self._batch.add_derived(self._progress, events, end=self._checkpoint.offset)
+            events = ((event, None, 0, 0) for event in self._reader.finish())
+            self._batch.add_derived(self._progress, self._source.path, events, end=self._checkpoint.offset)
         self._mark(finished=True)
 
     def _ahead(self, blocks: Blocks) -> Iterable[tuple[Stretch, Told | None]]:
@@ -223,14 +223,12 @@ class SourceRun:
         found: list[tuple[Event, int | None, int, int]] = []
         for hit, line in numbered(self._reader.read(block), block):
             number = self._checkpoint.lines + line
-            found += (
-                (self._derived(event, number), number, stretch.offset + hit.offset, hit.length) for event in hit.events
-            )
+            found += [(event, number, stretch.offset + hit.offset, hit.length) for event in hit.events]
             text = stretch.data[hit.offset : hit.offset + hit.length]
             self._progress.gained.mended += mended(text) is not text
             if hit.why:
                 self._reject(line, hit.offset, hit.length, stretch, hit.why, hit.detail, text)
-        self._batch.add_derived(self._progress, found, end=stretch.offset + stretch.length)
+        self._batch.add_derived(self._progress, self._source.path, found, end=stretch.offset + stretch.length)
         return block.lines
 
     def _count_blank(self, lines: int, size: int, stretch: Stretch) -> None:
@@ -279,9 +277,6 @@ class SourceRun:
                 self._checkpoint.torn_bytes = 0 if whole else len(tail)
                 return
         self._progress.pending_bytes = blocks.tail_length
-
-    def _derived(self, event: Event, line: int | None) -> Event:
-        return replace(event, origin=Origin(self._kind.name, self._source.path, line))
 
     def _reject(
         self, line: int, offset: int, length: int, stretch: Stretch, why: str, detail: str, text: bytes
