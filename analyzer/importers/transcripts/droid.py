@@ -1,7 +1,8 @@
-"""Droid's sessions (`~/.factory/sessions/*/*.jsonl`): messages and compactions, and no failed calls of the service.
+"""Droid's sessions (`~/.factory/sessions/*/*.jsonl`): messages, compactions, and for which reason a turn ended.
 
-Tokens stand in `*.settings.json` beside it, for a session as a whole, and are not read. Source: the program of npm
-@factory/cli 0.225.2, as it writes and reads a session.
+A turn that failed names its reason and no words, and shows no retries before it. Turns that waited in line and ended
+with it are lines of their own, which say the same: they count once. Tokens stand in `*.settings.json` beside it, for a
+session as a whole, and are not read. Source: the program of npm @factory/cli 0.225.2, as it writes and reads a session.
 """
 
 from __future__ import annotations
@@ -14,13 +15,21 @@ from analyzer.events import Event
 from analyzer.importers.records import RecordReader, identity_of, session_of
 from analyzer.importers.transcripts.cline_cli import block_events
 
+_WORDS = {"model_usage_exhausted": "usage limit reached"}
+"""What a reason means, where no rule knows it by its name."""
+
 
 class DroidReader(RecordReader):
     """Reads the lines of a session; the first one names it and the folder that it works in."""
 
     name: ClassVar[str] = "droid"
     agent: str = "droid"
-    visibility: ClassVar[str] = "none"
+    visibility: ClassVar[str] = "terminal"
+    own_state: ClassVar[Mapping[str, Any]] = {"last": None, "ended": None}
+    _last: str | None
+    """The time of the last message, as ends of turns name none."""
+    _ended: str | None
+    """How the last turn ended, until another message comes."""
 
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of one line."""
@@ -32,14 +41,27 @@ class DroidReader(RecordReader):
             self.work_in(record.get("cwd"))
             return ()
         self.session = self.session or session_of(self.source.path)
-        unique = self.session, text(record.get("id")) or identity_of(record)
+        self._last = text(record.get("timestamp")) or self._last
+        self.time(self._last)
         if kind == "message":
-            message = mapping(record.get("message"))
-            self.time(record.get("timestamp"))
+            message, self._ended = mapping(record.get("message")), None
             self.see(requests=int(message.get("role") == "assistant"))
             return block_events(self, message.get("content"))
         if kind == "compaction_state":
-            self.time(record.get("timestamp"))
             self.see()
-            return self.compacted({}, unique)
-        return ()
+            return self.compacted({}, self.session, text(record.get("id")) or identity_of(record))
+        return self._turn(record) if kind == "agent_turn_outcome" else ()
+
+    def _turn(self, record: Mapping[str, Any]) -> list[Event]:
+        """A turn that was stopped, or that failed for the sake of a model; other reasons are the program's own."""
+        reason, before = text(record.get("reason")) or "", self._ended
+        self._ended = reason
+        if reason == before:
+            return []
+        self.see(aborted=int(reason == "cancelled"))
+        if reason not in ("error", "prompt_rejected") and not reason.startswith("model_"):
+            return []
+        unique = self.session, text(record.get("turnId")) or identity_of(record)
+        facts = {"type": reason if reason != "error" else None, "message": _WORDS.get(reason)}
+        failure = self.failed(facts, *unique)
+        return [failure, *([self.exhausted(failure, *unique)] if reason in _WORDS else [])]

@@ -102,6 +102,10 @@ _GROK = (
 # Droid
 
 
+def _outcome(turn: str, reason: str) -> dict[str, Any]:
+    return {"type": "agent_turn_outcome", "turnId": turn, "reason": reason, "resultKind": "text"}
+
+
 def _droid(second: int, role: str, *content: dict[str, Any]) -> dict[str, Any]:
     message = {"role": role, "content": list(content)}
     return {"type": "message", "id": f"m{second}", "timestamp": AT.format(second), "message": message}
@@ -128,8 +132,26 @@ _DROID = (
                 "summaryKind": "llm_summary",
                 "removedCount": 4,
             },
+            _outcome("t1", "completed"),
+            _droid(7, "user", _text("go on")),
+            _outcome("t2", "model_rate_limited"),
+            _outcome("t3", "model_rate_limited"),
+            _droid(8, "user", _text("go on")),
+            _outcome("t4", "model_usage_exhausted"),
+            _droid(9, "user", _text("go on")),
+            _outcome("t5", "cancelled"),
+            _droid(10, "user", _text("go on")),
+            _outcome("t6", "error"),
         ),
-        ("tool Execute exit_code", "compaction", "session 2 requests, 2 calls, 0 stops"),
+        (
+            "tool Execute exit_code",
+            "compaction",
+            "error none",
+            "error none",
+            "limit",
+            "error none",
+            "session 2 requests, 2 calls, 1 stops",
+        ),
         "/home/me/.factory/sessions/-home-me-shop/s1.jsonl",
     ),
 )
