@@ -60,7 +60,7 @@ class ComparedFigure:
     title: str
     """The same for a person."""
     unit: str
-    """`share` (0..1), `number` or `seconds`."""
+    """`share` (0..1), `number`, `seconds` or `usd`."""
     before: float | None
     """Null where nothing is there to divide by."""
     after: float | None
@@ -290,6 +290,8 @@ _RATIOS: tuple[tuple[str, str, str, str, str | None, int], ...] = (
     ("relays", "hand-offs a session", "number", "relays", None, 1),
     ("requests", "model requests a session", "number", "requests", None, 0),
     ("tool_calls", "calls of tools a session", "number", "tool_calls", None, 0),
+    ("tokens", "tokens a session", "number", "tokens", None, 0),
+    ("cost_usd", "cost a session", "usd", "cost_usd", None, 0),
 )
 """Name, title, unit, dividend, divisor (null: sessions), and whether more is worse (1), better (-1) or neither (0)."""
 

@@ -13,7 +13,7 @@ from analyzer.analysis.rules.drafts import Recoveries
 from analyzer.analysis.rules.ruleset_changes import AlarmChanges, ChangedShare, Churn, Rejudged
 from analyzer.command_lines import HERE, Asking
 from analyzer.readable import counted, percent
-from analyzer.report.cells import count
+from analyzer.report.cells import brief, count
 from analyzer.report.document import Block, Command, Document, Heading, Items, Paragraph, TextTable
 from analyzer.report.escape import one_line, terminal_safe
 from analyzer.report.monospace import columns, fit, fold, indented
@@ -218,7 +218,7 @@ def _row(figure: ComparedFigure) -> tuple[str, ...]:
 def _cell(value: float | None, unit: str) -> str:
     if value is None or unit == "share":
         return percent(value)
-    return f"{value:,.1f} s" if unit == "seconds" else f"{value:,.2f}"
+    return f"${value:,.2f}" if unit == "usd" else _number(value, unit)
 
 
 def _change(value: float | None, unit: str) -> str:
@@ -227,7 +227,14 @@ def _change(value: float | None, unit: str) -> str:
         return "–"
     if unit == "share":
         return f"{100 * value:+.1f}"
-    return f"{value:+,.1f} s" if unit == "seconds" else f"{value:+,.2f}"
+    sign = "-" if value < 0 else "+"
+    return f"{sign}{_cell(abs(value), unit)}"
+
+
+def _number(value: float, unit: str) -> str:
+    if unit == "seconds":
+        return f"{value:,.1f} s"
+    return f"{value:,.2f}" if value < 1000 else brief(round(value))
 
 
 def _messages(messages: tuple[OneSidedMessage, ...]) -> Iterable[str]:

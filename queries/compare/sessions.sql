@@ -21,6 +21,8 @@
 -- column relays BIGINT: hand-offs begun
 -- column tool_calls BIGINT: calls of tools, where a log counts them
 -- column tool_failures BIGINT: tools that failed
+-- column tokens BIGINT: tokens of its requests, those of caches included, where a log states them
+-- column cost_usd DOUBLE: what its requests cost in US dollars; null where none has a price
 with session as (
   select
     *,
@@ -85,7 +87,9 @@ select
   coalesce(c.waited_seconds, 0) as waited_seconds,
   s.relays,
   s.tool_calls,
-  s.tool_failures
+  s.tool_failures,
+  s.input_tokens + coalesce(s.output_tokens, 0) as tokens,
+  s.cost_usd
 from side as s
 left join failed as f
   on s.session_id = f.session_id

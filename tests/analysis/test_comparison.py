@@ -41,6 +41,8 @@ def sessions(count: int, chance: random.Random, failing: float) -> pl.DataFrame:
                 "requests": 1 + int(chance.expovariate(1 / 15)),
                 "tool_calls": calls,
                 "tool_failures": sum(chance.random() < broken for _ in range(calls)),
+                "tokens": 5_000 * calls + int(chance.expovariate(1 / 20_000)),
+                "cost_usd": chance.expovariate(2),
             }
         )
     return pl.DataFrame(rows)
@@ -109,6 +111,8 @@ def weeks(tmp_path: Path) -> Callable[..., Store]:
                 known = {"caller": "planner", "agent": "claude-code", "agent_version": version}
                 seen = {**known, "requests": 5, "started_at": at, "ended_at": at, "part": "a", "tools": {"Bash": 4}}
                 lines.append(line(f"o{name}", at=at, session=name, kind="session.observed", **seen))
+                used = {"model": "claude-opus-4-5", "input_tokens": 10_000 * (1 + week), "cache_read_tokens": 5_000}
+                lines.append(line(f"u{name}", at=at, session=name, kind="usage.recorded", **known, **used))
                 if number < failing:
                     failed = {
                         **known,
@@ -142,6 +146,8 @@ def test_two_weeks(weeks: Callable[..., Store]) -> None:
     assert figures(found)["errors"] == (0.1, 0.6, "worse")
     assert figures(found)["requests"] == (5.0, 5.0, "noise")
     assert figures(found)["tool_calls"] == (4.0, 4.0, "noise")
+    assert figures(found)["tokens"] == (15_000.0, 25_000.0, "other")
+    assert [round(usd, 4) for usd in figures(found)["cost_usd"][:2]] == [0.0525, 0.1025]
     assert [(each.message, each.sessions) for each in found.came] == [("the planner lost its way", 24)]
     assert [(each.message, each.sessions) for each in found.went] == [("Overloaded", 4)]
     text = to_text(comparison_document(found), 80)

@@ -32,7 +32,7 @@ def blame(row: Mapping[str, Any]) -> str:
         f"{WHOSE.get(row['party'], NOBODY)}: {row['failed_sessions']:,} of {counted(row['sessions'], 'session')}{at}"
         f" met {row['reason']} errors {when}"
     )
-    if row["callers"] > 1:
+    if row["callers"] > 1 and row["failed_callers"]:
         text += f", {row['failed_callers']:,} of {counted(row['callers'], 'caller')} hit"
     if row["other_sessions"]:
         others = counted(row["other_sessions"], "session")
