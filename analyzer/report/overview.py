@@ -96,10 +96,12 @@ def _verdict(overview: Overview, size: int, colour: bool, asking: Asking) -> lis
     steps = ((terminal_safe(command), "" if command else advice) for command, advice in commands)
     todo = dict.fromkeys(filter(any, steps))
     lines += [line for each in list(todo)[:_MAX_COMMANDS] for line in step(*each, size)]
-    # Beside findings there is no room for what failed most.
-    for each in overview.leading if not findings else (one for one in overview.leading if one.topic in _BESIDE):
-        lines += indented(_short(_masked(leading_words(each), hidden)), size)
-        lines += indented(each.advice, size, 4) if each.advice else []
+    for each in overview.leading:
+        if not findings:
+            lines += indented(_short(_masked(leading_words(each), hidden)), size)
+            lines += indented(each.advice, size, 4) if each.advice else []
+        elif each.topic in _BESIDE:  # its first sentence; there is no room for more
+            lines += indented(f"{_short(each.text.removesuffix('.').partition('. ')[0])}.", size)
     # The errors of a quiet window stand in the line of the window, too.
     begun = 1 if day and not overview.cases else len(overview.cases)
     for detail in verdict.details[begun:]:

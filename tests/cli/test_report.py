@@ -17,7 +17,7 @@ def test_report_names_the_caller_of_the_finding_and_no_other(run: Run, samples: 
     assert done.stdout.splitlines()[0].endswith("Unknown errors spiked for figma-probe, and 1 more finding.")
     assert not [caller for caller in CALLERS if caller in done.stdout]
     lines = done.stdout.splitlines()
-    assert len(lines) <= 27
+    assert len(lines) <= 29
     assert max(len(line) for line in lines if " analyzer " not in line) <= 80
     assert done.stderr.splitlines()[0] == "report written to report.html"
     html = (tmp_path / "report.html").read_text("utf-8")

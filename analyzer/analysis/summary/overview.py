@@ -397,7 +397,7 @@ def _tools_sentence(report: Overview) -> str:
     kinds = [
         f"{_KINDS.get(row['kind'], 'other')} ({row['failures']:,})" for row in _first_rows(report, "tools-by-kind")
     ]
-    said = f"{report.totals.tools_said[:-1]}: {tools}; mostly {', '.join(kinds)}."
+    said = f"{report.totals.tools_said[:-1]}: {tools}; {', '.join(kinds)}."
     if seconds := report.tables["tools-by-tool"].frame["failed_seconds"].sum():
         said = f"{said[:-1]}; they took {seconds:,.0f} s."
     loops, causes = report.tables["tools-loops"].frame, report.tables["cost-of-failure"].frame
