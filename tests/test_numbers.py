@@ -9,13 +9,11 @@ from math import ceil
 import pytest
 
 from analyzer import config_files
-from analyzer.analysis.detection import burst, detection, hours, share, volume_units, volumes
-from analyzer.analysis.detection import fleet as fleet_tests
+from analyzer.analysis.detection import burst, detection, hours, shares, volume_units, volumes
 from analyzer.analysis.detection.detection import Detection, Settings
-from analyzer.analysis.detection.fleet import FLEET
 from analyzer.analysis.detection.signals import relays, retries, silence
 from analyzer.analysis.detection.signals import rises as rises_of_signals
-from analyzer.analysis.detection.statistics import baseline, rates
+from analyzer.analysis.detection.statistics import rates
 from analyzer.analysis.kinds import finding_fields as fields
 from analyzer.analysis.kinds import messages, rises
 from analyzer.analysis.nightly import check, decisions, detections, evidence
@@ -60,7 +58,6 @@ FIRST_CRITICAL = next(
     n for n in COUNTS if rises.severity_of_share(of(sessions=n, observed=0.25, expected=0.2)) == "critical"
 )
 FIRST_WARNING = next(n for n in COUNTS if messages.severity_of_message(of(sessions=n)) == "warning")
-SPENT = [DEFAULT.drift_alpha * min(days, share._MOST_WORTH) / share._MOST_WORTH for days in detection.DRIFT_SPANS]
 HALF = {0.5: "half"}
 HUGE = {10: "tenth", 12: "twelve", 1_000: "a thousand"}
 STATED = {
@@ -91,31 +88,15 @@ STATED = {
         f"up to {posting.MAX_WAIT_SECONDS:g} seconds",
         f"The {day_figures.MAX_CALLERS} callers with the most errors are named",
         f"what each open one observed, {prometheus.MAX_FINDINGS} at most",
-        f"Where {fleet_tests.LEAST_SINGLE_DAYS:,} callers or more were seen",
     ),
     "explanation/detection.md": (
         f"from the {detection.BASELINE_DAYS} days before",
-        f"as much as {baseline._STRATUM_SESSIONS:g} sessions or {baseline._STRATUM_GROUPS:g} groups",
-        f"as much as {baseline._WEAKEST:g} to {baseline._STRONGEST:g} trials",
-        f"fewer than {share.LEAST_SESSIONS} sessions or {WORDS[share.LEAST_DAYS]} typical days",
-        f"standard deviations: {', '.join(f'{each:g}' for each in baseline.DAY_NOISES)}",
-        (
-            f"up to {WORDS[baseline._FLEET_CALLERS]} other callers count too, "
-            f"with {baseline._FLEET_WEIGHT:g} of the weight"
-        ),
-        f"when it is {WORDS[baseline.NOISE_GAP // 7]} weeks old",
-        f"in cells of {baseline._CELL:g} log-odds",
-        f"{', '.join(f'{alpha:.1g}' for alpha in SPENT)} |",
-        f"the last {', '.join(str(days) for days in detection.DRIFT_SPANS)} days",
-        f"before the span, at least {detection.DRIFT_GAP} days back",
-        f"still have p ≤ {share._PERSISTENT:g}",
+        f"more than {WORDS[shares.MOST_GROUPS]} of a session",
+        f"fewer than {WORDS[rates.MIN_DAYS_OF_SHARES]} days",
         f"did not show for {detection.TEMPLATE_MEMORY_DAYS} days",
         f"show within {detection.TEMPLATE_DAYS} days",
         f"needs p ≤ {DEFAULT.template_alpha:g}",
         f"{detection.ACCEPT_DAYS} days after its onset the level is the new baseline",
-        f"A second spike within {WORDS[share._NEAR_DAYS]} days",
-        f"splits the last {share.ONSET_DAYS} days best in two",
-        f"over the new one passes {share._RECOVERED:g}",
         f"p ≤ {DEFAULT.volume_alpha:g} for a day",
         f"- {WORDS[ceil(volume_units.LEAST_MORE)]} sessions, and {volume_units.LEAST_MORE:g} distinct errors more than",
         f"at spans of {', '.join(map(str, list(volume_units.SPANS)[1:-1]))} and {max(volume_units.SPANS)} days",
@@ -136,8 +117,8 @@ STATED = {
     "../README.md": (
         f"retry with backoff, {WORDS[RECOVERY['network_transient'].max_attempts]} calls in all",
         (
-            f"wants {DEFAULT.min_sessions} sessions that show them, and {share.LEAST_SESSIONS} sessions of history or "
-            f"{WORDS[FLEET]} other callers"
+            f"wants {DEFAULT.min_sessions} sessions that show a new message, "
+            f"{WORDS[ceil(volume_units.LEAST_MORE)]} that make a rise, and a history of {WORDS[rates.MIN_DAYS_OF_SHARES]} days"
         ),
     ),
     "how-to/sql.md": (

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from analyzer.analysis.detection.detection import BASELINE_DAYS
-from analyzer.store import CallerDays, DetectorStates, Store
+from analyzer.store import CallerDays, Store
 
 
 class SessionRows(Protocol):
@@ -67,8 +67,6 @@ class Observations:
     """One row a caller and ruleset that its errors without facts were recorded under, as `detection-versions`."""
     rows: SessionRows
     """What the sums were made of."""
-    detector_states: DetectorStates | None = None
-    """How far the tests over these days got; None where nothing is kept of it."""
 
     @property
     def days(self) -> list[date]:
@@ -160,23 +158,30 @@ class _ByCaller:
         return pl.concat([self._none, *own])
 
 
-def observe(store: Store, night: date, timezone: str = "UTC", ruleset: str | None = None) -> Observations:
-    """The observations of a store up to the end of `night`.
+HISTORY_DAYS = 140
+"""Days before the first judged one that any test may look at. Of what is open on a night nothing began more than 42
+days before it: four weeks make it the new normal, two without any sign are its end. What opened it looked back 98 days
+at most: at the texts of twelve weeks, ahead of which two must be known."""
+
+
+def observe(
+    store: Store, night: date, timezone: str = "UTC", ruleset: str | None = None, *, judged_from: date | None = None
+) -> Observations:
+    """The observations of a store up to the end of `night`, for nights from `judged_from` (all of them) on.
 
     Raises:
         QueryError: the store cannot be asked.
         StoreError: it cannot keep what it was asked for.
     """
-    sums = store.daily_sums(night, timezone, ruleset)
+    first = None if judged_from is None else judged_from - timedelta(days=HISTORY_DAYS)
+    sums = store.daily_sums(night, timezone, ruleset, first)
     hourly = {name: sums.frames[name] for name in ("volumes", "work")}
     frames = {name: sums.frames[name] for name in DATED if name in sums.frames}
     for name, frame in hourly.items():
         frames[name] = without_hours(frame)
     frames |= {f"hourly_{name}": frame for name, frame in hourly.items()}
     versions = _versions(sums.frames["versions"])
-    return Observations(
-        night, timezone, ruleset, **frames, versions=versions, rows=sums, detector_states=sums.detector_states
-    )
+    return Observations(night, timezone, ruleset, **frames, versions=versions, rows=sums)
 
 
 def without_hours(hourly: pl.DataFrame) -> pl.DataFrame:

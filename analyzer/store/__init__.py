@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         rules_of,
         templates_of,
     )
-    from analyzer.store.sums.daily import CallerDays, DailySums, DetectorStates
+    from analyzer.store.sums.daily import CallerDays, DailySums
     from analyzer.store.upkeep.prune import Prune
     from analyzer.store.upkeep.quarantine import QuarantineRetry
     from analyzer.store.upkeep.rebuild import Rebuild, rebuild
@@ -54,7 +54,7 @@ __getattr__, __dir__ = face(
         "query.selection": "Selection kept_since moment narrows span",
         "store": "Store open_store",
         "sums.counting": "LOUD counts_of known_templates_of repeats_of rules_of templates_of",
-        "sums.daily": "CallerDays DailySums DetectorStates",
+        "sums.daily": "CallerDays DailySums",
         "upkeep.prune": "Prune",
         "upkeep.quarantine": "QuarantineRetry",
         "upkeep.rebuild": "Rebuild rebuild",
@@ -73,7 +73,6 @@ __all__ = [
     "Check",
     "Column",
     "DailySums",
-    "DetectorStates",
     "Header",
     "IngestResult",
     "Param",

@@ -52,6 +52,41 @@ error as (
     and ($until is null or occurred_at < $until)
 ),
 
+-- A log that arrives again under other ids says the same of the same moment. An error whose time is a whole second says
+-- nothing, since programs that start together fail together; neither does what is said more than three times.
+moment as (
+  select
+    type,
+    occurred_at
+  from event
+  where type = 'session.observed'
+    or (type = 'error.classified' and microsecond(occurred_at) % 1000000 <> 0)
+  group by all
+  having count(*) > 1
+),
+
+said as (
+  select
+    cast(timezone($timezone, timezone('UTC', occurred_at)) as date) as day,
+    type,
+    occurred_at,
+    session_id,
+    host,
+    json_extract_string(payload, '$.caller') as caller,
+    hash(payload) as said
+  from events
+  semi join moment using (type, occurred_at)
+  where ($since is null or occurred_at >= $since)
+    and ($until is null or occurred_at < $until)
+),
+
+copied as (
+  select
+    *,
+    count(*) over (partition by day, caller, type, occurred_at, said) as times
+  from said
+),
+
 failed as (
   select distinct
     day,
@@ -60,14 +95,17 @@ failed as (
   where party in ('request', 'environment', 'unknown')
 ),
 
+-- An agent's session by the versions and models that it worked with.
 release as (
   select
     e.day,
     e.caller,
-    e.agent,
-    e.agent_version,
-    e.model,
-    f.session is not null as has_failed
+    e.session_id,
+    unnest([
+      {'signal': 'version', 'name': e.agent || chr(9) || e.agent_version},
+      {'signal': 'model', 'name': e.agent || chr(9) || e.model}
+    ]) as one,
+    cast(f.session is not null as bigint) as has_failed
   from (
     select
       day,
@@ -86,7 +124,6 @@ release as (
   left join failed as f
     on e.day = f.day
     and e.session_id = f.session
-  where e.agent is not null
 ),
 
 used as (
@@ -98,7 +135,6 @@ used as (
     0 as failures
   from event
   where type = 'session.observed'
-    and session_id is not null
   union all
   select
     day,
@@ -108,19 +144,6 @@ used as (
     1 as failures
   from event
   where type = 'tool.failed'
-    and session_id is not null
-    and tool is not null
-),
-
-of_session as (
-  select
-    day,
-    caller,
-    tool,
-    session_id,
-    sum(failures) as failures
-  from used
-  group by all
 ),
 
 settled as (
@@ -128,143 +151,129 @@ settled as (
     day,
     coalesce(caller, '(none)') as caller,
     coalesce(provider, '') as provider,
-    operation,
-    max(session_id) as session_id,
+    coalesce(max(session_id), operation) as session_id,
     max(waited_seconds) as waited_seconds,
-    bool_or(outcome = 'exhausted') as exhausted
+    cast(bool_or(outcome = 'exhausted') as bigint) as exhausted
   from event
   where type = 'retry.settled'
-  group by all
-),
-
--- A log that arrives again under other ids says the same of the same moment. An error whose time is a whole second says
--- nothing, since programs that start together fail together; neither does what more than three sessions say.
-twin as (
-  select
+  group by
     day,
     caller,
-    type,
-    occurred_at,
-    said
-  from event
-  where type in ('session.observed', 'error.classified')
-    and (type = 'session.observed' or microsecond(occurred_at) % 1000000 <> 0)
-  group by all
-  having count(distinct session_id) between 2 and 3
+    provider,
+    operation
 ),
 
 session as (
   select
-    e.day,
-    coalesce(e.caller, '(none)') as caller,
-    coalesce(e.host, '') as host,
-    e.session_id,
-    bool_or(t.day is not null) as copied,
-    max(e.requests) = 0 as asked_nothing,
-    max(e.aborted) as aborted,
-    max(e.occurred_at) filter (e.in_vain and e.type <> 'session.observed') >= max(e.ended_at) - interval 1 second as unanswered
-  from event as e
-  left join twin as t
-    on e.day = t.day
-    and e.caller is not distinct from t.caller
-    and e.type = t.type
-    and e.occurred_at = t.occurred_at
-    and e.said = t.said
-  where e.type <> 'retry.settled'
-    and e.session_id is not null
-  group by all
+    day,
+    coalesce(caller, '(none)') as caller,
+    session_id,
+    unnest([
+      {'signal': 'aborted', 'times': max(aborted)},
+      {'signal': 'empty', 'times': cast(max(requests) = 0 as bigint)},
+      {'signal': 'unanswered', 'times': cast(
+        max(occurred_at) filter (in_vain and type <> 'session.observed') >= max(ended_at) - interval 1 second as bigint
+      )}
+    ]) as one
+  from event
+  where type <> 'retry.settled'
+    and session_id is not null
+  group by
+    day,
+    caller,
+    host,
+    session_id
 ),
 
-told as (
+counted as (
+  select
+    day,
+    '' as caller,
+    'tool' as signal,
+    tool as name,
+    0 as level,
+    session_id,
+    sum(failures) as times,
+    1 as exposure
+  from used
+  where session_id is not null
+    and tool is not null
+  group by
+    day,
+    used.caller,
+    tool,
+    session_id
+  union all
   select
     day,
     caller,
-    unnest([
-      {'signal': 'aborted', 'name': '', 'groups': least(coalesce(aborted, 0), 3)},
-      {'signal': 'empty', 'name': '', 'groups': cast(asked_nothing as bigint)},
-      {'signal': 'unanswered', 'name': '', 'groups': cast(unanswered as bigint)},
-      {'signal': 'copy', 'name': host, 'groups': cast(copied as bigint)}
-    ]) as one
+    'wait',
+    provider,
+    cast(floor(log2(greatest(waited_seconds, 1))) as integer),
+    session_id,
+    1,
+    1
+  from settled
+  where waited_seconds > 0
+  union all
+  select
+    day,
+    caller,
+    'exhausted',
+    provider,
+    0,
+    session_id,
+    exhausted,
+    1
+  from settled
+  union all
+  select
+    day,
+    caller,
+    one.signal,
+    '',
+    0,
+    session_id,
+    one.times,
+    0
   from session
-  where aborted > 0
-    or asked_nothing
-    or unanswered
-    or copied
+  where one.times > 0
+  union all
+  select distinct
+    day,
+    coalesce(caller, '(none)'),
+    'copy',
+    coalesce(host, ''),
+    0,
+    session_id,
+    1,
+    0
+  from copied
+  where times between 2 and 3
+    and session_id is not null
+  union all
+  select
+    day,
+    caller,
+    one.signal,
+    one.name,
+    0,
+    session_id,
+    has_failed,
+    1
+  from release
+  where one.name is not null
 )
 
 select
   day,
-  '' as caller,
-  'tool' as signal,
-  tool as name,
-  0 as level,
-  count(*) filter (where failures > 0) as sessions,
-  cast(sum(least(failures, 3)) as bigint) as groups,
-  count(*) as exposure
-from of_session
-group by all
-union all
-select
-  day,
   caller,
-  'wait' as signal,
-  provider as name,
-  cast(floor(log2(greatest(waited_seconds, 1))) as integer) as level,
-  count(distinct coalesce(session_id, operation)) as sessions,
-  count(*) as groups,
-  count(*) as exposure
-from settled
-where waited_seconds > 0
-group by all
-union all
-select
-  day,
-  caller,
-  'exhausted' as signal,
-  provider as name,
-  0 as level,
-  count(distinct coalesce(session_id, operation)) filter (where exhausted) as sessions,
-  count(*) filter (where exhausted) as groups,
-  count(*) as exposure
-from settled
-group by all
-union all
-select
-  day,
-  caller,
-  one.signal as signal,
-  one.name as name,
-  0 as level,
-  count(*) as sessions,
-  cast(sum(one.groups) as bigint) as groups,
-  0 as exposure
-from told
-where one.groups > 0
-group by all
-union all
-select
-  day,
-  caller,
-  'version' as signal,
-  agent || chr(9) || agent_version as name,
-  0 as level,
-  count(*) filter (where has_failed) as sessions,
-  count(*) filter (where has_failed) as groups,
-  count(*) as exposure
-from release
-where agent_version is not null
-group by all
-union all
-select
-  day,
-  caller,
-  'model' as signal,
-  agent || chr(9) || model as name,
-  0 as level,
-  count(*) filter (where has_failed) as sessions,
-  count(*) filter (where has_failed) as groups,
-  count(*) as exposure
-from release
-where model is not null
+  signal,
+  name,
+  level,
+  count(distinct session_id) filter (where times > 0) as sessions,
+  cast(sum(least(times, 3)) as bigint) as groups,
+  cast(sum(exposure) as bigint) as exposure
+from counted
 group by all
 order by day, caller, signal, name, level

@@ -6,10 +6,10 @@ The method: docs/explanation/detection.md.
 from analyzer.analysis.detection.burst import bursts
 from analyzer.analysis.detection.causes import Flip, causes, flips
 from analyzer.analysis.detection.detection import SCHEMA, Detection, Settings, frame
-from analyzer.analysis.detection.fleet import DetectionError, detect
-from analyzer.analysis.detection.share import Onset, onset
+from analyzer.analysis.detection.shares import DetectionError, detect
 from analyzer.analysis.detection.signals.relays import relay_frequency
 from analyzer.analysis.detection.signals.retries import retry_payoff
+from analyzer.analysis.detection.statistics.onsets import Onset, onset
 
 __all__ = [
     "SCHEMA",

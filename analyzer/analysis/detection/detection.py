@@ -76,8 +76,6 @@ BASELINE_DAYS = 42
 RECENT_DAYS = 7
 """Days, the judged one the last of them, that are held against the baseline before them where one day says too little:
 mixes of reasons, retries, the fleet."""
-DRIFT_SPANS = (2, 4, 7, 14)
-"""Lengths in days of the spans over which a slow change adds up."""
 DRIFT_GAP = 3
 """Least days between the judged day and the baseline of a span: the first days of a drift must not hide the next."""
 ACCEPT_DAYS = 28
@@ -97,26 +95,19 @@ TEMPLATE_DAYS = 14
 class Settings:
     """What it takes to be a finding. The alphas are budgets: false alarms a caller-day."""
 
-    spike_alpha: float = 0.002
-    drift_alpha: float = 0.00054
-    """Of the longest span; a shorter one has its part of it by its length."""
+    share_alpha: float = 0.0001
+    """Of a single day's share of unknown errors; a span of several has its part of it."""
     template_alpha: float = 0.0005
     volume_alpha: float = 0.0001
     """Of a single day's count of errors; a span of several has its part of it. Of a large fleet it is less, so that
     all callers together stay within `false_alarms_a_week`."""
     false_alarms_a_week: float = 0.5
     """Rises of errors that may be false in a week, over the whole fleet."""
-    hour_alpha: float = 0.0001
+    hour_alpha: float = 0.00002
     """Of the count of errors of some hours, where `false_alarms_a_week` allows as much."""
     wording_alpha: float = 0.01
     """Of the silence of a rule, over all rules that matched at the callers of a new text."""
-    witness_alpha: float = 0.02
-    """Sessions and groups must each be so improbable at least; the alphas hold for the geometric mean of the two."""
     false_discovery_rate: float = 0.003
-    """Over the callers judged on the same night."""
-    min_ratio: float = 1.5
-    """Least observed share, in expected ones."""
-    min_rise: float = 0.02
-    """Least rise of the share, in shares."""
+    """Of new messages, over the callers judged on the same night."""
     min_sessions: int = 3
-    """Fewer sessions are no change of the world."""
+    """Sessions that show a new message: fewer are no change of the world."""

@@ -7,9 +7,10 @@ and the days before it alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
+from itertools import accumulate
 from typing import NamedTuple
 
 import polars as pl
@@ -56,31 +57,40 @@ class HourSpan(NamedTuple):
     length: int
     sessions: int
     """Those that met the errors: one that repeats itself counts once."""
-    exposure: float
-    tail: RateTail
+    exposure: float = 0.0
+    tail: RateTail = RateTail(1.0, 0.0, 0.0)
+
+
+class _RunningSum:
+    """A number by hour, of which the sum over any stretch is a difference of two."""
+
+    def __init__(self, hours: Mapping[int, float]) -> None:
+        self._first, self._last = min(hours), max(hours)
+        every = (hours.get(hour, 0) for hour in range(self._first, self._last + 1))
+        self._until = list(accumulate(every, initial=0.0))
+
+    def between(self, begin: int, end: int) -> float:
+        """The sum over the hours from one up to another."""
+        last, first = (min(max(hour - self._first, 0), self._last + 1 - self._first) for hour in (end, begin))
+        return self._until[last] - self._until[first]
 
 
 @dataclass(slots=True)
 class _Sums:
     """What is known of one name, by hours."""
 
-    exposure: dict[int, float] = field(default_factory=dict)
-    """None of an hour is none at work; empty where no log shows sessions without errors."""
-    errors: dict[str, dict[int, int]] = field(default_factory=dict)
-    """By reason."""
-    first: int = 0
+    first: int
     """The first hour with anything."""
-
-    def counted(self, reason: str, begin: int, end: int) -> int:
-        """The errors of a reason in the hours from one up to another."""
-        errors = self.errors[reason]
-        return sum(errors.get(hour, 0) for hour in range(begin, end))
+    errors: dict[str, _RunningSum]
+    """By reason."""
+    exposure: _RunningSum | None = None
+    """None where no log shows sessions without errors; of an hour none is none at work."""
 
     def at_work(self, begin: int, end: int) -> float:
         """The exposure of the hours from one up to another."""
-        if not self.exposure:
+        if self.exposure is None:
             return float(max(0, end - max(begin, self.first)))
-        return sum(self.exposure.get(hour, 0.0) for hour in range(begin, end))
+        return self.exposure.between(begin, end)
 
 
 def hour_rises(
@@ -158,8 +168,8 @@ def _best(
     loud: dict[tuple[str, str], set[int]] = {}
     for slot, name, reason, length, sessions in rows.iter_rows():
         days = loud.setdefault((name, reason), set())
-        stretch = _stretch(sums[name], name, reason, slot + 1, length, sessions, days)
-        if stretch is None or stretch.tail.p_value > alpha:
+        stretch = _stretch(sums[name], HourSpan(name, reason, slot + 1, length, sessions), alpha, days)
+        if stretch is None:
             continue
         key = (slot // _DAY if slot != last else 0, name, reason)
         if key not in best or stretch.tail.p_value < best[key].tail.p_value:
@@ -182,45 +192,49 @@ def _near(hourly: pl.DataFrame, length: int) -> pl.DataFrame:
 
 
 def _sums(hourly: pl.DataFrame, errors: pl.DataFrame, seen: pl.DataFrame, *, shared: bool) -> dict[str, _Sums]:
-    sums: dict[str, _Sums] = {}
-    for name, reason, slot, sessions in hourly.iter_rows():
-        of = sums.setdefault(name, _Sums(first=slot))
-        of.errors.setdefault(reason, {})[slot] = sessions
-        of.first = min(of.first, slot)
+    counts: dict[str, dict[str, dict[int, float]]] = {}
+    for name, reason, slot, sessions in hourly.select("name", "reason", "slot", "sessions").iter_rows():
+        counts.setdefault(name, {}).setdefault(reason, {})[slot] = sessions
     begins = errors.group_by("name", "caller").agg(pl.col("slot").min().alias("first"))
-    begins = begins.filter(pl.col("name").is_in(list(sums)))
+    begins = begins.filter(pl.col("name").is_in(list(counts)))
     at_work = seen.join(begins, on="caller")
     if shared:  # a caller counts for a provider from its first error there on
         at_work = at_work.filter(pl.col("slot") // _DAY >= pl.col("first") // _DAY)
+    exposures: dict[str, dict[int, float]] = {}
     for name, slot, exposure in at_work.group_by("name", "slot").agg(pl.sum("exposure")).iter_rows():
-        sums[name].exposure[slot] = exposure
-        sums[name].first = min(sums[name].first, slot)
-    return sums
+        exposures.setdefault(name, {})[slot] = exposure
+    return {
+        name: _Sums(
+            min(hour for hours in (*by_reason.values(), exposures.get(name, {})) for hour in hours),
+            {reason: _RunningSum(hours) for reason, hours in by_reason.items()},
+            _RunningSum(exposures[name]) if name in exposures else None,
+        )
+        for name, by_reason in counts.items()
+    }
 
 
-def _stretch(
-    of: _Sums, name: str, reason: str, end: int, length: int, sessions: int, loud: set[int]
-) -> HourSpan | None:
-    """The evidence of a stretch: the weaker of that of the same hours and that of whole days."""
-    begin = end - length
-    exposure = max(of.at_work(begin, end), float(sessions) if of.exposure else 0.0)
-    now = CountedDay((end - 1) // _DAY, sessions, exposure)
-    tails = []
-    for hours in (length, _DAY):
+def _stretch(of: _Sums, span: HourSpan, alpha: float, loud: set[int]) -> HourSpan | None:
+    """A stretch with the weaker evidence of that of whole days and that of the same hours, if both are as clear as that:
+    the same hours of four weeks are few, and what fails every night at three is no news.
+    """
+    begin, errors = span.end - span.length, of.errors[span.reason]
+    exposure = max(of.at_work(begin, span.end), float(span.sessions) if of.exposure else 0.0)
+    now = CountedDay((span.end - 1) // _DAY, span.sessions, exposure)
+    known: RateTail | None = None
+    for hours in (_DAY, span.length):
         starts = (begin - _DAY * back for back in range(BACK_DAYS, 0, -1))
         history = [
-            CountedDay(start // _DAY, of.counted(reason, start, start + hours), of.at_work(start, start + hours))
+            CountedDay(start // _DAY, int(errors.between(start, start + hours)), of.at_work(start, start + hours))
             for start in starts
             if start >= of.first - of.first % _DAY and start // _DAY not in loud
         ]
-        if (tail := rate_tail(history, [now], 1, _PRIOR)) is not None:
-            tails.append(tail)
-    if not tails:
-        return None
-    tail = max(tails, key=lambda each: each.p_value)
-    if sessions - tail.expected < LEAST_MORE - _RARE or sessions < RATIO * tail.expected:
-        return None
-    return HourSpan(name, reason, end, length, sessions, exposure, tail)
+        tail = rate_tail(history, [now], 1, _PRIOR, bounded=of.exposure is not None)
+        if tail is None:  # too little history
+            continue
+        if tail.p_value > alpha or span.sessions < max(RATIO * tail.expected, LEAST_MORE - _RARE + tail.expected):
+            return None
+        known = tail if known is None or tail.p_value > known.p_value else known
+    return None if known is None else span._replace(exposure=exposure, tail=known)
 
 
 def _hits(errors: pl.DataFrame, best: HourSpan, what: str) -> tuple[int, int] | None:

@@ -123,14 +123,6 @@ class NewTemplates:
             if found is not None:
                 yield found
 
-    def forget(self, before: int) -> None:
-        """Lets go of the days before one, and of what was seen on these alone: forgotten is as good as never seen."""
-        self._sessions = {day: sessions for day, sessions in self._sessions.items() if day >= before}
-        gone = [template for template, last in self._last.items() if last < before]
-        for template in gone:
-            del self._first[template], self._last[template], self._seen[template]
-        self._known.difference_update(gone)
-
     def report(self, template: str) -> None:
         """Marks a template as reported, so that it is not found again."""
         self._known.add(template)
@@ -144,6 +136,37 @@ class NewTemplates:
             return None
         note = f"first seen {date.fromordinal(first)}, in {seen} of {found.since:.0f} sessions since"
         return found.detection("template", self.caller, template, note)
+
+
+def new_templates(templates: pl.DataFrame, counts: pl.DataFrame, settings: Settings) -> Iterator[Detection]:
+    """Findings `template`: unknown messages that are new to a caller, one finding a night, the clearest of them.
+
+    `templates`: columns `day`, `caller`, `template`, `sessions`. `counts`: a row for each `day` of a `caller` with its
+    `sessions`, in order.
+    """
+    often = templates.group_by("caller", "template").agg(pl.sum("sessions"))
+    often = often.filter(pl.col("sessions") >= settings.min_sessions).select("caller").unique()
+    shown: dict[tuple[date, str], dict[str, int]] = {}
+    for day, caller, template, sessions in templates.join(often, on="caller", how="semi").iter_rows():
+        texts = shown.setdefault((day, caller), {})
+        texts[template] = texts.get(template, 0) + sessions
+    judged: dict[date, int] = dict(counts.group_by("day").len().iter_rows())
+    callers: dict[str, NewTemplates] = {}
+    at_work = counts.select("day", "caller", "sessions").join(often, on="caller", how="semi", maintain_order="left")
+    for (day,), rows in at_work.group_by("day", maintain_order=True):
+        ones: list[Detection] = []
+        for caller, sessions in rows.select("caller", "sessions").iter_rows():
+            own = callers.setdefault(caller, NewTemplates(caller))
+            found = list(own.look(day.toordinal(), sessions, shown.get((day, caller), {}), settings))
+            if found:
+                first, *rest = sorted(found, key=lambda each: (each.p_value or 0.0, each.template or ""))
+                others = f"; with it: {', '.join(str(each.template) for each in rest)}" if rest else ""
+                ones.append(replace(first, note=f"{first.note}{others}"))
+        p_values = [one.p_value or 0.0 for one in ones]
+        for one, q_value in zip(ones, false_discovery([*p_values, *[1.0] * (judged[day] - len(ones))]), strict=False):
+            if q_value <= settings.false_discovery_rate:
+                callers[str(one.caller)].report(str(one.template))
+                yield replace(one, q_value=q_value)
 
 
 @dataclass(slots=True)

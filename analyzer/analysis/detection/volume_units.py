@@ -80,12 +80,16 @@ class Unit:
     """Days before it are no part of the baseline: another level was accepted."""
     begins: int = 0
     """Day from which on exposure is sessions; days before it are held against time, and against each other alone."""
+    bounded: bool = False
+    """Whether what is counted is a part of the exposure."""
     onset: int | None = None
     """First day of the rise that goes on."""
     level: float = 0.0
     """Its errors by exposure, when it was found."""
     quiet: int = 0
     """Days at work since the last one with evidence of it."""
+    quiet_days: int = QUIET_RISE_DAYS
+    """So many of them end it."""
 
     def look(self, day: int, alpha: float) -> Rise | None:
         """The clearest evidence of a rise on this day, or on a span that ends with it.
@@ -110,7 +114,7 @@ class Unit:
 
     def _goes_on(self, today: CountedDay, history: list[CountedDay]) -> Rise | None:
         """The evidence of a day on which a rise goes on: the day is nearer to its level than to the usual one."""
-        tail = rate_tail(history, [today], 1, _PRIOR)
+        tail = rate_tail(history, [today], 1, _PRIOR, bounded=self.bounded)
         if tail is None or today.number <= tail.expected:
             return None
         more = today.number - tail.expected
@@ -130,14 +134,14 @@ class Unit:
         ratio = _ratio(length)
         if not 0 < self.begins <= day:  # more work looks like more errors
             ratio *= UNSEEN_RATIO
-        tail = rate_tail(history, span, _gap(length), _PRIOR, ratio)
+        tail = rate_tail(history, span, _gap(length), _PRIOR, ratio, bounded=self.bounded)
         if tail is None or count - tail.expected < least:
             return None
         exposure = sum(each.exposure for each in span)
         above = sum(each.number * exposure > tail.expected * each.exposure for each in span)
         if length > 1 and (above < 2 or 2 * above < len(span)):
             return None  # what one day alone shows is no slow rise
-        if self._by_sessions(history, span, length) > _WITNESS:
+        if not self.bounded and self._by_sessions(history, span, length) > _WITNESS:
             return None
         return Rise(tail, span[0].day, count, sessions, exposure)
 
@@ -163,7 +167,7 @@ class Unit:
         """Take the day into the baseline or out of it, and give the state of the rise."""
         if rise is None:
             self.quiet += day in self.days
-            if self.quiet >= QUIET_RISE_DAYS:
+            if self.quiet >= self.quiet_days:
                 self.onset = None
             return "new"
         state = "ongoing"

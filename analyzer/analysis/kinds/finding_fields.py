@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from analyzer.analysis.detection.detection import Detection
-from analyzer.analysis.detection.share import onset
+from analyzer.analysis.detection.statistics.onsets import onset
 from analyzer.events.times import format_time, parse_time
 
 SEVERITIES = ("info", "warning", "critical")

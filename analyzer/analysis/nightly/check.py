@@ -64,7 +64,7 @@ def check(
     decisions = handlings(store)
     if not again and (known := recorded(store, day, timezone)) is not None:
         return _shown(store, with_handling(replace(known, ruleset_in_force=ruleset), decisions), chosen)
-    seen = observe(store, day, timezone, ruleset)
+    seen = observe(store, day, timezone, ruleset, judged_from=day)
     before = night_before(store, day, timezone)
     found = detections(seen)
     night = _finished(store, without_closed(_judged(store, seen, found, before), before, decisions), rules)
@@ -107,12 +107,13 @@ def each_night(
     chosen = as_window(window, **words)
     final = last_whole_day(chosen)
     ruleset = store.judge_history(rules)
-    whole = seen = observe(store, final, chosen.timezone, ruleset)
+    asked = chosen.first_day
+    whole = observe(store, final, chosen.timezone, ruleset, judged_from=asked)
     versions = whole.versions
     beginning = min([*whole.days[:1], *versions["first_on"]], default=None)
     if beginning is None:
         return []
-    first = max(chosen.first_day or date.min, beginning)
+    first = max(asked or date.min, beginning)
     days = [first + timedelta(days=step) for step in range((final - first).days + 1)]
     if len(days) > MAX_NIGHTS:
         raise AnalyzerError(f"{len(days):,} nights are too many at once", f"name a window of {MAX_NIGHTS} at most")
@@ -126,7 +127,9 @@ def each_night(
         if spans[day] != cut:
             cut = spans[day]
             last_day = max(each for each in days if spans[each] == cut)
-            seen = whole if last_day == final else observe(store, last_day, chosen.timezone, ruleset)
+            seen = whole
+            if last_day != final:
+                seen = observe(store, last_day, chosen.timezone, ruleset, judged_from=asked)
             found = detections(seen)
         as_of = seen.up_to(day)
         if before is None:
@@ -201,7 +204,7 @@ def check_hours(store: Store, chosen: Window, *, rules: Rules = None) -> Night:
     ruleset = store.judge_history(rules)
     day = (until - _HOUR).replace(tzinfo=UTC).astimezone(ZoneInfo(chosen.timezone)).date()
     before = night_before(store, day, chosen.timezone)
-    seen = observe(store, day, chosen.timezone, ruleset)
+    seen = observe(store, day, chosen.timezone, ruleset, judged_from=day)
     open_ones = {one.identity: one for one in before.findings if one.is_open} if before else {}
     known = {one.identity for one in _in_hours(seen, since - (until - since), since)}
     priced = costed(store, _in_hours(seen, since, until), seen, within=(since, until))

@@ -8,7 +8,7 @@ from datetime import date, timedelta
 
 import polars as pl
 
-from analyzer.analysis.detection import Detection, Settings, relay_frequency
+from analyzer.analysis.detection import Detection, Settings, detect, relay_frequency
 from analyzer.analysis.detection.detection import RECENT_DAYS, detections_in
 from analyzer.analysis.detection.hours import hour_rises
 from analyzer.analysis.detection.new_messages import shared_templates, weak_templates
@@ -21,7 +21,6 @@ from analyzer.analysis.detection.signals.versions import worse_versions
 from analyzer.analysis.detection.statistics.tails import false_discovery
 from analyzer.analysis.detection.volume_units import exposures, since_newest
 from analyzer.analysis.detection.volumes import OUTAGES, SHARED, Explained, volumes
-from analyzer.analysis.detector_state import resumed_detections
 from analyzer.analysis.kinds.bursts import longest_bursts
 from analyzer.analysis.kinds.finding import KINDS, SHARE
 from analyzer.analysis.observations import Observations, exposed, over_midnight
@@ -51,7 +50,7 @@ _MOST_SESSIONS = 0.5
 def detections(seen: Observations, settings: Settings | None = None) -> list[Detection]:
     """Run all tests over one history and give their detections, in the order of the days."""
     chosen = settings or Settings()
-    shares = resumed_detections(seen, chosen)
+    shares = detections_in(detect(seen.counts, seen.templates, chosen))
     retries = corrected(retry_changes(seen.chains), _tested(seen.chains))
     work = exposures(seen.work, seen.counts, seen.versions)
     explained: Explained = set()

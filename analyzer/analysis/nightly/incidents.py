@@ -55,7 +55,8 @@ def _runs(
         runs = days.setdefault(key, [])
         own = traffic.get(key.scope.caller or "", ())
         over, _ = _end_of(key, runs[-1][-1].day, own, found.day - timedelta(days=1)) if runs else (None, None)
-        if not runs or over or _starts_anew(key, runs[-1], found):
+        # What rises above what was accepted is another incident.
+        if not runs or over or runs[-1][-1].state == "accepted":
             runs.append([])
         runs[-1].append(found)
     return list(days.items())
@@ -65,7 +66,7 @@ def _incident_of(
     key: Identity, run: Sequence[Detection], traffic: Mapping[str, Sequence[date]], night: date
 ) -> Finding:
     opened, last = run[0].day, run[-1].day
-    accepted = _accepted(key, run)
+    accepted = _accepted(run)
     over, why = _end_of(key, last, traffic.get(key.scope.caller or "", ()), night)
     ended = accepted or over
     state = "resolved" if ended else "new" if opened == night else "ongoing"
@@ -81,21 +82,15 @@ def _incident_of(
         last_on=last,
         resolved_on=ended,
         resolution=("accepted" if accepted else why) if ended else None,
-        latest=replace(latest, finding=name, onset=run[0].onset or opened),
+        # Whether it is new says the finding; the journal keeps no state of its days.
+        latest=replace(latest, finding=name, onset=run[0].onset or opened, state="new"),
     )
 
 
-def _accepted(key: Identity, run: Sequence[Detection]) -> date | None:
-    """The day on which an incident became the new normal. Of shares their test says so, of all else the calendar."""
-    if key.family == SHARE:
-        return next((row.day for row in run if row.state == "accepted"), None)
-    return next((row.day for row in run if (row.day - run[0].day).days >= ACCEPT_DAYS), None)
-
-
-def _starts_anew(key: Identity, run: Sequence[Detection], row: Detection) -> bool:
-    """A share that rises above what was accepted is another incident; all else stays accepted until it pauses."""
-    accepted = _accepted(key, run) if key.family == SHARE else None
-    return accepted is not None and row.day > accepted
+def _accepted(run: Sequence[Detection]) -> date | None:
+    """The day on which an incident became the new normal, by its test or by the calendar."""
+    accepted = (row.day for row in run if row.state == "accepted" or (row.day - run[0].day).days >= ACCEPT_DAYS)
+    return next(accepted, None)
 
 
 def _kind_of_run(run: Sequence[Detection]) -> str:

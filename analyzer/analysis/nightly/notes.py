@@ -9,7 +9,7 @@ import polars as pl
 
 from analyzer.analysis.detection import flips
 from analyzer.analysis.detection.detection import RECENT_DAYS
-from analyzer.analysis.detection.fleet import unjudged
+from analyzer.analysis.detection.shares import unjudged
 from analyzer.analysis.detection.statistics.rates import MIN_DAYS
 from analyzer.analysis.kinds.finding import Scope
 from analyzer.analysis.observations import Observations

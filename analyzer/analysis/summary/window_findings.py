@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from analyzer.analysis.detection.detection import Detection, frame
-from analyzer.analysis.detection.fleet import unjudged
+from analyzer.analysis.detection.shares import unjudged
 from analyzer.analysis.kinds.finding import SHARE, Finding, kind_of
 from analyzer.analysis.nightly.check import last_whole_day
 from analyzer.analysis.nightly.decisions import as_known
@@ -69,8 +69,8 @@ def judge_window(store: Store, window: Window, rules: Rules = None) -> Judged:
 
 
 def observe_window(store: Store, window: Window, ruleset: str) -> Observations:
-    """All of history up to the window's last day, under the ruleset of this digest, which has judged it."""
-    return observe(store, _last_day(window), window.timezone, ruleset)
+    """History up to the window's last day, under the ruleset of this digest, which has judged it."""
+    return observe(store, _last_day(window), window.timezone, ruleset, judged_from=window.first_day)
 
 
 def judge_seen(store: Store, window: Window, seen: Observations) -> Judged:

@@ -23,61 +23,6 @@ from analyzer.store.sums.counting import weakly_known
 from analyzer.store.sums.summing import Summing, cut_of
 from analyzer.store.sums.tables import CUT, GROUPS, SCHEMAS, complete, empty, sorted_sums, table_of
 
-
-class DetectorStates:
-    """The states that a store keeps, in days of a zone; one that is open for reading keeps no more of them."""
-
-    def __init__(self, connection: duckdb.DuckDBPyConnection, timezone: str, *, keep: bool) -> None:
-        self._connection, self._timezone = connection, timezone
-        self.keeps = keep
-        """Whether any more of them are kept."""
-
-    def days(self, settings: str, last: date) -> list[tuple[date, str]]:
-        """The days up to one whose state under these settings was kept, with what it was made of; newest first.
-
-        Raises:
-            QueryError: the database refuses.
-        """
-        with query_errors():
-            if not complete(self._connection):
-                return []
-            return self._connection.execute(
-                "select day, made_of from internal.walk_v1"
-                " where timezone = $1 and settings = $2 and day <= $3 order by day desc",
-                [self._timezone, settings, last],
-            ).fetchall()
-
-    def state(self, settings: str, day: date) -> bytes:
-        """The state at the end of one of those days.
-
-        Raises:
-            QueryError: the database refuses.
-        """
-        asked = [self._timezone, settings, day]
-        with query_errors():
-            rows = self._connection.execute(
-                "select state from internal.walk_v1 where timezone = $1 and settings = $2 and day = $3", asked
-            ).fetchall()
-        return bytes(rows[0][0])
-
-    def keep(self, settings: str, day: date, made_of: str, state: bytes, *, beside: Collection[date]) -> None:
-        """Keep the state at the end of a day, beside those of later and of some other days.
-
-        Raises:
-            StoreError: the store cannot be written.
-        """
-        with store_errors(), transaction(self._connection):
-            self._connection.execute(
-                "delete from internal.walk_v1"
-                " where timezone = $1 and settings = $2 and (day = $3 or (day < $3 and not list_contains($4, day)))",
-                [self._timezone, settings, day, sorted(beside)],
-            ).fetchall()
-            self._connection.execute(
-                "insert into internal.walk_v1 values ($1, $2, $3, $4, $5)",
-                [self._timezone, settings, day, made_of, state],
-            ).fetchall()
-
-
 # Few messages were ever decided by weak evidence, and there are many others.
 _WEAK = (
     "select template from weak_template union all"
@@ -182,8 +127,6 @@ class DailySums:
 
     frames: Mapping[str, pl.DataFrame]
     """By the names of `SCHEMAS`, each sorted by its columns in their order."""
-    detector_states: DetectorStates | None
-    """The states of the tests over these days; None where none is kept."""
     _summing: Summing
     _cut: pl.DataFrame
 
@@ -216,9 +159,17 @@ class DailySums:
 
 
 def daily_sums(
-    connection: duckdb.DuckDBPyConnection, night: date, timezone: str, ruleset: str | None, *, keep: bool
+    connection: duckdb.DuckDBPyConnection,
+    night: date,
+    timezone: str,
+    ruleset: str | None,
+    *,
+    first: date | None = None,
+    keep: bool,
 ) -> DailySums:
-    """The sums up to the end of `night`, in days of a zone, as the ruleset of this digest judges them.
+    """The sums from `first` (the first day of all) to `night`, in days of a zone, as the ruleset judges them.
+
+    Only `versions` are there of all days: what is cut by them is cut by all of history.
 
     With `keep` what was not in the store yet is kept there, if the ruleset has judged everything.
 
@@ -227,7 +178,7 @@ def daily_sums(
         StoreError: it cannot keep the sums.
     """
     with query_errors():
-        return _Days(connection, night, timezone, ruleset).sums(keep=keep)
+        return _Days(connection, night, timezone, ruleset).sums(first or date.min, keep=keep)
 
 
 class _Days:
@@ -242,22 +193,26 @@ class _Days:
         self._open = set(self._summing.span()) - self._summed.days
         self._wanted = {day for day in self._open if day <= night}
 
-    def sums(self, *, keep: bool) -> DailySums:
+    def sums(self, first: date, *, keep: bool) -> DailySums:
         versions, cut = self._cut()
         self._add_hand_offs()
         chain_days = self._chain_days()
         made = {**self._summing.by_session(self._wanted, cut), "chains": self._summing.chains(chain_days)}
         made["versions"] = sorted_sums("versions", versions.filter(pl.col("day").is_in(list(self._wanted))))
-        known = self._summed.frames(self._clean, weakly_known(made["known_templates"])["template"])
+        shown = {day for day in self._clean if day >= first}
+        known = self._summed.frames(shown, weakly_known(made["known_templates"])["template"])
         known["chains"] = known["chains"].filter(~pl.col("day").is_in(list(chain_days)))
+        known["versions"] = versions.filter(pl.col("day").is_in(list(self._clean)))
         # A past night may cut history otherwise than the last one that was kept: it has no say over that.
         latest = self._night >= max(self._summed.days, default=self._night)
         if keep and self._wanted and (latest or self._summed.cut.equals(cut)) and self._summing.all_judged():
             self._summed.replace(self._wanted, chain_days, made, cut)
         # A day can have a million callers: no frame stays in two forms.
+        for name in SCHEMAS.keys() - {"versions"} if first > min(self._wanted, default=first) else ():
+            made[name] = made[name].filter(pl.col("day") >= first)
         frames = {name: _together(name, known.pop(name), made.pop(name)) for name in SCHEMAS}
         frames["known_templates"] = weakly_known(frames["known_templates"])
-        return DailySums(frames, DetectorStates(self._connection, self._timezone, keep=keep), self._summing, cut)
+        return DailySums(frames, self._summing, cut)
 
     def _cut(self) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Versions by day, and where the newest begin; days that were kept under another cut are no longer clean."""

@@ -99,7 +99,6 @@ def signals() -> str:
     e.occurred_at,
     e.session_id,
     e.host,
-    case when e.type in ('session.observed', 'error.classified') then hash(e.payload, e.facts_id) end as said,
     e.caller,
     e.provider,
     e.operation,
@@ -133,7 +132,23 @@ def signals() -> str:
   where {of_days}
     and {of_part}
 """
-    return _counted("detection-signals", event=_filled(rows), error=_filled(errors))
+    said = """
+  select
+    {day} as day,
+    e.type,
+    e.occurred_at,
+    e.session_id,
+    e.host,
+    e.caller,
+    hash(e.payload, e.facts_id) as said
+  from internal.event_v1 as e
+  semi join moment as m
+    on e.type = m.type
+    and e.occurred_at = m.occurred_at
+  where {of_days}
+    and {of_part}
+"""
+    return _counted("detection-signals", event=_filled(rows), error=_filled(errors), said=_filled(said))
 
 
 @cache

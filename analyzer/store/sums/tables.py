@@ -48,7 +48,7 @@ SCHEMAS: dict[str, dict[str, str]] = {
     "versions": {"ruleset": "String", "first_at": "Datetime", "errors": "Int64"},
 }
 """The columns of each frame behind `day` and `caller`."""
-_VERSIONS = {"counts": 2, "volumes": 3, "work": 2, "signals": 3}
+_VERSIONS = {"counts": 2, "volumes": 3, "work": 2, "signals": 4}
 """The versions of their tables that are not the first."""
 GROUPS = {
     "day": "Date",
@@ -167,7 +167,7 @@ def table_of(name: str) -> str:
 
 def complete(connection: duckdb.DuckDBPyConnection) -> bool:
     """Whether all tables are there: another version of this program may have made a store."""
-    wanted = ["sum_day_v1", "sum_cut_v1", "walk_v1", *map(table_of, SCHEMAS)]
+    wanted = ["sum_day_v1", "sum_cut_v1", *map(table_of, SCHEMAS)]
     found = connection.execute("select count(*) from duckdb_tables() where list_contains($1, table_name)", [wanted])
     return bool(found.fetchall()[0][0] == len(wanted))
 

@@ -138,7 +138,7 @@ drop table if exists internal.sum_signal_v1;
 drop table if exists internal.sum_signal_v2;
 
 -- What no error tells; see detection-signals.
-create table if not exists internal.sum_signal_v3 (
+create table if not exists internal.sum_signal_v4 (
   timezone varchar not null,
   day date not null,
   caller varchar not null,
@@ -157,13 +157,4 @@ create table if not exists internal.sum_rule_v1 (
   rule varchar not null,
   reason varchar not null,
   sessions bigint not null
-);
-
--- What the tests knew at the end of a day, to go on from there. No more than a shortcut: see detector_state.py.
-create table if not exists internal.walk_v1 (
-  timezone varchar not null,
-  settings varchar not null,
-  day date not null,
-  made_of varchar not null,
-  state blob not null
 );

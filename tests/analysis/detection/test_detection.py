@@ -7,7 +7,7 @@ from datetime import date, timedelta
 import polars as pl
 import pytest
 
-from analyzer.analysis.detection import SCHEMA, DetectionError, detect
+from analyzer.analysis.detection import SCHEMA, DetectionError, Settings, detect
 from analyzer.errors import AnalyzerError
 from tests.analysis.detection_data import FIRST, constant, counts, simulated, step, templates
 
@@ -30,7 +30,7 @@ def test_a_day_far_above_its_history_is_a_spike_of_that_day() -> None:
     ]
     row = found.row(0, named=True)
     assert row["low"] < row["expected"] < row["high"] < row["observed"]
-    assert row["p_value"] <= row["q_value"] <= 0.01
+    assert row["p_value"] <= Settings().share_alpha
     assert row["groups"] >= row["sessions"] >= 3
 
 
@@ -46,7 +46,7 @@ def test_a_step_is_a_drift_that_goes_on_and_is_accepted_in_the_end() -> None:
     """Its onset is near the true day; four weeks on it is the new normal, and silence follows."""
     found = detect(simulated(2, step(0.05, 0.2, 45), days=120), templates())
     drift = found.filter(pl.col("finding") == "drift")
-    assert abs(_index(drift["onset"][0]) - 45) <= 1
+    assert abs(_index(drift["onset"][0]) - 45) <= 2
     assert drift["state"][0] == "new"
     assert drift["state"][-1] == "accepted"
     assert set(drift["state"][1:-1]) == {"ongoing"}
@@ -76,20 +76,20 @@ def test_a_slow_rise_is_a_drift() -> None:
     assert 45 < _index(drift["day"][0]) <= 66
 
 
-def test_a_new_caller_is_measured_against_the_fleet() -> None:
-    """A bad one is found within days of its first; one like the others is not."""
-    fleet = simulated(6, callers=5)
+def test_a_new_caller_is_judged_by_its_own_days_alone() -> None:
+    """However bad: whether it fares worse than the others' callers, nobody knows."""
     bad = simulated(7, lambda day: 0.4).filter(pl.col("day") >= FIRST + timedelta(days=50))
-    good = simulated(8).filter(pl.col("day") >= FIRST + timedelta(days=50))
-    names = pl.lit("new").alias("caller")
-    found = detect(pl.concat([fleet, bad.with_columns(names)]), templates()).filter(pl.col("caller") == "new")
-    assert _index(found["day"][0]) <= 52
-    quiet = detect(pl.concat([fleet, good.with_columns(names)]), templates())
-    assert "new" not in quiet["caller"]
+    found = detect(pl.concat([simulated(6, callers=5), bad.with_columns(pl.lit("new").alias("caller"))]), templates())
+    assert "new" not in found["caller"]
+
+
+def test_without_changes_alarms_stay_within_the_budget() -> None:
+    """Twelve callers of twelve weeks, days of moderate noise: at most two in a thousand caller-days."""
+    assert detect(simulated(21, callers=12), templates()).height <= 2 * 12 * 84 / 1000
 
 
 def test_a_log_without_any_history_is_not_judged() -> None:
-    """Neither its first day nor, without a fleet, a lone bad day after a quiet one of a few sessions."""
+    """Neither its first day nor a lone bad day after a quiet one of a few sessions."""
     assert detect(counts([("a", 0, 30, 30, 60, 60)]), templates()).is_empty()
     assert detect(counts([("a", 0, 3, 0, 3, 0), ("a", 1, 9, 9, 9, 9)]), templates()).is_empty()
 

@@ -1,4 +1,4 @@
-"""The detectors beside the unknown share: bursts, relays, retries, onset, and which drift it is."""
+"""The detectors beside the unknown share: bursts, relays, retries, and which drift it is."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from analyzer.analysis.detection import (
     relay_frequency,
     retry_payoff,
 )
-from analyzer.analysis.detection.fleet import unjudged
-from analyzer.analysis.detection.share import onset
+from analyzer.analysis.detection.shares import unjudged
 from analyzer.analysis.detection.signals.relays import MANY_RELAYS, many_relays
 from tests.analysis.detection_data import FIRST, counts
 from tests.analysis.nightly.test_nightly_tests import group, observed
@@ -112,24 +111,6 @@ _COUNTS = st.dictionaries(
 )
 
 
-def test_the_onset_is_within_a_day_of_the_truth_in_three_of_four_histories() -> None:
-    """A share of sessions from 6 to 20 per cent, thirty days before and seven after, forty sessions a day."""
-    near = 0
-    for seed in range(40):
-        random = Random(seed)
-        days = [(sum(random.random() < (0.2 if day >= 30 else 0.06) for _ in range(40)), 40) for day in range(37)]
-        near += abs(onset(days).position - 30) <= 1
-        assert onset(days).gain > 0
-    assert near >= 30
-
-
-def test_a_fall_has_no_onset_of_a_rise() -> None:
-    """No gain over no change."""
-    assert onset([(10, 40)] * 5 + [(0, 40)] * 5).gain == 0
-    assert onset([(3, 10)]).gain == 0
-    assert onset([(9, 10)], before=0.1).position == 0
-
-
 _ERRORS = {
     "period": pl.String,
     "session": pl.String,
@@ -203,21 +184,24 @@ def test_a_rule_that_fell_silent_while_unknown_texts_came_is_a_change_of_wording
     assert ("wording_changed", "r1") in _found(_errors(rows))
 
 
+_WEEK = [("a", day, 10, 0, 9, 0) for day in range(5)]
+
+
 @pytest.mark.parametrize(
     ("rows", "expected"),
     [
         pytest.param([("a", 0, 5, 4, 9, 8)], [(0, "a")], id="no history at all"),
         pytest.param([("a", 0, 5, 2, 9, 8)], [], id="too few unknown sessions to matter"),
-        pytest.param([("a", 0, 10, 0, 9, 0), ("a", 1, 5, 4, 9, 8)], [], id="ten sessions of its own"),
-        pytest.param([("a", 0, 10, 0, 9, 0), ("a", 43, 5, 4, 9, 8)], [(43, "a")], id="too long ago"),
-        pytest.param([(c, 0, 1, 0, 1, 0) for c in "bcd"] + [("a", 1, 5, 4, 9, 8)], [], id="a fleet of three"),
-        pytest.param([(c, 0, 1, 0, 1, 0) for c in "bc"] + [("a", 1, 5, 4, 9, 8)], [(1, "a")], id="a fleet of two"),
+        pytest.param([*_WEEK, ("a", 7, 5, 4, 9, 8)], [], id="five days of its own"),
+        pytest.param([*_WEEK[1:], ("a", 7, 5, 4, 9, 8)], [(7, "a")], id="four days"),
+        pytest.param([*_WEEK, ("a", 43, 5, 4, 9, 8)], [(43, "a")], id="too long ago"),
+        pytest.param([*_WEEK, ("b", 7, 5, 4, 9, 8)], [(7, "b")], id="somebody else's"),
     ],
 )
 def test_what_has_no_baseline_is_unjudged(
     rows: list[tuple[str, int, int, int, int, int]], expected: list[tuple[int, str]]
 ) -> None:
-    """Days with several unknown sessions and neither a history nor a fleet, and no others."""
+    """Days with several unknown sessions and less than five days before them, and no others."""
     assert unjudged(counts(rows)) == [(FIRST + timedelta(days=number), caller) for number, caller in expected]
 
 

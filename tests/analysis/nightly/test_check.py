@@ -15,8 +15,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from analyzer.analysis import Night, check, each_night
-from analyzer.analysis.detection.fleet import DetectorState
-from analyzer.analysis.observations import observe
+from analyzer.analysis.observations import DATED, observe
 from analyzer.analysis.tables import window
 from analyzer.errors import AnalyzerError
 from analyzer.events.times import now
@@ -226,31 +225,16 @@ def test_every_night_replayed_is_what_each_night_said(fleet: Store) -> None:
     assert [item.findings for item in replayed] == [item.findings for item in alone]
 
 
-def test_a_night_goes_on_where_the_one_before_stopped(
-    fleet: Store, tmp_path: Path, native: Native, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Unless days before it have changed: then from the last one on of which nothing has. It says the same as ever."""
-    begun: list[int] = []
-    go_on = DetectorState.go_on
-
-    def recording(state: DetectorState, *asked: Any) -> None:
-        begun.append(state.day - START.toordinal() if state.day else -1)
-        go_on(state, *asked)
-
-    night(fleet, 35)
-    monkeypatch.setattr("analyzer.analysis.detector_state.DetectorState.go_on", recording)
-    night(fleet, 36)
-    assert begun == [35]
-    late = tmp_path / "late.jsonl"
-    late.write_bytes(line(native, START + timedelta(days=33), 0, "late", facts={"message": WORDING}, reason="unknown"))
-    fleet.ingest([str(late)])
-    begun.clear()
-    told = night(fleet, 37)
-    assert begun == [28, 35]
-    fleet._connection.execute("delete from internal.walk_v1")
-    begun.clear()
-    assert night(fleet, 37, again=True).findings == told.findings
-    assert begun == [-1, 28, 35]
+def test_a_night_reads_no_older_days_than_its_tests_look_at(fleet: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are summed and kept all the same, and are there for who asks for all nights."""
+    monkeypatch.setattr("analyzer.analysis.observations.HISTORY_DAYS", 10)
+    last = START + timedelta(days=30)
+    short = observe(fleet, last, judged_from=last)
+    whole = observe(fleet, last)
+    assert (short.days[0], whole.days[0]) == (START + timedelta(days=20), START)
+    for name in DATED:
+        assert getattr(short, name).equals(getattr(whole, name).filter(pl.col("day") >= short.days[0]))
+    assert short.versions.equals(whole.versions)
 
 
 def test_a_rules_change_alone_never_alarms(tmp_path: Path, native: Native) -> None:

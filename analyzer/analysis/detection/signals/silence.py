@@ -15,8 +15,7 @@ from typing import NamedTuple
 import polars as pl
 
 from analyzer.analysis.detection.detection import Detection
-from analyzer.analysis.detection.statistics.baseline import is_weekend
-from analyzer.analysis.detection.statistics.rates import CountedDay, rate_fall
+from analyzer.analysis.detection.statistics.rates import CountedDay, is_weekend, rate_fall
 
 ALPHA = 1e-3
 """P-value that a stretch with so few sessions needs, of those that are as steady as is asked for."""

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import polars as pl
 
 from analyzer.analysis.detection.detection import BASELINE_DAYS
-from analyzer.analysis.detection.statistics.baseline import is_weekend
 from analyzer.analysis.detection.statistics.tails import (
+    beta_binomial_tail,
     negative_binomial_lower,
     negative_binomial_tail,
     negative_binomial_upper,
@@ -24,11 +24,18 @@ from analyzer.analysis.detection.statistics.tails import (
 
 MIN_DAYS = 7
 """Days of baseline below which nothing is said."""
+MIN_DAYS_OF_SHARES = 5
+"""The same of counts that are a part of the exposure: a share cannot be as far off."""
 _SHRINK_DAYS = 10.0
 _PRIOR_DISPERSION = 0.1
 """Squared coefficient of variation that a daily rate has where the days are too few to tell."""
 STRATUM_DAYS = 5
 """Days of the whole week that weigh as much as what is known of weekdays, or of weekends, alone."""
+
+
+_MOST_SHARE = 0.95
+"""Expected part of the exposure from which on a count that is a part of it is not told from one that is not."""
+_MOST_CORRELATION = 0.9
 
 
 class CountedDay(NamedTuple):
@@ -60,30 +67,47 @@ class _Baseline(NamedTuple):
     expected: float
 
 
+def is_weekend(day: int) -> bool:
+    """Whether a day (proleptic ordinal) is a Saturday or a Sunday."""
+    return (day - 1) % 7 >= 5
+
+
 def rate_tail(
-    history: Sequence[CountedDay], span: Sequence[CountedDay], gap: int = 1, prior: float = 0.5, ratio: float = 0.0
+    history: Sequence[CountedDay],
+    span: Sequence[CountedDay],
+    gap: int = 1,
+    prior: float = 0.5,
+    ratio: float = 0.0,
+    *,
+    bounded: bool = False,
 ) -> RateTail | None:
     """The tail of the counts of a span, in order of days; None with too little history.
 
     None also where the span has less than `ratio` times what is expected.
 
     The baseline is what `history` holds of the days up to `gap` days before the last one of the span. `prior` is
-    added to its number: days without any do not prove that there are none.
+    added to its number: days without any do not prove that there are none. `bounded` are counts that are a part of the
+    exposure, such as the sessions that failed: then the count is beta-binomial, of the same mean and dispersion.
     """
     base = _baseline(history, span, gap, prior)
     count = sum(each.number for each in span)
-    if base is None or count < ratio * base.expected:
+    if base is None or count < ratio * base.expected or (not bounded and len(base.days) < MIN_DAYS):
         return None
     shape = _shape(base, span, prior)
     success = shape / (shape + base.expected)
     high = float(negative_binomial_upper(shape, success))
-    return RateTail(negative_binomial_tail(count, shape, success), base.expected, high)
+    trials = round(sum(each.exposure for each in span))
+    share = base.expected / trials if bounded and trials else 1.0
+    if not bounded or count > trials or share >= _MOST_SHARE:
+        return RateTail(negative_binomial_tail(count, shape, success), base.expected, high)
+    correlation = min(_MOST_CORRELATION, share / (shape * (1 - share)))
+    return RateTail(beta_binomial_tail(count, trials, share, correlation), base.expected, min(high, float(trials)))
 
 
 def rate_fall(history: Sequence[CountedDay], span: Sequence[CountedDay], gap: int = 1) -> tuple[float, float] | None:
     """P(as many or fewer) of the counts of a span, and what is expected of it; else as `rate_tail`."""
     base = _baseline(history, span, gap, 0.5)
-    if base is None:
+    if base is None or len(base.days) < MIN_DAYS:
         return None
     shape = _shape(base, span, 0.5)
     count = sum(each.number for each in span)
@@ -95,7 +119,7 @@ def _baseline(history: Sequence[CountedDay], span: Sequence[CountedDay], gap: in
     first = last - BASELINE_DAYS - gap + 1
     days = [each for each in history if first <= each.day <= last - gap and each.exposure > 0]
     exposure = sum(each.exposure for each in span)
-    if len(days) < MIN_DAYS or exposure <= 0:
+    if len(days) < MIN_DAYS_OF_SHARES or exposure <= 0:
         return None
     total, whole = sum(each.number for each in days), sum(each.exposure for each in days)
     rate = (total + prior) / whole

@@ -1,60 +1,18 @@
-"""Shortcuts of the tests: whoever stops and goes on, or looks at fewer days, finds what a look at everything finds."""
+"""Shortcuts of the tests: whoever looks at fewer days finds what a look at everything finds."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 from random import Random
 
-import msgspec
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from analyzer.analysis.detection import detect, volume_units
-from analyzer.analysis.detection import fleet as fleet_tests
-from analyzer.analysis.detection.detection import frame
-from analyzer.analysis.detection.fleet import DetectorState
+from analyzer.analysis.detection import volume_units
 from analyzer.analysis.detection.signals.relays import relay_days, relay_frequency
 from tests.analysis.detection.test_volume import fleet, found
-from tests.analysis.detection_data import FIRST, counts, simulated, step, templates
-
-DAYS = 130
-SHARES = {"spike": step(0.05, 0.5, 60, 61), "drift": step(0.05, 0.3, 45, 60), "accepted": step(0.05, 0.3, 50)}
-
-
-def resumed(of: pl.DataFrame, messages: pl.DataFrame, every: int) -> pl.DataFrame:
-    """The findings of a state that stops after so many days, is written down, and goes on."""
-    state = DetectorState()
-    last = of["day"].max()
-    stops = [FIRST + timedelta(days=number) for number in range(5, DAYS, every)]
-    for stop in [*stops, last]:
-        state.go_on(of.filter(pl.col("day") <= stop), messages.filter(pl.col("day") <= stop))
-        state.forget()
-        state = msgspec.msgpack.decode(msgspec.msgpack.encode(state), type=DetectorState)
-    return frame(state.found)
-
-
-@pytest.mark.parametrize("name", SHARES)
-def test_a_walk_that_stops_and_goes_on_finds_the_same(name: str) -> None:
-    """Down to the last digit, with incidents that go on, end or are accepted, and messages that come back."""
-    of = simulated(7, SHARES[name], days=DAYS, callers=3)
-    random = Random(name)
-    texts = [("c0", 30, "new", 3), ("c0", 31, "new", 4), ("c1", 90, "new", 5)]
-    texts += [("c2", day, f"t{random.randrange(4)}", random.randrange(1, 5)) for day in range(2, DAYS, 3)]
-    messages = templates(texts)
-    whole = detect(of, messages)
-    assert whole["finding"].n_unique() > 1
-    assert_frame_equal(resumed(of, messages, 9), whole, check_exact=True)
-
-
-def test_a_walk_begins_anew_where_a_crowd_came(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who belongs to it is known of the whole history alone."""
-    monkeypatch.setattr(fleet_tests, "LEAST_SINGLE_DAYS", 5)
-    passing = counts([(f"p{number}", 40 + number, 3, 1, 4, 1) for number in range(20)])
-    of = pl.concat([simulated(7, SHARES["drift"], days=80), passing])
-    whole = detect(of, templates())
-    assert not whole.is_empty()
-    assert_frame_equal(resumed(of, templates(), 19), whole, check_exact=True)
+from tests.analysis.detection_data import FIRST
 
 
 @pytest.mark.parametrize("seen", [True, False])

@@ -1,0 +1,124 @@
+"""`detect`: the tests of single callers' unknown errors by day: their share of all errors, and new messages.
+
+The share is judged as every count is: unknown errors against all of the caller's errors. Each day is judged from that
+day and the days before it alone, so a night judged again says the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date, timedelta
+
+import polars as pl
+
+from analyzer.analysis.detection.detection import BASELINE_DAYS, QUIET_DAYS, Detection, Settings, frame
+from analyzer.analysis.detection.new_messages import new_templates
+from analyzer.analysis.detection.statistics.rates import MIN_DAYS_OF_SHARES
+from analyzer.analysis.detection.volume_units import Rise, units
+from analyzer.errors import AnalyzerError
+
+COUNT_COLUMNS = ("groups", "unknown_groups_replayed", "sessions", "unknown_sessions_replayed")
+MOST_GROUPS = 3
+"""Unknown groups of a session that count: one that repeats itself in ever other words is no more than that."""
+_UNKNOWN = "unknown"
+
+
+class DetectionError(AnalyzerError):
+    """Counts that cannot be judged."""
+
+
+def detect(counts: pl.DataFrame, templates: pl.DataFrame, settings: Settings | None = None) -> pl.DataFrame:
+    """Findings `spike`, `drift` and `template`, at most one of each a day and caller, in the columns of `SCHEMA`.
+
+    `counts` has one row a day and caller: `day` (Date), `caller`, `sessions`, `groups` (distinct pairs of session and
+    template), and of both those with an unknown error under today's rules, `unknown_sessions_replayed` and
+    `unknown_groups_replayed`. `templates` has one row a day, caller and unknown template: `sessions` that showed it.
+    Raises `DetectionError` for columns that are missing and counts that cannot be.
+    """
+    chosen = settings or Settings()
+    totals = _totals(counts)
+    wanted = ("day", "caller", "template", "sessions")
+    if missing := [name for name in wanted if name not in templates.columns]:
+        raise DetectionError(f"templates without column {', '.join(missing)}", f"needed: {', '.join(wanted)}")
+    return frame([*_shares(totals, chosen), *new_templates(templates.select(wanted), totals, chosen)])
+
+
+def _totals(counts: pl.DataFrame) -> pl.DataFrame:
+    """The counts by day and caller, in that order."""
+    wanted = ("day", "caller", *COUNT_COLUMNS)
+    if missing := [name for name in wanted if name not in counts.columns]:
+        raise DetectionError(f"counts without column {', '.join(missing)}", f"needed: {', '.join(wanted)}")
+    totals = counts.select(wanted).group_by("day", "caller").agg(pl.col(COUNT_COLUMNS).sum()).sort("day", "caller")
+    possible = pl.lit(True)
+    for every in ("groups", "sessions"):
+        possible &= pl.col(f"unknown_{every}_replayed").is_between(0, pl.col(every))
+    for day, caller, *values in totals.filter(~possible).head(1).iter_rows():
+        known = ", ".join(f"{name} {value}" for name, value in zip(COUNT_COLUMNS, values, strict=True))
+        raise DetectionError(f"impossible counts of {caller} on {day}: {known}", "unknown ones are part of all")
+    return totals.filter((pl.col("sessions") > 0) & (pl.col("groups") > 0))
+
+
+def _shares(totals: pl.DataFrame, settings: Settings) -> Iterator[Detection]:
+    """The rises of unknown shares."""
+    most = MOST_GROUPS * pl.col("unknown_sessions_replayed")
+    capped = totals.with_columns(unknown=pl.min_horizontal("unknown_groups_replayed", most))
+    errors = pl.col("groups") - pl.col("unknown_groups_replayed") + pl.col("unknown")
+    work = capped.select("day", pl.col("caller").alias("name"), exposure=errors.cast(pl.Float64), seen=pl.lit(True))
+    unknown = capped.filter(pl.col("unknown") > 0).select(
+        "day",
+        pl.col("caller").alias("name"),
+        pl.lit(_UNKNOWN).alias("reason"),
+        pl.col("unknown_sessions_replayed").alias("sessions"),
+        pl.col("unknown").alias("groups"),
+    )
+    for caller, by_reason in sorted(units(unknown, work).items()):
+        unit = by_reason[_UNKNOWN]
+        unit.bounded, unit.quiet_days = True, QUIET_DAYS
+        for day in sorted(unit.days):
+            rise = unit.look(day, settings.share_alpha)
+            onset = unit.onset
+            state = unit.settle(day, rise)
+            if rise is not None:
+                yield _detection(caller, day, rise, state, rise.first if onset is None else onset)
+
+
+def _detection(caller: str, day: int, rise: Rise, state: str, onset: int) -> Detection:
+    days = day - rise.first + 1
+    expected = rise.tail.expected
+    return Detection(
+        day=date.fromordinal(day),
+        caller=caller,
+        finding="spike" if onset == day else "drift",
+        state=state,
+        onset=date.fromordinal(onset),
+        observed=rise.count / rise.exposure,
+        expected=expected / rise.exposure,
+        low=0.0,
+        high=min(1.0, rise.tail.high / rise.exposure),
+        p_value=rise.tail.p_value,
+        statistic=rise.count / expected,
+        sessions=rise.sessions,
+        groups=rise.count,
+        note=f"{rise.count:,} of {rise.exposure:,.0f} errors are unknown"
+        + (" on one day" if days == 1 else f" within {days} days")
+        + f", {expected:,.1f} expected",
+    )
+
+
+def unjudged(counts: pl.DataFrame, settings: Settings | None = None) -> list[tuple[date, str]]:
+    """Days and callers with enough unknown sessions for a finding and too few days before to measure them against.
+
+    `counts` as for `detect`.
+    """
+    busy = counts.filter(pl.col("unknown_sessions_replayed") >= (settings or Settings()).min_sessions)
+    if busy.is_empty():
+        return []
+    days: dict[str, list[date]] = {}
+    for day, caller in counts.select("day", "caller").sort("day").iter_rows():
+        days.setdefault(caller, []).append(day)
+    back = timedelta(days=BASELINE_DAYS)
+    return [
+        (day, caller)
+        for day, caller in busy.select("day", "caller").sort("day", "caller").iter_rows()
+        if sum(day - back <= each < day for each in days[caller]) < MIN_DAYS_OF_SHARES
+    ]
