@@ -103,6 +103,7 @@ STATED = {
         f"there p is a {HUGE[volumes.RARER]} of what it is else",
         f"- twice the expected number; {volume_units.SPAN_RATIO:g} times over several days",
         f"counted once each (p ≤ {volume_units._WITNESS:g})",
+        f"every stretch of {', '.join(map(str, hours.WINDOWS[:-1]))} and {hours.WINDOWS[-1]} hours",
         f"the same hours of the {hours.BACK_DAYS} days before, and with whole days",
         f"more than expected and {hours.RATIO:g} times as many are needed, and p ≤ {DEFAULT.hour_alpha:g} at most",
         f"chance explains so few badly (p ≤ {silence.ALPHA:g})",

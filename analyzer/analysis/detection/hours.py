@@ -1,4 +1,4 @@
-"""The test of hours: do one, three or six hours of a day, over midnight too, have more errors than its days let expect?
+"""The test of hours: do one to twelve hours, over midnight too, have more errors than the days before let expect?
 
 It is the test of counts for stretches of hours: held against the caller's sessions, the same hours and the whole days
 of four weeks. What callers share is looked at first, by provider, model and fleet; each stretch is judged from itself
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -28,7 +28,7 @@ from analyzer.analysis.detection.volumes import (
     of_one_part,
 )
 
-WINDOWS = (1, 3, 6)
+WINDOWS = (1, 3, 6, 12)
 """Lengths of the stretches that every night judges, in hours."""
 BACK_DAYS = 28
 """Days before, that a stretch is held against: four of each weekday."""
@@ -160,7 +160,8 @@ def _best(
         ends = hourly.select(unit).unique().with_columns(slot=pl.lit(last, pl.Int64), sessions=pl.lit(0, pl.Int64))
         hourly = pl.concat([hourly, ends.select(hourly.columns)]).group_by(*unit, "slot").agg(pl.sum("sessions"))
         hourly = hourly.filter(pl.col("slot") <= last).sort(*unit, "slot")
-    near = [_near(hourly, length) for length in windows]
+    first = pl.concat([errors["slot"], seen["slot"]]).min()
+    near = [_near(hourly, length, first) for length in windows]
     rows = pl.concat(near).sort("slot", "name", "reason", "length")
     names = rows["name"].unique()
     sums = _sums(hourly.filter(pl.col("name").is_in(names.implode())), errors, seen, shared=shared)
@@ -179,15 +180,18 @@ def _best(
     yield from (each for each in best.values() if last is None or each.end == last + 1)
 
 
-def _near(hourly: pl.DataFrame, length: int) -> pl.DataFrame:
-    """The stretches with errors enough, and more than the days before let expect if all hours were alike."""
+def _near(hourly: pl.DataFrame, length: int, first: Any) -> pl.DataFrame:
+    """The stretches with errors enough, and more than the days before let expect if all hours from the first were
+    alike.
+    """
     unit = ["name", "reason"]
     of_stretch = hourly.rolling("slot", period=f"{length}i", group_by=unit).agg(pl.sum("sessions"))
     before = hourly.rolling("slot", period=f"{_BASE + length}i", group_by=unit).agg(pl.sum("sessions").alias("base"))
     rows = of_stretch.with_columns(base=before["base"] - of_stretch["sessions"], length=pl.lit(length))
     enough = pl.col("sessions") >= LEAST_MORE
     # By day an hour may have several times the errors of an hour of the whole week.
-    more = pl.col("sessions") >= RATIO * pl.col("base") * length / _BASE
+    hours = (pl.col("slot") + 1 - length - first).clip(1, _BASE)
+    more = pl.col("sessions") >= RATIO * pl.col("base") * length / hours
     return rows.filter(enough & more).select("slot", *unit, "length", "sessions")
 
 

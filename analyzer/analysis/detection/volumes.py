@@ -39,9 +39,9 @@ PLACES = ("host", "project")
 """Where callers work. A rise is theirs where callers elsewhere would have had errors, and had none; as that is rarer
 than an outage of what they ask, it takes a smaller p-value."""
 RARER = 10
-"""How many times smaller."""
-_TELLING = 4
-"""Errors that the others would have had at least."""
+"""How many times smaller; so it is where no log shows sessions without errors."""
+_TELLING = 2.5
+"""Errors that the others would have had at least: that they have none is then a matter of one in twelve."""
 UNKNOWN = "unknown"
 _REASONS = 9
 """Tests of single reasons that share a budget, beside that of all errors together."""
@@ -131,7 +131,8 @@ def _callers(counts: pl.DataFrame, work: pl.DataFrame, budget: _Budget, explaine
                     unit.excluded.add(day)
                     continue
                 tests = 1 if reason == ANY else _REASONS
-                rise = unit.look(day, budget(day) / tests)
+                # More work looks like more errors, where logs show none without.
+                rise = unit.look(day, budget(day) / tests / (1 if 0 < unit.begins <= day else RARER))
                 state = unit.settle(day, rise)
                 if rise is not None:
                     rises.append(_Found(min(1.0, rise.tail.p_value * tests), reason, rise, state))

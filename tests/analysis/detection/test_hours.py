@@ -1,4 +1,4 @@
-"""The test of hours: what a stretch of one, three or six hours shows of a caller, a model, a provider and the fleet."""
+"""The test of hours: what a stretch of one to twelve hours shows of a caller, a model, a provider and the fleet."""
 
 from __future__ import annotations
 
