@@ -96,7 +96,7 @@ STATED = {
         f"did not show for {detection.TEMPLATE_MEMORY_DAYS} days",
         f"show within {detection.TEMPLATE_DAYS} days",
         f"needs p ≤ {DEFAULT.template_alpha:g}",
-        f"{detection.ACCEPT_DAYS} days after its onset the level is the new baseline",
+        f"After {WORDS[detection.ACCEPT_DAYS // 7]} weeks the level is the new baseline",
         f"p ≤ {DEFAULT.volume_alpha:g} for a day",
         f"- {WORDS[ceil(volume_units.LEAST_MORE)]} sessions, and {volume_units.LEAST_MORE:g} distinct errors more than",
         f"at spans of {', '.join(map(str, list(volume_units.SPANS)[1:-1]))} and {max(volume_units.SPANS)} days",
@@ -119,7 +119,8 @@ STATED = {
         f"retry with backoff, {WORDS[RECOVERY['network_transient'].max_attempts]} calls in all",
         (
             f"wants {DEFAULT.min_sessions} sessions that show a new message, "
-            f"{WORDS[ceil(volume_units.LEAST_MORE)]} that make a rise, and a history of {WORDS[rates.MIN_DAYS_OF_SHARES]} days"
+            f"{WORDS[ceil(volume_units.LEAST_MORE)]} that make a rise, "
+            f"and a history of {WORDS[rates.MIN_DAYS_OF_SHARES]} days"
         ),
     ),
     "how-to/sql.md": (

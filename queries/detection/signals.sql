@@ -192,7 +192,7 @@ counted as (
     'tool' as signal,
     tool as name,
     0 as level,
-    session_id,
+    concat_ws(chr(9), used.caller, session_id) as session_id,
     sum(failures) as times,
     1 as exposure
   from used

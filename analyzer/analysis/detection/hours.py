@@ -218,8 +218,9 @@ def _sums(hourly: pl.DataFrame, errors: pl.DataFrame, seen: pl.DataFrame, *, sha
 
 
 def _stretch(of: _Sums, span: HourSpan, alpha: float, loud: set[int]) -> HourSpan | None:
-    """A stretch with the weaker evidence of that of whole days and that of the same hours, if both are as clear as that:
-    the same hours of four weeks are few, and what fails every night at three is no news.
+    """A stretch with the weaker evidence of whole days and of the same hours, if both are clear enough.
+
+    The same hours of four weeks are few, but what fails every night at three is no news.
     """
     begin, errors = span.end - span.length, of.errors[span.reason]
     exposure = max(of.at_work(begin, span.end), float(span.sessions) if of.exposure else 0.0)
