@@ -71,9 +71,12 @@ def _shares(totals: pl.DataFrame, settings: Settings) -> Iterator[Detection]:
         pl.col("unknown_sessions_replayed").alias("sessions"),
         pl.col("unknown").alias("groups"),
     )
+    met: dict[str, dict[int, int]] = {}
+    for day, caller, sessions in capped.select("day", "caller", "sessions").iter_rows():
+        met.setdefault(caller, {})[day.toordinal()] = sessions
     for caller, by_reason in sorted(units(unknown, work).items()):
         unit = by_reason[_UNKNOWN]
-        unit.bounded, unit.quiet_days = True, QUIET_DAYS
+        unit.trials, unit.quiet_days = met[caller], QUIET_DAYS
         for day in sorted(unit.days):
             rise = unit.look(day, settings.share_alpha)
             onset = unit.onset

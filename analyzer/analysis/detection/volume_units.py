@@ -80,8 +80,8 @@ class Unit:
     """Days before it are no part of the baseline: another level was accepted."""
     begins: int = 0
     """Day from which on exposure is sessions; days before it are held against time, and against each other alone."""
-    bounded: bool = False
-    """Whether what is counted is a part of the exposure."""
+    trials: dict[int, int] = field(default_factory=dict)
+    """Sessions that might have met the errors, where these are counted as a part of the exposure; else it is these."""
     onset: int | None = None
     """First day of the rise that goes on."""
     level: float = 0.0
@@ -114,7 +114,7 @@ class Unit:
 
     def _goes_on(self, today: CountedDay, history: list[CountedDay]) -> Rise | None:
         """The evidence of a day on which a rise goes on: the day is nearer to its level than to the usual one."""
-        tail = rate_tail(history, [today], 1, _PRIOR, bounded=self.bounded)
+        tail = rate_tail(history, [today], 1, _PRIOR, bounded=bool(self.trials))
         if tail is None or today.number <= tail.expected:
             return None
         more = today.number - tail.expected
@@ -134,24 +134,27 @@ class Unit:
         ratio = _ratio(length)
         if not 0 < self.begins <= day:  # more work looks like more errors
             ratio *= UNSEEN_RATIO
-        tail = rate_tail(history, span, _gap(length), _PRIOR, ratio, bounded=self.bounded)
+        tail = rate_tail(history, span, _gap(length), _PRIOR, ratio, bounded=bool(self.trials))
         if tail is None or count - tail.expected < least:
             return None
         exposure = sum(each.exposure for each in span)
         above = sum(each.number * exposure > tail.expected * each.exposure for each in span)
         if length > 1 and (above < 2 or 2 * above < len(span)):
             return None  # what one day alone shows is no slow rise
-        if not self.bounded and self._by_sessions(history, span, length) > _WITNESS:
+        if self._by_sessions(history, span, length) > _WITNESS:
             return None
         return Rise(tail, span[0].day, count, sessions, exposure)
 
     def _by_sessions(self, history: list[CountedDay], span: list[CountedDay], length: int) -> float:
         """The p-value of the sessions that meet the errors of a span."""
         before, now = (
-            [CountedDay(each.day, self.sessions.get(each.day, 0), each.exposure) for each in days]
+            [
+                CountedDay(each.day, self.sessions.get(each.day, 0), float(self.trials.get(each.day, each.exposure)))
+                for each in days
+            ]
             for days in (history, span)
         )
-        tail = rate_tail(before, now, _gap(length), _PRIOR)
+        tail = rate_tail(before, now, _gap(length), _PRIOR, bounded=bool(self.trials))
         return 1.0 if tail is None else tail.p_value
 
     def _may_rise(self, day: int) -> bool:
