@@ -15,9 +15,10 @@ import duckdb
 import pytest
 
 from analyzer.importers import FORMATS
-from analyzer.importers.shapes.rows import SHAPES
+from analyzer.importers.shapes.threads import SHAPES
 from analyzer.store import journal_of, open_store
 from tests import shown_formats
+from tests.importers.new_kinds.agents import AGENTS
 
 MARK = "zebra quill 77"
 _AT = "2026-03-05T10:01:00.000Z"
@@ -563,7 +564,118 @@ PROSE: dict[str, list[object]] = {
     "aider": [f"#### {MARK}", MARK, f"> {MARK}", "> Applied edit to x"],
 }
 
+_SAID = frozenset(
+    {"text", "content", "title", "summary", "summaryText", "summary_preview", "input", "input_json", "output", "result"}
+    | {"arguments", "task", "request_message", "thinking"}
+)
+"""Keys under which agents keep what was said, done or answered."""
+
+
+def _marked(value: Any, key: str = "") -> Any:
+    """A record with the mark behind the first line of all that was said."""
+    if isinstance(value, dict):
+        return {
+            name: _marked(inner, name) or (MARK if name in _SAID and inner in ({}, "", None) else inner)
+            for name, inner in value.items()
+        }
+    if isinstance(value, list):
+        return [_marked(inner, key) for inner in value]
+    return f"{value}\n{MARK}" if isinstance(value, str) and key in _SAID else value
+
+
+PROSE |= {
+    case.format: [_marked(record) for record in case.records]
+    for case in reversed(AGENTS)
+    if case.format in ("grok", "droid", "letta", "auggie", "amp", "trae_agent")
+}
+
+_Q_HISTORY = [
+    {
+        "user": {"content": {"Prompt": {"prompt": MARK}}},
+        "assistant": {
+            "ToolUse": {
+                "content": MARK,
+                "tool_uses": [{"id": "c", "name": "execute_bash", "args": {"command": MARK}}],
+            }
+        },
+        "request_metadata": {"message_id": "r1", "stream_end_timestamp_ms": _MS, "model_id": "m"},
+    },
+    {
+        "user": {
+            "content": {
+                "ToolUseResults": {
+                    "tool_use_results": [
+                        {"tool_use_id": "c", "status": "Error", "content": [{"Text": f"ENOENT\n{MARK}"}]},
+                    ]
+                }
+            }
+        },
+        "assistant": {"Response": {"content": MARK}},
+        "request_metadata": {"message_id": "r2", "stream_end_timestamp_ms": _MS + 9},
+    },
+]
+_Q_STATE = json.dumps(
+    {"conversation_id": "s", "history": _Q_HISTORY, "transcript": [MARK], "latest_summary": [MARK, {}]}
+)
+_ZED = {
+    "title": MARK,
+    "messages": [
+        {"User": {"id": "u", "content": [{"Text": MARK}]}},
+        {
+            "Agent": {
+                "content": [{"Text": MARK}, {"ToolUse": {"id": "c", "name": "terminal", "input": {"command": MARK}}}],
+                "tool_results": {
+                    "c": {"tool_name": "terminal", "is_error": True, "content": [{"Text": f"ENOENT\n{MARK}"}]}
+                },
+            }
+        },
+    ],
+    "detailed_summary": MARK,
+}
+
 _ROWS: dict[str, tuple[str, list[tuple[str, list[object]]]]] = {
+    "amazon_q": (
+        "create table auth_kv (key, value); create table conversations (key, value);",
+        [("auth_kv", ["token", MARK]), ("conversations", ["/x", _Q_STATE])],
+    ),
+    "kiro_db": (
+        (
+            "create table auth_kv (key, value); create table conversations (key, value);"
+            "create table conversations_v2 (key, conversation_id, value, created_at, updated_at);"
+        ),
+        [("auth_kv", ["token", MARK]), ("conversations_v2", ["/x", "s", _Q_STATE, _MS, _MS])],
+    ),
+    "zed": (
+        "create table threads (id, summary, updated_at, data_type, data, parent_id, folder_paths, created_at);",
+        [("threads", ["z", MARK, _AT, "json", json.dumps(_ZED), None, "/x", _AT])],
+    ),
+    "warp": (
+        (
+            "create table agent_conversations (id, conversation_id, conversation_data);"
+            "create table ai_queries (id integer primary key, exchange_id, conversation_id, start_ts, input,"
+            " working_directory, output_status, model_id);"
+        ),
+        [
+            ("agent_conversations", [1, "s", MARK]),
+            ("ai_queries", [1, "x", "s", "2026-03-05 10:01:00.000001", MARK, "/x", '"Failed"', "m"]),
+        ],
+    ),
+    "grok_cli": (
+        (
+            "create table sessions (id, title, model, cwd_at_start, updated_at);"
+            "create table tool_calls (id integer primary key, session_id, tool_name, args_json, started_at);"
+            "create table tool_results (id integer primary key, tool_call_row_id, output_json, success, created_at);"
+            "create table usage_events (id integer primary key, session_id, model, input_tokens, output_tokens,"
+            " created_at);"
+            "create table compactions (id integer primary key, session_id, tokens_before, summary, created_at);"
+        ),
+        [
+            ("sessions", ["s", MARK, "m", "/x", _AT]),
+            ("tool_calls", [1, "s", "bash", json.dumps({"command": MARK}), _AT]),
+            ("tool_results", [1, 1, json.dumps({"error": f"ENOENT\n{MARK}", "value": MARK}), 0, _AT]),
+            ("compactions", [1, "s", 900, MARK, _AT]),
+        ],
+    ),
     "opencode_db": (
         (
             "create table session (id, directory, version, title, time_updated);"
