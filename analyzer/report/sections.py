@@ -6,7 +6,7 @@ beside the name of its catalogue query.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -40,6 +40,15 @@ _PLACES = {"cost_usd": -1, "fingerprint": 1}
 """Columns that come first and last: the money that a table is in the order of, and what names a row to a machine."""
 _SAID = ("of_cost_usd",)
 """Columns that are the same in each row; the sentence over the table says them."""
+
+
+_CHARTS: dict[str, Callable[[Table], Chart]] = {
+    "errors-timeline": charts.errors_timeline,
+    "errors-by-reason-caller-outcome": charts.outcomes,
+    "retries-outcomes": charts.retries,
+    "relays-by-day": charts.relays,
+    "relays-utilization": charts.utilization,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +123,9 @@ class Section:
     parts: tuple[Part, ...]
 
 
-def part_of(overview: Overview, name: str, chart: Callable[[Table], Chart] | None = None) -> Part:
-    """A table of the overview as it is."""
-    table = overview.tables[name]
+def part_of(overview: Overview, name: str) -> Part:
+    """A table of the overview as it is, with its chart if it has one."""
+    table, chart = overview.tables[name], _CHARTS.get(name)
     named = {column: meaning for column, meaning in table.columns.items() if column not in _SAID}
     columns = dict(sorted(named.items(), key=lambda column: _PLACES.get(column[0], 0)))
     drawn = partial(chart, table) if chart else None
@@ -281,85 +290,11 @@ def _rank(overview: Overview, section: str) -> tuple[float, int]:
     return 0.0, -int(values.n_unique() if values.dtype == pl.String else values.sum())
 
 
-def _sections(overview: Overview) -> tuple[Section, ...]:
-    return (
-        Section(
-            "unknown",
-            "Unknown errors",
-            _unknown(overview),
-            (part_of(overview, "unknown-share"), part_of(overview, "unknown-messages")),
-        ),
-        Section(
-            "errors",
-            "Errors",
-            _errors(overview),
-            (
-                part_of(overview, "errors-timeline", charts.errors_timeline),
-                part_of(overview, "errors-messages"),
-                part_of(overview, "errors-by-reason"),
-                part_of(overview, "errors-by-party"),
-                part_of(overview, "errors-blame"),
-                part_of(overview, "errors-by-caller"),
-                part_of(overview, "versions-by-agent"),
-                part_of(overview, "errors-by-reason-caller-outcome", charts.outcomes),
-            ),
-        ),
-        Section(
-            "retries",
-            "Retries",
-            _retries(overview),
-            (part_of(overview, "retries-outcomes", charts.retries), part_of(overview, "retries-by-caller")),
-        ),
-        Section(
-            "relays",
-            "Relays",
-            _relays(overview),
-            (
-                part_of(overview, "relays-by-day", charts.relays),
-                part_of(overview, "relays-by-step"),
-                part_of(overview, "relays-by-session"),
-                part_of(overview, "relays-utilization", charts.utilization),
-            ),
-        ),
-        Section(
-            "exhaustions",
-            "Usage-limit exhaustions",
-            _exhaustions(overview),
-            (part_of(overview, "exhaustions-list"), part_of(overview, "limits-ahead")),
-        ),
-        Section(
-            "cost",
-            "What it cost",
-            _cost(overview),
-            tuple(part_of(overview, name) for name in ("cost-of-failure", "cost-by-model", "cost-by-day")),
-        ),
-        Section(
-            "endings",
-            "Ends that nobody tells",
-            _endings(overview),
-            (part_of(overview, "endings-by-kind"), part_of(overview, "endings-sessions")),
-        ),
-        Section(
-            "tools",
-            "Failed tools",
-            _tools(overview),
-            (
-                part_of(overview, "tools-by-tool"),
-                part_of(overview, "tools-by-kind"),
-                part_of(overview, "tools-by-project"),
-                part_of(overview, "tools-by-day"),
-                part_of(overview, "tools-messages"),
-                part_of(overview, "tools-loops"),
-            ),
-        ),
-        _rules(overview),
-        Section(
-            "completeness",
-            "Completeness",
-            f"{completeness(overview)} {alarms(overview)}",
-            (part_of(overview, "sources-completeness"), part_of(overview, "quarantine-lines")),
-        ),
-    )
+def _sections(overview: Overview) -> Iterator[Section]:
+    for name, title, lead, tables in _TOLD:
+        if name == "completeness":
+            yield _rules(overview)
+        yield Section(name, title, lead(overview), tuple(part_of(overview, table) for table in tables.split()))
 
 
 def _unknown(overview: Overview) -> str:
@@ -477,3 +412,34 @@ def _rules_lead(overview: Overview) -> str:
     if overview.not_replayed:
         said += f" It could not judge {counted(overview.not_replayed, 'error')}, which count as they were recorded."
     return said
+
+
+def _completeness(overview: Overview) -> str:
+    return f"{completeness(overview)} {alarms(overview)}"
+
+
+_TOLD: tuple[tuple[str, str, Callable[[Overview], str], str], ...] = (
+    ("unknown", "Unknown errors", _unknown, "unknown-share unknown-messages"),
+    (
+        "errors",
+        "Errors",
+        _errors,
+        (
+            "errors-timeline errors-messages errors-by-reason errors-by-party errors-blame errors-by-caller"
+            " versions-by-agent errors-by-reason-caller-outcome"
+        ),
+    ),
+    ("retries", "Retries", _retries, "retries-outcomes retries-by-caller"),
+    ("relays", "Relays", _relays, "relays-by-day relays-by-step relays-by-session relays-utilization"),
+    ("exhaustions", "Usage-limit exhaustions", _exhaustions, "exhaustions-list limits-ahead"),
+    ("cost", "What it cost", _cost, "cost-of-failure cost-by-model cost-by-day"),
+    ("endings", "Ends that nobody tells", _endings, "endings-by-kind endings-sessions"),
+    (
+        "tools",
+        "Failed tools",
+        _tools,
+        "tools-by-tool tools-by-kind tools-by-project tools-by-day tools-messages tools-loops",
+    ),
+    ("completeness", "Completeness", _completeness, "sources-completeness quarantine-lines"),
+)
+"""Of each section but the one on rules its name, its title, what makes its sentence, and its tables."""
