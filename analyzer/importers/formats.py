@@ -238,6 +238,11 @@ def opencode(record: Record) -> bool:
     return (named.startswith("msg_") and "role" in record) or (named.startswith("prt_") and "messageID" in record)
 
 
+def junie(record: Record) -> bool:
+    """An event of a Junie session that an agent has sent."""
+    return record.get("kind") == "SessionA2uxEvent" and "agentEvent" in mapping(record.get("event"))
+
+
 _CONDENSED = frozenset({"Condensation", "CondensationRequest"})
 
 
@@ -245,7 +250,8 @@ def openhands(record: Record) -> bool:
     """An event of OpenHands: by its kind, or by what was done or seen, as before 2025's end."""
     kind = record.get("kind")
     if isinstance(kind, str):
-        return (kind.endswith("Event") or kind in _CONDENSED) and "apiVersion" not in record
+        others = "apiVersion" in record or "timestampMs" in record  # Kubernetes', and Junie's
+        return (kind.endswith("Event") or kind in _CONDENSED) and not others
     seen = isinstance(record.get("action"), str) or isinstance(record.get("observation"), str)
     return seen and {"timestamp", "source", "message"} <= record.keys()
 
@@ -594,6 +600,13 @@ FORMATS: tuple[Format, ...] = (
         made_by="agents.opencode:OpencodeReader",
         told_by="ids that begin with `msg_`, `prt_` or `ses_` beside `sessionID` or `directory`; an `error` with "
         "`name` and `data`",
+    ),
+    Format(
+        "junie",
+        "a Junie session",
+        lines(junie),
+        made_by="transcripts.junie:JunieReader",
+        told_by="a `kind` `SessionA2uxEvent` with an `agentEvent` in its `event`",
     ),
     Format(
         "openhands",

@@ -205,6 +205,7 @@ HOMES = (
         ("$LETTA_LOCAL_BACKEND_DIR/conversations", "~/.letta/lc-local-backend/conversations"),
         ("*/messages.jsonl",),
     ),
+    Home("Junie", ("junie",), ("~/.junie/sessions",), ("*/events.jsonl",)),
     Home("Grok Build", ("grok",), ("$GROK_HOME/sessions", "~/.grok/sessions"), ("*/*/updates.jsonl",)),
     Home(
         "Droid",

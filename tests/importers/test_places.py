@@ -59,6 +59,7 @@ LOGS = {
     "Auggie": "~/.augment/sessions/s.json",
     "Amp": "~/.local/share/amp/threads/T-1.json",
     "Letta Code": "~/.letta/lc-local-backend/conversations/c/messages.jsonl",
+    "Junie": "~/.junie/sessions/session-260305-100000-a/events.jsonl",
     "Claude Cowork": "~/.config/Claude/local-agent-mode-sessions/o/w/local_1/.claude/projects/-x/s.jsonl",
     "IBM Bob": "~/.config/IBM Bob/User/globalStorage/ibm.bob-code/tasks/1/ui_messages.json",
     "Prime Agent": "~/.prime/agent/sessions/1_s.jsonl",

@@ -190,6 +190,44 @@ _LETTA = (
     ),
 )
 
+# Junie
+
+
+def _junie(second: int, kind: str, state: str = "IN_PROGRESS", **keys: Any) -> dict[str, Any]:
+    event = {"state": state, "agentEvent": {"kind": kind, "agent": {"kind": "MainAgent", "id": "main"}, **keys}}
+    return {"kind": "SessionA2uxEvent", "event": event, "taskId": "t", "timestampMs": MS + second * 1000}
+
+
+_JUNIE_SPENT = {"model": "m", "cost": 0.1, "inputTokens": 70, "cacheInputTokens": 5, "outputTokens": 7, "time": 0}
+_JUNIE_ASKED = _junie(3, "LlmResponseMetadataEvent", modelUsage=[_JUNIE_SPENT])
+_JUNIE = (
+    Case(
+        "junie",
+        (
+            {"kind": "UserPromptEvent", "prompt": "hi", "timestampMs": MS + 1000},
+            _junie(2, "CurrentDirectoryUpdatedEvent", currentDirectory="/home/me/shop"),
+            _JUNIE_ASKED,
+            _JUNIE_ASKED,
+            _junie(4, "TerminalBlockUpdatedEvent", stepId="s1", status="IN_PROGRESS", command="make"),
+            _junie(5, "TerminalBlockUpdatedEvent", stepId="s1", status="COMPLETED", command="make", exitCode=2),
+            _junie(6, "ToolBlockUpdatedEvent", stepId="s2", status="FAILED", text="x", details="no such file"),
+            _junie(7, "ToolBlockUpdatedEvent", stepId="s2", status="FAILED", text="x", details="no such file"),
+            _junie(8, "ToolBlockUpdatedEvent", stepId="s3", status="COMPLETED", text="x"),
+            _junie(9, "MarkdownBlockUpdatedEvent", stepId="s4", text="x"),
+            _junie(10, "AgentFailureEvent", "FAILED", message="429 slow down", errorCode="ExitEarly"),
+            _junie(11, "ResultBlockUpdatedEvent", "CANCELED", stepId="s5", cancelled=True, errorCode="ExitEarly"),
+            _junie(12, "ResultBlockUpdatedEvent", "CANCELED", stepId="s5", cancelled=True, errorCode="ExitEarly"),
+        ),
+        (
+            "tool terminal exit_code",
+            "tool tool not_found",
+            "error none",
+            "session 1 requests, 3 calls, 1 stops",
+        ),
+        "/home/me/.junie/sessions/session-260305-100000-a/events.jsonl",
+    ),
+)
+
 # Auggie
 
 
@@ -441,4 +479,4 @@ _THREADS = (
     ),
 )
 
-AGENTS = (*_GROK, *_DROID, *_LETTA, *_AUGGIE, *_AMP, *_TRAE, *_THREADS)
+AGENTS = (*_GROK, *_DROID, *_LETTA, *_JUNIE, *_AUGGIE, *_AMP, *_TRAE, *_THREADS)

@@ -11,6 +11,7 @@ NAMES = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_toke
 COUNTED = {
     "grok": [(70, 9, 20, None), (9, 1, None, None)],
     "letta": [(70, 7, None, None)],
+    "junie": [(70, 7, 5, None)],
     "auggie": [(70, 7, None, None)] * 2,
     "amp": [(70, 7, 5, None)],
     "trae_agent": [(70, 7, 5, None)] * 2 + [(65, 7, 5, None)] * 2,
