@@ -312,9 +312,11 @@ def _changed(
     missing = {name: None for name in table.columns if name not in there}
     listed = ", ".join(f'"{name}"' for name in columns)
     complete = table.completing(connection.execute) if table.completing else None
+    # The places of rows are put in order, and not the rows, which hold all that was said. The limit keeps that order.
     query = (
-        f'select {listed}, rowid as "$place", {table.changed} as "$changed" from "{table.name}"'  # noqa: S608 - names out of the tables of `rows`
-        f" where {table.changed} >= ? order by {table.changed}, rowid"
+        f'select {listed}, "$place", "$changed" from (select rowid as "$place", {table.changed} as "$changed"'  # noqa: S608 - names out of the tables of `rows`
+        f' from "{table.name}" where {table.changed} >= ? order by {table.changed}, rowid limit -1)'
+        f' cross join "{table.name}" as found on found.rowid = "$place"'
     )
     for *values, place, changed in connection.execute(query, (since,)):
         row: Row = {**missing, **dict(zip(columns, values, strict=True))}
