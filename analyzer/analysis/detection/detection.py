@@ -95,7 +95,7 @@ TEMPLATE_DAYS = 14
 class Settings:
     """What it takes to be a finding. The alphas are budgets: false alarms a caller-day."""
 
-    share_alpha: float = 0.0001
+    share_alpha: float = 0.0006
     """Of a single day's share of unknown errors; a span of several has its part of it."""
     template_alpha: float = 0.0005
     volume_alpha: float = 0.0001
