@@ -844,14 +844,14 @@ FORMATS: tuple[Format, ...] = (
         "auggie",
         "an Auggie session",
         records(auggie, b'"sessionId"', b'"modified"', b'"chatHistory"'),
-        made_by="transcripts.auggie:AuggieReader",
+        made_by="transcripts.documents:AuggieReader",
         told_by="`sessionId`, `created`, `modified` and `chatHistory`",
     ),
     Format(
         "amp",
         "an Amp thread",
         records(amp, b'"T-', b'"created"', b'"messages"', b'"messageId"'),
-        made_by="transcripts.amp:AmpReader",
+        made_by="transcripts.documents:AmpReader",
         told_by="an `id` that begins with `T-`, a number `created` and a list `messages`",
     ),
     Format(

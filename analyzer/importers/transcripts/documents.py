@@ -1,7 +1,9 @@
-"""Amp's threads (`~/.local/share/amp/threads/T-*.json`, or exported): one document a thread, and how each reply ended.
+"""Auggie's sessions (`~/.augment/sessions/*.json`) and Amp's threads (`~/.local/share/amp/threads/T-*.json`).
 
-Newer programs keep threads on Amp's server; retries are never written down. Source: npm @sourcegraph/amp
-0.0.1767830505 of January 2026, the last one but a few whose program can be read; places as ccusage has them.
+Each is one document. Of Auggie an exchange that did not complete may be at work, stopped or failed: which one is not
+told. Amp names how each reply ended; newer programs keep threads on its server. Neither writes down retries.
+Sources: the programs of npm @augmentcode/auggie 0.36.0, and of @sourcegraph/amp 0.0.1767830505 of January 2026, as
+newer ones cannot be read; Amp's places are those of ccusage, too.
 """
 
 from __future__ import annotations
@@ -14,11 +16,53 @@ from analyzer.agent_stream import mapping, text
 from analyzer.events import Event
 from analyzer.events.model import present
 from analyzer.importers.failures import number
-from analyzer.importers.records import RecordReader, session_of
+from analyzer.importers.records import ANTHROPIC, RecordReader, identity_of, session_of
 from analyzer.importers.shapes.rows import listed
 
+_RESULT, _TOOL_USE, _TOKEN_USAGE = 1, 5, 10
+"""Types of the nodes of a request and a response that are read."""
 _TOKENS = "inputTokens outputTokens cacheReadInputTokens cacheCreationInputTokens"
 _FAILED = {"error": None, "cancelled": "cancelled", "rejected-by-user": "refused"}
+
+
+class AuggieReader(RecordReader):
+    """Reads a session: its exchanges, each a request and the nodes of its response."""
+
+    name: ClassVar[str] = "auggie"
+    agent: str = "auggie"
+    visibility: ClassVar[str] = "none"
+
+    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
+        """The events of a session."""
+        self.session = text(record.get("sessionId")) or session_of(self.source.path)
+        model = text(mapping(record.get("agentState")).get("modelId"))
+        self.known = present({"agent": self.agent, "model": model})
+        events: list[Event] = []
+        for place, item in enumerate(listed(record.get("chatHistory"))):
+            exchange = mapping(item.get("exchange"))
+            self.time(item.get("finishedAt"))
+            unique = self.session, text(exchange.get("request_id")) or place
+            if item.get("isHistorySummary") is True:
+                self.see()
+                events += self.compacted({}, *unique)
+                continue
+            for node in listed(exchange.get("request_nodes")):
+                events += self._answered(mapping(node.get("tool_result_node"))) if node.get("type") == _RESULT else []
+            self.see(requests=int(item.get("completed") is True))
+            for node in listed(exchange.get("response_nodes")):
+                used = mapping(node.get("tool_use"))
+                if node.get("type") == _TOOL_USE:
+                    self.called(text(used.get("tool_name")), text(used.get("tool_use_id")))
+                elif node.get("type") == _TOKEN_USAGE:
+                    events += self.spent_as(node.get("token_usage"), ANTHROPIC, *unique)
+        return events
+
+    def _answered(self, result: Mapping[str, Any]) -> list[Event]:
+        call = text(result.get("tool_use_id"))
+        tool = self.tool_of(call)
+        if result.get("is_error") is not True:
+            return []
+        return [self.tool_failed(tool, result.get("content"), self.session, call or identity_of(result))]
 
 
 class AmpReader(RecordReader):
