@@ -9,6 +9,7 @@ from math import ceil
 import pytest
 
 from analyzer import config_files
+from analyzer.analysis import observations
 from analyzer.analysis.detection import burst, detection, hours, shares, volume_units, volumes
 from analyzer.analysis.detection.detection import Detection, Settings
 from analyzer.analysis.detection.signals import relays, retries, silence
@@ -91,6 +92,7 @@ STATED = {
     ),
     "explanation/detection.md": (
         f"from the {detection.BASELINE_DAYS} days before",
+        f"older than {observations.HISTORY_DAYS} days",
         f"more than {WORDS[shares.MOST_GROUPS]} of a session",
         f"fewer than {WORDS[rates.MIN_DAYS_OF_SHARES]} days",
         f"did not show for {detection.TEMPLATE_MEMORY_DAYS} days",
