@@ -7,7 +7,7 @@ and the days before it alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import accumulate
@@ -64,14 +64,16 @@ class HourSpan(NamedTuple):
 class _RunningSum:
     """A number by hour, of which the sum over any stretch is a difference of two."""
 
-    def __init__(self, hours: Mapping[int, float]) -> None:
-        self._first, self._last = min(hours), max(hours)
-        every = (hours.get(hour, 0) for hour in range(self._first, self._last + 1))
+    def __init__(self, hours: Sequence[int], numbers: Sequence[float]) -> None:
+        self.first, self._last = min(hours), max(hours)
+        every = [0.0] * (self._last + 1 - self.first)
+        for hour, number in zip(hours, numbers, strict=True):
+            every[hour - self.first] = number
         self._until = list(accumulate(every, initial=0.0))
 
     def between(self, begin: int, end: int) -> float:
         """The sum over the hours from one up to another."""
-        last, first = (min(max(hour - self._first, 0), self._last + 1 - self._first) for hour in (end, begin))
+        last, first = (min(max(hour - self.first, 0), self._last + 1 - self.first) for hour in (end, begin))
         return self._until[last] - self._until[first]
 
 
@@ -196,24 +198,20 @@ def _near(hourly: pl.DataFrame, length: int, first: Any) -> pl.DataFrame:
 
 
 def _sums(hourly: pl.DataFrame, errors: pl.DataFrame, seen: pl.DataFrame, *, shared: bool) -> dict[str, _Sums]:
-    counts: dict[str, dict[str, dict[int, float]]] = {}
-    for name, reason, slot, sessions in hourly.select("name", "reason", "slot", "sessions").iter_rows():
-        counts.setdefault(name, {}).setdefault(reason, {})[slot] = sessions
+    counts: dict[str, dict[str, _RunningSum]] = {}
+    for name, reason, slots, sessions in hourly.group_by("name", "reason").agg("slot", "sessions").iter_rows():
+        counts.setdefault(name, {})[reason] = _RunningSum(slots, sessions)
     begins = errors.group_by("name", "caller").agg(pl.col("slot").min().alias("first"))
     begins = begins.filter(pl.col("name").is_in(list(counts)))
     at_work = seen.join(begins, on="caller")
     if shared:  # a caller counts for a provider from its first error there on
         at_work = at_work.filter(pl.col("slot") // _DAY >= pl.col("first") // _DAY)
-    exposures: dict[str, dict[int, float]] = {}
-    for name, slot, exposure in at_work.group_by("name", "slot").agg(pl.sum("exposure")).iter_rows():
-        exposures.setdefault(name, {})[slot] = exposure
+    hours = at_work.group_by("name", "slot").agg(pl.sum("exposure")).group_by("name").agg("slot", "exposure")
+    exposures = {name: _RunningSum(slots, numbers) for name, slots, numbers in hours.iter_rows()}
     return {
-        name: _Sums(
-            min(hour for hours in (*by_reason.values(), exposures.get(name, {})) for hour in hours),
-            {reason: _RunningSum(hours) for reason, hours in by_reason.items()},
-            _RunningSum(exposures[name]) if name in exposures else None,
-        )
+        name: _Sums(min(each.first for each in (*by_reason.values(), at) if each), by_reason, at)
         for name, by_reason in counts.items()
+        for at in [exposures.get(name)]
     }
 
 
