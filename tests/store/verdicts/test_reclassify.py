@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -259,6 +258,6 @@ def test_a_worker_refuses_rules_of_another_name(rules: str) -> None:
     """Verdicts are never kept under another ruleset's name."""
     from analyzer.classifier.batch import judge_in_parallel
 
-    other = replace(ruleset_for(rules), digest="another digest")
+    other = ruleset_for(rules)._replace(digest="another digest")
     with pytest.raises(OSError, match="ended with"):
         list(judge_in_parallel([['{"status":429}']], other, 1))
