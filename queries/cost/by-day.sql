@@ -1,4 +1,4 @@
--- title: What it cost by day
+-- title: What requests cost by day
 -- description: Tokens and US dollars of all requests of a day.
 -- param since TIMESTAMP = null : first instant, inclusive, UTC
 -- param until TIMESTAMP = null : last instant, exclusive, UTC

@@ -1,4 +1,4 @@
--- title: What it cost
+-- title: What requests cost
 -- description: Tokens and US dollars of all requests, by the agent that made them, its project and the model; those that cost most first.
 -- param since TIMESTAMP = null : first instant, inclusive, UTC
 -- param until TIMESTAMP = null : last instant, exclusive, UTC
