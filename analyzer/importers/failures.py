@@ -214,7 +214,10 @@ def failure(
     """
     ran = {} if command is None else {"command": command}
     heard = said if isinstance(said, str) else ""
-    heard = heard if len(heard) <= 2 * _LOOKED_AT else f"{heard[:_LOOKED_AT]}\n{heard[-_LOOKED_AT:]}"
+    if len(heard) > 2 * _LOOKED_AT:
+        # Whole lines, of which a first one may be longer: half of a secret is not known as one.
+        head, tail = heard[:_LOOKED_AT], heard[-_LOOKED_AT:]
+        heard = "\n".join((head.rpartition("\n")[0].strip() or head, tail.partition("\n")[2]))
     for tag in _TAGS:
         heard = heard.replace(tag, "")
     lines = [line.strip() for line in heard.splitlines() if line.strip()]

@@ -44,16 +44,21 @@ class CopilotChatReader(RecordReader):
         if not isinstance(path, list) or path[:1] != ["requests"]:
             return ()
         if len(path) == 1 and record.get("kind") == _PUSH:
-            first = number(record.get("i"))
-            for place in [place for place in self._turns if first is not None and int(place) >= first]:
-                del self._turns[place]
-            return self._asked(value, len(self._turns))
+            told = number(record.get("i"))
+            first = self._behind() if told is None else max(told, 0)
+            while self._behind() > first:
+                self._turns.popitem()
+            return self._asked(value, first)
         if len(path) == 2 and record.get("kind") == _SET:
             return self._asked([value], number(path[1]) or 0)
         if len(path) > 2 and (turn := self._turns.get(str(path[1]))):
             changed = value if isinstance(value, list) else [value] if path[2] == "response" else value
             return self._changed(turn, {str(path[2]): changed})
         return ()
+
+    def _behind(self) -> int:
+        """The place behind the last turn; the first ones may be forgotten."""
+        return int(next(reversed(self._turns), -1)) + 1
 
     def _chat(self, chat: Mapping[str, Any]) -> list[Event]:
         self.session = text(chat.get("sessionId")) or self.session

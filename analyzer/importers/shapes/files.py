@@ -24,12 +24,15 @@ import msgspec
 from analyzer.agent_stream import mapping
 from analyzer.errors import system_text
 from analyzer.events.model import derived_id
+from analyzer.importers.failures import quantity
 from analyzer.importers.shapes.rows import Row, RowTable
 from analyzer.importers.shapes.threads import SHAPES
 from analyzer.redaction.unfolding import mended
 
 MOST_BYTES = 256 * 1024 * 1024
 """Of a document, which is held in memory as a whole; larger ones are not read."""
+_MOST_BROKEN = 1_000
+"""Parts of a document that are no records; what is behind them is one more. Each costs a look at all before it."""
 _BEGINS = re.compile(rb"(?:\xef\xbb\xbf)?\s{0,32}(?:\[|\{[ \t\r]{0,32}\n)")
 _BETWEEN = re.compile(r"[\s,]*")
 _raw = json.JSONDecoder()
@@ -80,7 +83,7 @@ def _parts(record: Any) -> list[Any]:
 
 def _records(text: str) -> Iterator[tuple[Any, str | None]]:
     """Each record, or the text that is none."""
-    at = _after(text, 0)
+    at, left = _after(text, 0), _MOST_BROKEN
     array = text.startswith("[", at)
     at += array
     while (at := _after(text, at)) < len(text):
@@ -92,7 +95,8 @@ def _records(text: str) -> Iterator[tuple[Any, str | None]]:
         except (ValueError, RecursionError):
             # The next record begins in the same column; what is indented further belongs to this one.
             indent = text[text.rfind("\n", 0, at) + 1 : at]
-            end = text.find(f"\n{indent}{{", at) if not indent.strip() else -1
+            left -= 1
+            end = text.find(f"\n{indent}{{", at) if left and not indent.strip() else -1
             end = len(text) if end < 0 else end
             yield None, text[at:end]
         else:
@@ -321,10 +325,14 @@ def _changed(
     for *values, place, changed in connection.execute(query, (since,)):
         row: Row = {**missing, **dict(zip(columns, values, strict=True))}
         name = str(row[table.key])
-        if not isinstance(changed, int | float) or (changed == since and name in known):
+        # A change beyond all that can be would hide whatever comes later.
+        if quantity(changed) is None or (changed == since and name in known):
             continue
         record = table.record(row)
         if complete is not None:
             complete(record, place)
+        # Texts that were stored as bytes are texts, whose secrets are looked for.
+        for key in [key for key, value in record.items() if isinstance(value, bytes)]:
+            record[key] = record[key].decode("utf-8", "replace")
         line = _encode({**record, "$row": [table.name, changed, name]}) + b"\n"
         yield float(changed), table.name, line

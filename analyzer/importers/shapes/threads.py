@@ -174,10 +174,12 @@ _ZED = (
     ),
 )
 _WARP = (
-    # A query is written again as it ends; until then it is left where it is.
+    # A query is written again as it ends; until then it is left where it is, and those behind it, for at most a day.
     RowTable(
         "ai_queries",
-        """case when output_status = '"Pending"' then null else id end""",
+        """case when id < coalesce((select min(id) from ai_queries where output_status = '"Pending"' and start_ts >"""
+        " (select datetime(max(start_ts), '-1 day') from ai_queries)), id + 1)"
+        """ and output_status <> '"Pending"' then id end""",
         ("id", "exchange_id", "conversation_id", "start_ts", "working_directory", "output_status", "model_id"),
         dict,
     ),

@@ -81,7 +81,8 @@ class AmpReader(RecordReader):
         self.time(record.get("created"))
         events: list[Event] = []
         for place, message in enumerate(listed(record.get("messages"))):
-            unique = self.session, number(message.get("messageId")) if "messageId" in message else place
+            named = message.get("messageId")
+            unique = self.session, text(named) or (place if number(named) is None else number(named))
             if at := text(mapping(message.get("usage")).get("timestamp")) or mapping(message.get("meta")).get("sentAt"):
                 self.time(at)
             if message.get("role") == "assistant":

@@ -21,12 +21,9 @@ from analyzer.importers.shapes.rows import listed
 
 
 class ThreadReader(RecordReader):
-    """Reads conversations that come again as they grow: what was counted of each is remembered by its place."""
+    """Reads conversations that come again as they grow: the place of the last turn is remembered with its counts."""
 
     visibility: ClassVar[str] = "none"
-    own_state: ClassVar[Mapping[str, Any]] = {"counted": {}}
-    _counted: dict[str, int]
-    """The place of the last turn of each conversation that was counted."""
 
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of one conversation: of the turn that was counted last, results that came later."""
@@ -34,26 +31,27 @@ class ThreadReader(RecordReader):
         if self.session is None:
             return ()
         self.role = text(record.get("role"))
+        before, events = mapping(self._seen.get(self.session)).get("place"), list[Event]()
+        last = counted = before or 0
         self.known = present({"agent": self.agent, **{key: text(record.get(key)) for key in ("model", "provider")}})
         self.work_in(record.get("folder"))
         self.time(record.get("created"))
         if self.timed:
             self.see()
-        fresh, counted, events = self.session not in self._counted, self._counted.get(self.session, 0), list[Event]()
         for turn in listed(record.get("turns")):
             place = number(turn.get("place")) or 0
             if place < counted:
                 continue
             self.time(turn.get("at") or record.get("updated"))
             self.known |= present({"model": text(turn.get("model"))})
-            new = place > counted or (fresh and not place)
+            new = place > counted or (before is None and not place)
             told = [found for found in listed(turn.get("failed")) if new or text(found.get("call")) in self._calls]
             events += [self._answered(found) for found in told]
             if new:
                 self.see(requests=1, aborted=int(turn.get("stopped") is True))
                 for call in listed(turn.get("called")):
                     self.called(text(call.get("name")), text(call.get("call")))
-                self._counted[self.session] = max(place, self._counted.get(self.session, 0))
+                last = self._seen[self.session]["place"] = max(place, last)
         self.time(record.get("updated"))
         for usage in listed(record.get("spent")):
             events += self.spent_as(usage, ANTHROPIC, self.session, identity_of(usage.get("request")))

@@ -116,9 +116,9 @@ class TraeReader(RecordReader):
             usage, whole = mapping(asked.get("response")).get("usage"), self.known.get("provider") != "anthropic"
             events += self.spent_as(usage, ANTHROPIC, self.session, place, whole=whole)
         steps = list(listed(record.get("agent_steps")))
-        for step in steps:
+        for place, step in enumerate(steps):
             self.clock(moment_here(step.get("timestamp")))
-            unique = self.session, number(step.get("step_number")), text(step.get("timestamp"))
+            unique = self.session, number(step.get("step_number")) or place, text(step.get("timestamp"))
             for call in listed(step.get("tool_calls")):
                 self.called(text(call.get("name")), text(call.get("call_id")))
             for result in listed(step.get("tool_results")):

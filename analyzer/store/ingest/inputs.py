@@ -151,9 +151,8 @@ class Input:
             lines.writelines(rows_as_lines(on_disk(self.path), self._cursor))
         except sqlite3.Error as error:
             if lines.tell() or in_use(error):
-                raise InputError(
-                    f"{self.path}: cannot be read: {error}", "try again once nobody writes to it"
-                ) from None
+                hint = "try again once nobody writes to it" if in_use(error) else "it is damaged, or of another version"
+                raise InputError(f"{self.path}: cannot be read: {error}", hint) from None
             lines.write(UNKNOWN)
         return lines
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from analyzer.events import Event
-from analyzer.importers import FORMATS, Source, block_of, detect, head_of
+from analyzer.importers import BY_NAME, FORMATS, Source, base, block_of, detect, head_of
 from tests.importers.new_kinds.agents import AGENTS
 from tests.importers.new_kinds.chains import CHAINS
 from tests.importers.new_kinds.logs import CASES, Case
@@ -147,6 +147,36 @@ def _broken(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
             yield from ({**record, key: inner} for inner in _broken(value))
         elif isinstance(value, list) and value and isinstance(value[0], dict):
             yield from ({**record, key: [inner]} for inner in _broken(value[0]))
+
+
+def test_messages_without_numbers_are_as_many() -> None:
+    """Named by texts, or by their places where they have no names at all: no two are taken for one."""
+    reply = {"role": "assistant", "usage": {"inputTokens": 70}, "state": {"type": "error"}}
+    amp = {"id": "T-1", "created": 1, "messages": [{**reply, "messageId": name} for name in ("a", "b", None, [])]}
+    step = {"error": "503", "tool_results": [{"success": False, "error": "no"}]}
+    trae = {"llm_interactions": [], "agent_steps": [step, step]}
+    for name, record, counts in (("amp", amp, (4, 4, 0)), ("trae_agent", trae, (2, 0, 2))):
+        reader = BY_NAME[name].reader
+        assert reader is not None
+        made = reader(Source("s.json", datetime(2026, 11, 1)), {}).read(block_of(json.dumps(record).encode() + b"\n"))
+        ids = {(event.type, event.id) for hit in made for event in hit.events}
+        kinds = [kind for kind, _ in ids]
+        assert tuple(map(kinds.count, ("error.classified", "usage.recorded", "tool.failed"))) == counts
+
+
+def test_turns_of_a_long_chat_keep_their_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the first ones are forgotten; turns that are pushed again stand for those that were there."""
+    monkeypatch.setattr(base, "MOST_OPEN", 2)
+    make = BY_NAME["copilot_chat"].reader
+    assert make is not None
+    state: dict[str, Any] = {}
+    changes = [{"k": ["requests"], "v": [{"requestId": f"r{number}", "timestamp": 1}]} for number in range(5)]
+    changes += [{**changes[4], "i": 3}, changes[4]]
+    for change in changes:
+        reader = make(Source("c.jsonl", datetime(2026, 11, 1)), state)
+        list(reader.read(block_of(json.dumps({"kind": 2, **change}).encode() + b"\n")))
+        state = json.loads(json.dumps(reader.state()))
+    assert [*state["turns"]] == ["3", "4"]
 
 
 UNTOLD = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,10 @@ import pytest
 import zstandard
 
 import analyzer
+from analyzer.events import Event
+from analyzer.importers import Source, base, block_of, records
 from analyzer.importers.shapes.files import rows_as_lines
+from analyzer.importers.transcripts.threads import ZedReader
 from tests.importers.new_kinds.logs import MS
 from tests.importers.new_kinds.test_new_kinds import STRANGE
 
@@ -217,3 +221,81 @@ def test_strange_conversations_are_rows_like_others(tmp_path: Path, schema: str,
                 _run(path, "insert into conversations values (?, ?)", f"/x/{count}", said)
             count += 1
     assert len(list(rows_as_lines(str(path), {}))) == count + 1
+
+
+def test_a_turn_counts_once_however_many_conversations_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one that was forgotten all turns count again, as the same part; of one that is remembered what is new."""
+    monkeypatch.setattr(base, "MOST_OPEN", 3)
+    monkeypatch.setattr(records, "MOST_OPEN", 3)
+    counts: dict[tuple[str | None, str], int] = {}
+    state: dict[str, Any] = {}
+    for round_ in range(1, 4):
+        reader = ZedReader(Source("threads.db", datetime(2026, 11, 1)), state)
+        events: list[Event] = []
+        for number in range(round_ - 1, 9, round_):
+            turns = [{"place": place} for place in range(1, round_ + 1)]
+            conversation = {"session": f"t{number}", "created": MS + number * 1000, "turns": turns}
+            hits = reader.read(block_of(json.dumps(conversation).encode() + b"\n"))
+            events += [event for hit in hits for event in hit.events]
+        for event in [*events, *reader.finish()]:
+            if event.type == "session.observed":
+                part = (event.session_id, event.payload["part"])
+                counts[part] = max(counts.get(part, 0), event.payload["requests"])
+        state = json.loads(json.dumps(reader.state()))
+    assert [count for _, count in sorted(counts.items())] == [1, 2, 3, 2, 1, 3, 1, 2, 3]
+
+
+def test_a_query_of_warp_that_ends_behind_later_ones_is_read(tmp_path: Path) -> None:
+    """Those behind one that is at work wait for it, and for none that has not ended within a day."""
+    path = tmp_path / "warp.sqlite"
+    _make(path, WARP_SCHEMA)
+    insert = "insert into ai_queries values (?, ?, 's1', ?, '[]', '/home/me/shop', ?, 'm')"
+    with analyzer.open_store(str(tmp_path / "x.duckdb"), writable=True) as store:
+        _run(path, insert, 1, "x1", "2026-03-04 10:00:01", '"Pending"')
+        _run(path, insert, 2, "x2", "2026-03-05 10:00:02", '"Failed"')
+        _run(path, insert, 3, "x3", "2026-03-05 10:00:03", '"Pending"')
+        _run(path, insert, 4, "x4", "2026-03-05 10:00:04", '"Failed"')
+        store.ingest([str(path)])
+        assert _seen(store)[1] == [(1,)]
+        _run(path, "update ai_queries set output_status = '\"Failed\"' where id = 3")
+        store.ingest([str(path)])
+        assert _seen(store)[1] == [(3,)]
+        assert store.sql("select count(*) from errors").rows() == [(3,)]
+
+
+def test_a_change_that_cannot_be_hides_no_later_one(tmp_path: Path) -> None:
+    """A conversation of a moment beyond all others is left, and those behind it are read."""
+    path = tmp_path / "data.sqlite3"
+    _make(path, Q_SCHEMA)
+    with analyzer.open_store(str(tmp_path / "x.duckdb"), writable=True) as store:
+        for moment in ("1e999", "9e17"):
+            turn = f'{{"request_metadata": {{"stream_end_timestamp_ms": {moment}}}}}'
+            said = f'{{"conversation_id": "s0", "history": [{turn}]}}'
+            _run(path, "insert into conversations values (?, ?)", moment, said)
+        store.ingest([str(path)])
+        _q(path, _TURNS[:2])
+        store.ingest([str(path)])
+        assert _seen(store)[1] == [(2,)]
+
+
+def test_a_text_that_is_stored_as_bytes_is_a_text(tmp_path: Path) -> None:
+    """What is secret of it is not kept, in no writing."""
+    path, secret = tmp_path / "grok.db", "ghp_0123456789abcdefghijABCDEFGHIJ012345"
+    _make(path, GROK_SCHEMA)
+    _run(path, "insert into tool_calls values (1, 's1', ?, null)", f"bash {secret}".encode())
+    _run(path, "insert into tool_results values (1, 1, '{}', 0, null)")
+    with analyzer.open_store(str(tmp_path / "x.duckdb"), writable=True) as store:
+        store.ingest([str(path)])
+        (((tool, *_),), _) = _seen(store)
+    assert str(tool).startswith("bash ")
+    assert secret[4:] not in str(tool)
+
+
+def test_a_database_without_a_column_that_is_needed_says_so(tmp_path: Path) -> None:
+    """To wait until nobody writes to it would be of no use."""
+    path = tmp_path / "threads.db"
+    _make(path, "create table threads (id text, data_type text); insert into threads values ('t1', 'json');")
+    with analyzer.open_store(str(tmp_path / "x.duckdb"), writable=True) as store:
+        (problem,) = store.ingest([str(path)]).problems
+    assert "no such column" in problem.message
+    assert problem.hint == "it is damaged, or of another version"

@@ -45,6 +45,14 @@ def test_a_document_has_a_line_for_each_record(memory: Store, path: Path) -> Non
     assert places == [(2,), (3,)]
 
 
+def test_a_document_that_is_broken_all_over_costs_no_square_of_it() -> None:
+    """Parts of it are told one by one up to a number; what is behind them is one more, and nothing is lost."""
+    whole = '[\n{"a": 1},\n' + '{"a": [x]},\n' * 3_000 + "]"
+    lines = files.unfolded(whole.encode()).splitlines()
+    assert (lines[0], len(lines)) == (b'{"a":1}', 1_001)
+    assert b" ".join(lines[1:]).count(b"[x]") == 3_000
+
+
 def test_a_document_that_grows_is_read_on(memory: Store, path: Path) -> None:
     """What was read is not read again, although the file is written anew."""
     path.write_text(chat(message(1)))
