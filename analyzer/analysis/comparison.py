@@ -369,7 +369,8 @@ def _ratio(
     common = _rate(both) or 0.0
     alike = _spread(both, common) * math.sqrt(sum(_evenness(each) for each in sides) / _evenness(both))
     change = after - before
-    chance = _two_sided(change / alike) if alike > 0 else 1.0
+    widest = max(alike, spread)
+    chance = _two_sided(change / widest) if widest > 0 else 1.0
     return ComparedFigure(
         name,
         title,

@@ -85,6 +85,16 @@ def test_an_interval_holds_the_true_change() -> None:
     assert min(held.values()) / 300 >= 0.92
 
 
+def test_what_is_called_a_change_has_an_interval_without_zero() -> None:
+    """One session of few that repeats an error is no change: the spread of the many others says nothing of it."""
+    few, many = sessions(19, random.Random(1), 0.0), sessions(63, random.Random(2), 0.0)
+    loud = few.with_columns(errors=pl.Series([30, 4, *[0] * 17]))
+    (errors,) = (each for each in _figures(loud, many) if each.figure == "errors")
+    assert errors.low is not None and errors.high is not None and errors.p_value is not None
+    assert errors.low < 0 < errors.high and errors.verdict == "noise"
+    assert errors.p_value > CHANCE
+
+
 def test_textbook_values() -> None:
     """Wilson's interval of 1 in 29 (Newcombe 1998) and Fisher's test of the tea (1935)."""
     low, high = _wilson(1, 29)
