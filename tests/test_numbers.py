@@ -10,7 +10,7 @@ import pytest
 
 from analyzer import config_files
 from analyzer.analysis import observations
-from analyzer.analysis.detection import burst, detection, hours, shares, volume_units, volumes
+from analyzer.analysis.detection import burst, detection, hours, new_messages, shares, volume_units, volumes
 from analyzer.analysis.detection.detection import Detection, Settings
 from analyzer.analysis.detection.signals import relays, retries, silence
 from analyzer.analysis.detection.signals import rises as rises_of_signals
@@ -78,11 +78,12 @@ STATED = {
         f"are judged, {check.MAX_HOURS} at most",
         f"of the {hours.BACK_DAYS} days before, and against whole days",
         (
-            f"too quiet ({WORDS[hours.LEAST_MORE]} sessions with an error more than expected, "
-            f"{WORDS[rates.MIN_DAYS]} days with sessions before)"
+            f"too quiet (fewer than {WORDS[hours.LEAST_MORE]} sessions with an error more than expected) or have too "
+            f"little before them ({WORDS[rates.MIN_DAYS]} days, or {WORDS[rates.MIN_DAYS_OF_SHARES]} where logs show"
         ),
         f"repeats one message {burst.MIN_REPEATS} times or more",
-        f"at {detections.FALSE_DISCOVERY_RATE:.0%} (shares and messages: {DEFAULT.false_discovery_rate:.1%})",
+        f"at {detections.FALSE_DISCOVERY_RATE:.0%} (new messages: {DEFAULT.false_discovery_rate:.1%})",
+        f"unknown share has a p-value of {DEFAULT.share_alpha:g} at most",
         f"in the {decisions.COUNTED_WEEKS} weeks before, from {WORDS[decisions.LEAST_WEEKS]} weeks on",
         f"Samples are cut at {evidence.MAX_SAMPLE_CHARS:,} characters",
         f"a line a finding, {WORDS[webhook.MAX_TEXT_FINDINGS]} at most",
@@ -98,7 +99,8 @@ STATED = {
         f"did not show for {detection.TEMPLATE_MEMORY_DAYS} days",
         f"show within {detection.TEMPLATE_DAYS} days",
         f"needs p ≤ {DEFAULT.template_alpha:g}",
-        f"After {WORDS[detection.ACCEPT_DAYS // 7]} weeks the level is the new baseline",
+        f"A rise that has lasted for {WORDS[detection.ACCEPT_DAYS // 7]} weeks ends as `accepted`",
+        f"({WORDS[hours.LEAST_MORE]} in all of an error that hardly ever comes), and p ≤ {DEFAULT.hour_alpha:g} at",
         f"p ≤ {DEFAULT.volume_alpha:g} for a day",
         f"- {WORDS[ceil(volume_units.LEAST_MORE)]} sessions, and {volume_units.LEAST_MORE:g} distinct errors more than",
         f"at spans of {', '.join(map(str, list(volume_units.SPANS)[1:-1]))} and {max(volume_units.SPANS)} days",
@@ -107,7 +109,7 @@ STATED = {
         f"counted once each (p ≤ {volume_units._WITNESS:g})",
         f"every stretch of {', '.join(map(str, hours.WINDOWS[:-1]))} and {hours.WINDOWS[-1]} hours",
         f"the same hours of the {hours.BACK_DAYS} days before, and with whole days",
-        f"more than expected and {hours.RATIO:g} times as many are needed, and p ≤ {DEFAULT.hour_alpha:g} at most",
+        f"more than expected and {hours.RATIO:g} times as many are needed",
         f"chance explains so few badly (p ≤ {silence.ALPHA:g})",
         f"judged by the test of numbers of errors, at p ≤ {rises_of_signals.ALPHA:.5f}",
         f"chance explains so few badly (p ≤ {DEFAULT.wording_alpha:g} over all rules",
@@ -120,9 +122,9 @@ STATED = {
     "../README.md": (
         f"retry with backoff, {WORDS[RECOVERY['network_transient'].max_attempts]} calls in all",
         (
-            f"wants {DEFAULT.min_sessions} sessions that show a new message, "
-            f"{WORDS[ceil(volume_units.LEAST_MORE)]} that make a rise, "
-            f"and a history of {WORDS[rates.MIN_DAYS_OF_SHARES]} days"
+            f"once {DEFAULT.min_sessions} sessions show it, of a caller that is known for {new_messages.LEAST_HISTORY} "
+            f"days. A rise of unknown errors takes {ceil(volume_units.LEAST_MORE)} sessions, and "
+            f"{rates.MIN_DAYS_OF_SHARES} days before it"
         ),
     ),
     "how-to/sql.md": (
