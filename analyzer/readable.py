@@ -1,4 +1,4 @@
-"""Counts with their nouns, shares, and texts that hide nothing, for every sentence that a person reads.
+"""Counts with their nouns, shares, durations, and texts that hide nothing, for every sentence that a person reads.
 
 Invariant: a character hides by its properties in Unicode, as this interpreter knows them, not by a list of ours.
 """
@@ -33,6 +33,16 @@ def counted(number: int, one: str, many: str = "") -> str:
 def percent(share: float | None) -> str:
     """A share of 0..1 as `12.3%`: every share that a person reads has one decimal."""
     return "–" if share is None else f"{100 * share:.1f}%"
+
+
+def duration(seconds: float) -> str:
+    """A duration in its two largest units."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    units = (("d", 86_400, "h", 3_600), ("h", 3_600, "min", 60), ("min", 60, "s", 1))
+    large, size, small, part = next(unit for unit in units if whole >= unit[1])
+    return f"{whole // size:,} {large} {whole % size // part} {small}"
 
 
 def gist(text: str) -> str:

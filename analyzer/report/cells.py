@@ -59,16 +59,6 @@ def brief(number: int) -> str:
     return count(number)
 
 
-def duration(seconds: float) -> str:
-    """A duration in its two largest units."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    units = (("d", 86_400, "h", 3_600), ("h", 3_600, "min", 60), ("min", 60, "s", 1))
-    large, size, small, part = next(unit for unit in units if whole >= unit[1])
-    return f"{whole // size:,} {large} {whole % size // part} {small}"
-
-
 def minute(moment: datetime) -> str:
     """`2026-11-21 08:15`, of a naive UTC moment."""
     return f"{moment:%Y-%m-%d %H:%M}"

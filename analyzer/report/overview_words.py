@@ -15,8 +15,8 @@ from analyzer.analysis.kinds.finding import RESOLUTIONS
 from analyzer.analysis.summary.day_figures import LatestDay
 from analyzer.analysis.summary.leading import Leading
 from analyzer.command_lines import Asking
-from analyzer.readable import counted, percent
-from analyzer.report.cells import NOTHING, brief, count, duration, minute
+from analyzer.readable import counted, duration, percent
+from analyzer.report.cells import NOTHING, brief, count, minute
 from analyzer.report.document import FindingBlock
 
 _LEVELS = {"unjudged": "NOT JUDGED"}

@@ -26,11 +26,13 @@ def render_ingest(result: IngestResult, store_path: str, asking: Asking = HERE) 
     """What was read, what became of each line, and what is to come."""
     total = result.total
     unread = sum(item.tally.skipped for item in result.sources if item.status == "unsupported")
-    rate = total.bytes / 1e6 / result.seconds if result.seconds else 0.0
+    megabytes = total.bytes / 1e6
+    # The start of a process takes longer than a few lines: a rate of these would say nothing.
+    rate = f" ({megabytes / result.seconds:,.0f} MB/s)" if megabytes >= 1 and result.seconds else ""
     met = f"{counted(len(result.sources), 'file')}, {counted(total.lines, 'new line')}"
     lines = [
         f"{met}, {counted(total.events, 'new event')} → {terminal_safe(store_path)}",
-        f"  {total.bytes / 1e6:,.1f} MB in {result.seconds:.1f} s ({rate:,.0f} MB/s)",
+        f"  {megabytes:,.1f} MB in {result.seconds:.1f} s{rate}",
         "",
     ]
     figures = [

@@ -128,12 +128,12 @@ company as (
     coalesce((
       select sum(o.sessions)
       from whole as o
-      where o.day = m.day and o.provider <> m.provider
+      where o.day = m.day and o.provider not in (m.provider, '(none)')
     ), 0) as other_sessions,
     coalesce((
       select sum(o.failed_sessions)
       from hit as o
-      where o.day = m.day and o.provider <> m.provider and o.party = m.party
+      where o.day = m.day and o.provider not in (m.provider, '(none)') and o.party = m.party
     ), 0) as other_failed_sessions
   from met as m
   inner join hit as h

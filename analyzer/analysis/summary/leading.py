@@ -34,7 +34,12 @@ _MOST_PARTIES = 4
 LEAST_USD = 0.005
 """A smaller cost is shown as nothing."""
 _LEAST_SESSIONS = 10
-"""Sessions of each week, or each version, below which a change between them says nothing."""
+"""Sessions of each week, of each version, or at other providers, below which a comparison with them says nothing."""
+_UNNAMED = {None, "unknown"}
+_NOBODY = "nobody named"
+"""In place of a party that the error does not name: the word `unknown` is a reason's."""
+_LEAST_CALLERS = 3
+"""Callers at a provider below which nobody can say whether an error is one caller's own."""
 _RARE = 0.01
 """The chance, over all agents of a report, at which a version is called worse."""
 
@@ -152,7 +157,7 @@ def failure_cost(causes: Table) -> Leading | None:
     if paid:
         _, of = failure_usd(causes)
         part = "all" if total - sums[most] < LEAST_USD else f"${sums[most]:,.2f}"
-        said = f"Failures cost ${total:,.2f} of ${of:,.2f}; {part} of it {most}, at list prices."
+        said = f"Failures cost ${total:,.2f} of ${of:,.2f}; {part} of it {most}, at list prices or as logged."
     else:
         why = "no model of theirs has a price" if any(row["cost_usd"] is None for row in rows) else "nobody bills them"
         said = (
@@ -164,7 +169,7 @@ def failure_cost(causes: Table) -> Leading | None:
 def whole_cost(models: Table) -> Leading | None:
     """What all requests cost, where none of them is known to have led nowhere."""
     usd = models.frame["cost_usd"].sum()
-    said = f"All requests cost ${usd:,.2f}, at list prices; no failure is known to have cost any of it."
+    said = f"All requests cost ${usd:,.2f}, at list prices or as logged; no failure is known to have cost any of it."
     return Leading("cost", said, models.query) if usd >= LEAST_USD else None
 
 
@@ -172,12 +177,19 @@ def _whose(parties: Table, company: Table) -> Leading | None:
     rows = parties.frame.rows(named=True)
     if not rows:
         return None
-    named = [f"{row['party'] or 'unknown'} {percent(row['share'])}" for row in rows[:_MOST_PARTIES]]
+    named = [
+        f"{_NOBODY if row['party'] in _UNNAMED else row['party']} {percent(row['share'])}"
+        for row in rows[:_MOST_PARTIES]
+    ]
     rest = sum(row["share"] for row in rows[_MOST_PARTIES:])
     more = f", others {percent(rest)}" if rest else ""
     text = f"Whose errors: {', '.join(named)}{more}."
-    # Only where somebody else was at work does company say anything.
-    others = (row for row in company.frame.rows(named=True) if row["callers"] > 1 or row["other_sessions"])
+    # Company says something where there is enough of it, as `errors-blame` judges.
+    others = (
+        row
+        for row in company.frame.rows(named=True)
+        if row["callers"] >= _LEAST_CALLERS or row["other_sessions"] >= _LEAST_SESSIONS
+    )
     judged = [row for row in others if row["provider"] != "(none)"]
     if judged:
         said = blame(judged[0])

@@ -25,7 +25,7 @@ from analyzer.analysis.summary.window_findings import (
 from analyzer.analysis.tables import Table, Window, WindowWords, as_window, json_ready, json_rows, json_value, table
 from analyzer.classifier import Rules
 from analyzer.events.times import format_time, now
-from analyzer.readable import counted, percent
+from analyzer.readable import counted, duration, percent
 from analyzer.store import NOT_LOGS, Selection, Store
 from analyzer.store.shown import Shown
 
@@ -69,16 +69,16 @@ _UNPINNED = frozenset({"errors-messages"})
 _SHOWN_TOOLS = 3
 _KINDS = {
     "exit_code": "failed commands",
-    "not_found": "nothing there",
+    "not_found": "things not found",
     "refused": "refused",
     "edit_mismatch": "edits without a match",
     "timeout": "time limits",
     "permission": "no permission",
-    "environment": "this machine",
+    "environment": "machine problems",
     "cancelled": "stopped",
-    "tests": "tests",
+    "tests": "failed tests",
     "lint": "linters",
-    "build": "builds",
+    "build": "failed builds",
 }
 """The kinds of failed tools in the words of the sentence about them."""
 
@@ -399,7 +399,7 @@ def _tools_sentence(report: Overview) -> str:
     ]
     said = f"{report.totals.tools_said[:-1]}: {tools}; {', '.join(kinds)}."
     if seconds := report.tables["tools-by-tool"].frame["failed_seconds"].sum():
-        said = f"{said[:-1]}; they took {seconds:,.0f} s."
+        said = f"{said[:-1]}; they took {duration(float(seconds))}."
     loops, causes = report.tables["tools-loops"].frame, report.tables["cost-of-failure"].frame
     if loops.is_empty():
         return said

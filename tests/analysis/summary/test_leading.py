@@ -17,6 +17,7 @@ from analyzer.store import Store, open_store
 from tests.analysis.histories import line
 
 Errors = list[dict[str, Any]]
+BASIS = "at list prices or as logged"
 
 
 def report_on(errors: Errors, tmp_path: Any) -> Overview:
@@ -87,7 +88,7 @@ def test_where_no_error_is_told_the_tool_that_fails_most_is(tmp_path: Any) -> No
         ([], None),
         ([None], None),
         ([0.001], None),
-        ([1.5, None, 2.0], "All requests cost $3.50, at list prices; no failure is known to have cost any of it."),
+        ([1.5, None, 2.0], f"All requests cost $3.50, {BASIS}; no failure is known to have cost any of it."),
     ],
 )
 def test_a_cost_that_no_failure_has_a_part_of_is_told(costs: list[float | None], text: str | None) -> None:
@@ -124,6 +125,16 @@ def invalid() -> dict[str, Any]:
         "outcome": "surfaced",
         "facts": {"status": 400, "message": "tools.0: Field required"},
     }
+
+
+@pytest.mark.parametrize("elsewhere", [9, 10])
+def test_company_speaks_where_there_is_enough_of_it(elsewhere: int, tmp_path: Any) -> None:
+    """One session beside another one says nothing of whose fault an error was."""
+    observed = {"kind": "session.observed", "requests": 1, "provider": "openai"}
+    errors = [{**invalid(), "provider": "anthropic"}, *[observed for _ in range(elsewhere)]]
+    (whose,) = (one for one in report_on(errors, tmp_path).leading if one.topic == "whose")
+    assert whose.text.startswith("Whose errors: request 100.0%.")
+    assert (" Yours, what was asked: 1 of 1 session at anthropic" in whose.text) == (elsewhere == 10)
 
 
 @pytest.mark.parametrize(
@@ -179,11 +190,11 @@ def spent(**more: Any) -> dict[str, Any]:
         ([], None),
         (
             [spent(cost_usd=5.0, caller="a"), spent(cost_usd=4.0), spent(cost_usd=2.0, never_recovered=False)],
-            "Failures cost $11.00 of $247.00; $9.00 of it retries of x that never recovered, at list prices.",
+            f"Failures cost $11.00 of $247.00; $9.00 of it retries of x that never recovered, {BASIS}.",
         ),
         (
             [spent(cause="tool_loop", basis="measured", reason="Bash", never_recovered=None, cost_usd=1.5)],
-            "Failures cost $1.50 of $236.00; all of it commands of Bash that failed again and again, at list prices.",
+            f"Failures cost $1.50 of $236.00; all of it commands of Bash that failed again and again, {BASIS}.",
         ),
         (
             [spent(), spent(tokens=3_000, never_recovered=False)],
