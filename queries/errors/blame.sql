@@ -22,7 +22,10 @@
 -- column last_at TIMESTAMP: the latest one, UTC
 with error as (
   select
-    cast(timezone($timezone, timezone('UTC', occurred_at)) as date) as day,
+    case
+      when $timezone = 'UTC' then cast(occurred_at as date)
+      else cast(timezone($timezone, timezone('UTC', occurred_at)) as date)
+    end as day,
     occurred_at,
     coalesce(session_id, operation) as session,
     caller,
@@ -45,7 +48,10 @@ at_work as (
   from error
   union
   select
-    cast(timezone($timezone, timezone('UTC', started_at)) as date) as day,
+    case
+      when $timezone = 'UTC' then cast(started_at as date)
+      else cast(timezone($timezone, timezone('UTC', started_at)) as date)
+    end as day,
     coalesce(provider, '(none)') as provider,
     coalesce(caller, '(none)') as caller,
     session_id as session

@@ -296,20 +296,26 @@ def _made(store: Store, chosen: Window, rules: Rules, only: Selection | None) ->
     if only:
         judged = select_judged(store, judged, only)
         with store.selecting(only):
-            return _with_latest(store, replace(_overview(store, chosen, judged, drift), only=only))
+            report = replace(_overview(store, chosen, judged, drift), only=only)
+            return _with_texts(store, replace(report, latest=_latest(store, report)))
     with store.pinned(chosen.since, chosen.until):
         report = _overview(store, chosen, judged, drift)
-    return _with_latest(store, report)
+        # The fortnight up to the latest day may begin before a window.
+        latest = _latest(store, report) if chosen.since is None else None
+    return _with_texts(store, replace(report, latest=latest or _latest(store, report)))
 
 
-def _with_latest(store: Store, report: Overview) -> Overview:
-    """The overview with its latest day, whose fortnight may begin before the window, and with the texts of all errors,
-    which would take most of the room where views are pinned.
-    """
+def _latest(store: Store, report: Overview) -> LatestDay | None:
     totals = report.totals
-    latest = latest_day(store, report.window, totals.first_at, totals.last_at, report.generated_at)
+    return latest_day(store, report.window, totals.first_at, totals.last_at, report.generated_at)
+
+
+def _with_texts(store: Store, report: Overview) -> Overview:
+    """The overview with the tables that quote all errors: their texts would take most of the room where views are
+    pinned.
+    """
     tables = {name: report.tables.get(name) or table(store, name, report.window) for name in TABLES}
-    return replace(report, latest=latest, tables=tables)
+    return replace(report, tables=tables)
 
 
 def _judge(store: Store, window: Window, ruleset: str) -> tuple[Judged, Drifts]:

@@ -151,13 +151,12 @@ PINNED = {
         "session_id, started_at, ended_at, requests, errors, unknown_errors, relays, caller, agent, agent_version,"
         " project, provider, model, tool_calls, tool_failures"
     ),
-    "endings": "*",
     "usage": (
         "event_id, occurred_at, session_id, caller, agent, project, model, input_tokens, output_tokens,"
         " cache_read_tokens, cache_write_tokens, cache_write_hour_tokens, cost_usd, cost_basis, prompt_cost_usd,"
         " whole_run"
     ),
-    "retries": "operation, caller, reason, outcome, attempts, waited_seconds, started_at",
+    "retries": "operation, caller, session_id, reason, outcome, attempts, waited_seconds, started_at",
     # Texts take most room by far, and a report quotes those of unknown errors alone.
     "errors": (
         "occurred_at, caller, session_id, operation, outcome, reason, detail, party, provider, project, retryable,"
@@ -168,6 +167,7 @@ PINNED = {
         "relay, occurred_at, caller, session_id, step_id, trigger, strategy, token_usage_percent, threshold_percent,"
         " pre_tokens, post_tokens, outcome"
     ),
+    "endings": "*",
 }
 """The views that cost most and are asked most, with the columns that a report's tables are made of. The others would
 take more room than these; a question for one of them fails. Views look names up when they are asked: those that stand
@@ -177,7 +177,7 @@ _IN_WINDOW = "occurred_at >= $since and occurred_at < $until"
 _OF_SESSIONS = "session_id in (select session_id from temp.sessions)"
 WITHIN = {
     "sessions": "ended_at >= $since and started_at < $until",
-    "retries": "operation between $first and $last",
+    "retries": f"operation between $first and $last or {_OF_SESSIONS}",
     # What a chain of the window ended as is told by later errors, and why a request of it was made by earlier ones.
     "errors": f"{_IN_WINDOW} or operation between $first and $last or {_OF_SESSIONS}",
     "relays": f"{_IN_WINDOW} or {_OF_SESSIONS}",

@@ -60,8 +60,8 @@ error as (
   select
     session_id,
     max(occurred_at) as last_at,
-    arg_max(reason, (occurred_at, event_id)) as reason,
-    arg_max(coalesce(detail, ''), (occurred_at, event_id)) as detail
+    arg_max(reason, (occurred_at, reason, coalesce(detail, ''))) as reason,
+    arg_max(coalesce(detail, ''), (occurred_at, reason, coalesce(detail, ''))) as detail
   from errors
   where reason <> 'tool_not_found'
   group by session_id
