@@ -422,7 +422,7 @@ def transcripts() -> str:
     for row in (row for row in FORMATS if row.made_by.startswith(SAYING)):
         module = row.made_by.partition(":")[0].replace(".", "/")
         said = ast.get_docstring(ast.parse((PACKAGE / f"importers/{module}.py").read_text("utf-8"))) or ""
-        shown = f"{row.title.capitalize()}: see `{told[module]}`." if module in told else said
+        shown = f"{row.title[:1].upper()}{row.title[1:]}: see `{told[module]}`." if module in told else said
         told.setdefault(module, row.name)
         lines += [f"## {row.name}", "", shown, ""]
     return "\n".join([*lines, END])

@@ -126,7 +126,7 @@ def test_the_chart_of_a_finding_shows_what_was_expected(report: Report) -> None:
     latest = case.finding.latest
     assert names[:3] == [
         f"expected share: {latest.expected:.1%}",
-        f"its 95% interval: {latest.low:.1%} to {latest.high:.1%}",
+        f"what 39 of 40 such days stay within: {latest.high:.1%}",
         "unknown share",
     ]
     bars = [trace for trace in figure.data if trace.type == "bar"]

@@ -62,8 +62,11 @@ def band(
     return Points(name, EXPECTED, tuple(days), values, width=1, dash="dot", floor=floor, stepped=stepped)
 
 
-def share_band(case: Charted, middle: float | None, name: str) -> list[Points]:
-    """A dashed line at `middle`, a share named `name`, and the band of the interval of a finding's latest day."""
+def share_band(case: Charted, middle: float | None, name: str, *, of_days: bool = False) -> list[Points]:
+    """A dashed line at `middle`, a share named `name`, and the band of the interval of a finding's latest day.
+
+    `of_days`: the band is where 39 of 40 days lie, from nothing on, and no interval of the share.
+    """
     if middle is None:
         return []
     latest, shown = case.finding.latest, _shown(case)
@@ -72,6 +75,8 @@ def share_band(case: Charted, middle: float | None, name: str) -> list[Points]:
     if latest.low is None or latest.high is None:
         return [line]
     text = f"its 95% interval: {percent(latest.low)} to {percent(latest.high)}"
+    if of_days:
+        text = f"what 39 of 40 such days stay within: {percent(latest.high)}"
     return [line, band(text, days, [latest.low] * 2, [latest.high] * 2)]
 
 

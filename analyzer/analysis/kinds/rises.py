@@ -90,7 +90,7 @@ def share_chart(case: Charted) -> Chart:
         case.finding.latest,
     )
     marks: tuple[Mark, ...] = (
-        *share_band(case, latest.expected, "expected share"),
+        *share_band(case, latest.expected, "expected share", of_days=True),
         share_line(rows.select("day", "unknown_share", "unknown_groups", "groups"), "unknown share", "distinct errors"),
         bars(rows, "unknown_sessions", "sessions with an unknown error", MARKED, lower=True),
         bars(rows, "others", "other sessions", USUAL, lower=True),
