@@ -566,7 +566,7 @@ PROSE: dict[str, list[object]] = {
 
 _SAID = frozenset(
     {"text", "content", "title", "summary", "summaryText", "summary_preview", "input", "input_json", "output", "result"}
-    | {"arguments", "task", "request_message", "thinking"}
+    | {"arguments", "task", "request_message", "thinking", "prompt", "details", "command"}
 )
 """Keys under which agents keep what was said, done or answered."""
 
@@ -586,7 +586,7 @@ def _marked(value: Any, key: str = "") -> Any:
 PROSE |= {
     case.format: [_marked(record) for record in case.records]
     for case in reversed(AGENTS)
-    if case.format in ("grok", "droid", "letta", "auggie", "amp", "trae_agent")
+    if case.format in ("grok", "droid", "letta", "junie", "auggie", "amp", "trae_agent")
 }
 
 _Q_HISTORY = [
