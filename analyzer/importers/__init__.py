@@ -1,7 +1,8 @@
 """Other tools' logs → events. One file a format; the format is told by the content, never by the file's name."""
 
 from analyzer.importers.base import Block, Hit, Reader, RowReader, Source, blank_lines, block_of, newlines
-from analyzer.importers.formats import BY_NAME, FORMATS, HEAD_BYTES, NOT_LOGS, Format, detect, head_of
+from analyzer.importers.formats import BY_NAME, FORMATS, NOT_LOGS, Format, detect
+from analyzer.importers.heads import HEAD_BYTES, head_of
 
 __all__ = [
     "BY_NAME",

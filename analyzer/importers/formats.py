@@ -3,420 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
 
-from analyzer.agent_stream import mapping
-from analyzer.events import Reject
-from analyzer.events.codec import decode_object
+from analyzer.importers import heads
 from analyzer.importers.base import ReaderFactory
-from analyzer.importers.shapes.files import SQLITE, first_records, looks_like_document
-
-HEAD_BYTES = 512 * 1024
-"""How much of a source is looked at; one line of a transcript may be larger than any smaller head."""
-_LOOKED_AT = 60
-
-Record = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Head:
-    """The beginning of a source."""
-
-    data: bytes
-    objects: tuple[Record, ...]
-    """The JSON objects among its first lines; none of a document."""
-    elements: tuple[Record, ...] = ()
-    """The first objects of a document: of an array, or of objects that take many lines each."""
-
-
-def head_of(data: bytes) -> Head:
-    """The head of a source from its first bytes; a line that is cut off at their end does not count."""
-    if looks_like_document(data[:64]) and (elements := first_records(data, _LOOKED_AT)):
-        return Head(data, (), elements)
-    lines = data.split(b"\n")
-    if len(data) >= HEAD_BYTES and len(lines) > 2:
-        lines.pop()
-    shown = [line for line in lines if line.strip()][:_LOOKED_AT]
-    decoded = (decode_object(line.removeprefix(b"\xef\xbb\xbf"), unique_keys=False) for line in shown)
-    return Head(data, tuple(record for record in decoded if not isinstance(record, Reject)))
-
-
-def lines(test: Callable[[Record], bool]) -> Callable[[Head], bool]:
-    """Recognise a log of lines by any record among the first ones."""
-    return lambda head: any(test(record) for record in head.objects)
-
-
-def records(test: Callable[[Record], bool], *marks: bytes) -> Callable[[Head], bool]:
-    """Recognise a log of lines, or a document with such records.
-
-    A document of one object that is longer than the head has no whole record there: then the marks decide.
-    """
-
-    def recognises(head: Head) -> bool:
-        if any(test(record) for record in head.elements or head.objects):
-            return True
-        cut_off = bool(marks) and len(head.data) >= HEAD_BYTES
-        one = cut_off and (looks_like_document(head.data[:64]) or b"\n" not in head.data)
-        return one and all(mark in head.data for mark in marks)
-
-    return recognises
-
-
-def tables(*names: str) -> Callable[[Head], bool]:
-    """Recognise a database by its tables."""
-    return lines(lambda record: set(names) <= set(mapping(record.get("sqlite")).get("tables") or ()))
-
-
-# Our own log, and logs in its envelope
-
-
-def gdd(record: Record) -> bool:
-    """An event in the envelope of our own log."""
-    return isinstance(record.get("type"), str) and "sessionId" in record and isinstance(record.get("payload"), dict)
-
-
-def ours(record: Record) -> bool:
-    """An event of our own log."""
-    named = isinstance(record.get("type"), str) and isinstance(record.get("id"), str)
-    return named and isinstance(record.get("payload"), dict) and ("v" in record or "crc" in record)
-
-
-def wave(record: Record) -> bool:
-    """An event of a Wave pipeline."""
-    return (
-        isinstance(record.get("state"), str)
-        and "timestamp" in record
-        and ("step_id" in record or "pipeline_id" in record)
-    )
-
-
-# Claude Code, and Qwen Code, whose records look like its
-
-_TRANSCRIPT_TYPES = frozenset({"user", "assistant", "system", "progress", "attachment"})
-
-
-def claude_code(record: Record) -> bool:
-    """A record of a Claude Code transcript; those of Qwen Code have its keys, and more."""
-    kind = record.get("type")
-    if not isinstance(kind, str) or qwen(record):
-        return False
-    if kind in _TRANSCRIPT_TYPES:
-        return "sessionId" in record and ("uuid" in record or "parentUuid" in record)
-    if kind == "summary":
-        return "leafUuid" in record
-    return kind == "file-history-snapshot" and "snapshot" in record
-
-
-def claude_print(record: Record) -> bool:
-    """A record of `claude -p`, or the input of its StopFailure hook."""
-    kind, subtype = record.get("type"), record.get("subtype")
-    if kind == "system":
-        return (
-            isinstance(subtype, str)
-            and subtype in {"init", "api_retry"}
-            and ("session_id" in record or "attempt" in record)
-        )
-    if kind == "result":
-        return isinstance(subtype, str) and "session_id" in record
-    return record.get("hook_event_name") == "StopFailure"
-
-
-def qwen(record: Record) -> bool:
-    """A record of a Qwen Code chat: Claude Code's envelope round a Gemini message."""
-    if not {"uuid", "sessionId", "type"} <= record.keys():
-        return False
-    message = mapping(record.get("message"))
-    return (
-        record.get("type") == "tool_result"
-        or isinstance(record.get("systemPayload"), dict)
-        or message.get("role") == "model"
-        or isinstance(message.get("parts"), list)
-    )
-
-
-# Codex
-
-_ROLLOUT = frozenset(
-    {
-        "session_meta",
-        "response_item",
-        "event_msg",
-        "turn_context",
-        "compacted",
-        "world_state",
-        "inter_agent_communication",
-        "token_usage_record",
-    }
-)
-_EXEC = frozenset({"turn.started", "turn.completed", "turn.failed", "item.started", "item.updated", "item.completed"})
-
-
-def codex(record: Record) -> bool:
-    """A record of a Codex rollout, of today or from before September 2025."""
-    kind = record.get("type")
-    if isinstance(kind, str) and kind in _ROLLOUT:
-        return isinstance(record.get("payload"), dict)
-    if record.get("record_type") == "state":
-        return True
-    return {"id", "timestamp", "instructions"} <= record.keys() <= {"id", "timestamp", "instructions", "git"}
-
-
-def codex_exec(record: Record) -> bool:
-    """A record of `codex exec --json`, of today or in the envelope of 2025."""
-    kind = record.get("type")
-    if kind == "thread.started":
-        return isinstance(record.get("thread_id"), str)
-    if isinstance(kind, str) and kind in _EXEC:
-        return kind == "turn.started" or bool({"usage", "error", "item"} & record.keys())
-    message = record.get("msg")
-    return record.keys() == {"id", "msg"} and isinstance(message, dict) and isinstance(message.get("type"), str)
-
-
-# Gemini CLI and OpenTelemetry
-
-
-def gemini_chat(record: Record) -> bool:
-    """A record of a Gemini CLI chat: its head, or a change of it."""
-    return ("sessionId" in record and "projectHash" in record) or "$rewindTo" in record
-
-
-def gemini_stream(record: Record) -> bool:
-    """The first record of `gemini --output-format stream-json`."""
-    return record.get("type") == "init" and "session_id" in record and "model" in record
-
-
-def sdk_telemetry(record: Record) -> bool:
-    """An object of OpenTelemetry's SDK for JavaScript, as Gemini CLI and others write it to files."""
-    paired = isinstance(record.get("hrTime"), list) or isinstance(record.get("startTime"), list)
-    printed = "traceId" in record and isinstance(record.get("timestamp"), int) and "duration" in record
-    named = isinstance(record.get("resource"), dict) or "instrumentationScope" in record or "_spanContext" in record
-    span = isinstance(record.get("traceId"), str) and bool({"spanId", "id"} & record.keys()) and "attributes" in record
-    if (paired or printed) and (named or span):
-        return True
-    return isinstance(record.get("scopeMetrics"), list) and "resource" in record
-
-
-_REQUESTS = frozenset({"resourceLogs", "resourceSpans", "resourceMetrics"})
-_SCOPES = frozenset({"scopeLogs", "scopeSpans"})
-
-
-def otlp(record: Record) -> bool:
-    """A request of the OpenTelemetry protocol, one inside a capture's envelope, or one of its resources."""
-    if _REQUESTS & record.keys() or ("resource" in record and _SCOPES & record.keys()):
-        return True
-    return any(isinstance(inner, dict) and bool(_REQUESTS & inner.keys()) for inner in record.values())
-
-
-# Other agents
-
-
-def pi(record: Record) -> bool:
-    """The first record of a pi session."""
-    return record.get("type") == "session" and "cwd" in record and "timestamp" in record
-
-
-def copilot(record: Record) -> bool:
-    """An event of a Copilot CLI session; custom entries of pi have its keys, and one more."""
-    named = isinstance(record.get("type"), str) and "parentId" in record
-    return named and isinstance(record.get("data"), dict) and "customType" not in record
-
-
-def opencode(record: Record) -> bool:
-    """A message, a part or a session of opencode's storage, or a part or an error that `opencode run` prints."""
-    error = record.get("error")
-    if isinstance(error, dict) and isinstance(error.get("name"), str) and isinstance(error.get("data"), dict):
-        return "sessionID" in record
-    record = mapping(record.get("part")) or record
-    named = str(record.get("id", ""))
-    if named.startswith("ses_"):
-        return "directory" in record and "time" in record
-    if "sessionID" not in record:
-        return False
-    return (named.startswith("msg_") and "role" in record) or (named.startswith("prt_") and "messageID" in record)
-
-
-def junie(record: Record) -> bool:
-    """An event of a Junie session that an agent has sent."""
-    return record.get("kind") == "SessionA2uxEvent" and "agentEvent" in mapping(record.get("event"))
-
-
-_CONDENSED = frozenset({"Condensation", "CondensationRequest"})
-
-
-def openhands(record: Record) -> bool:
-    """An event of OpenHands: by its kind, or by what was done or seen, as before 2025's end."""
-    kind = record.get("kind")
-    if isinstance(kind, str):
-        others = "apiVersion" in record or "timestampMs" in record  # Kubernetes', and Junie's
-        return (kind.endswith("Event") or kind in _CONDENSED) and not others
-    seen = isinstance(record.get("action"), str) or isinstance(record.get("observation"), str)
-    return seen and {"timestamp", "source", "message"} <= record.keys()
-
-
-def crush(record: Record) -> bool:
-    """A line of Crush's log."""
-    source = mapping(record.get("source"))
-    return {"time", "level", "msg"} <= record.keys() and "/crush/" in str(source.get("function", ""))
-
-
-def cline(record: Record) -> bool:
-    """A row of what Cline or Roo Code shows."""
-    kind = record.get("type")
-    return kind in ("say", "ask") and isinstance(record.get(kind), str) and isinstance(record.get("ts"), int)
-
-
-def goose(record: Record) -> bool:
-    """The first record of a goose session, as goose wrote them before it had a database."""
-    return "working_dir" in record and "message_count" in record
-
-
-def litellm(record: Record) -> bool:
-    """LiteLLM's standard logging payload."""
-    return {"call_type", "status", "custom_llm_provider"} <= record.keys() or "standard_logging_object" in record
-
-
-def _holds(*keys: str) -> Callable[[Record], bool]:
-    """Recognise a record by keys that it has."""
-    return lambda record: set(keys) <= record.keys()
-
-
-def _exported(test: Callable[[Record], bool]) -> Callable[[Record], bool]:
-    """Recognise a run of a tracing platform, or a record that holds such ones."""
-
-    def recognises(record: Record) -> bool:
-        held = (record.get(key) for key in ("data", "observations", "runs", "calls"))
-        return test(record) or any(test(mapping(found[0])) for found in held if isinstance(found, list) and found)
-
-    return recognises
-
-
-def langfuse(record: Record) -> bool:
-    """An observation of Langfuse's, whose kinds are in capitals."""
-    named = str(record.get("type")).isupper() and {"id", "level"} <= record.keys()
-    return named and ({"traceId", "startTime"} <= record.keys() or {"trace_id", "start_time"} <= record.keys())
-
-
-def mlflow(record: Record) -> bool:
-    """A trace of MLflow's."""
-    info, data = mapping(record.get("info")), mapping(record.get("data"))
-    return bool({"trace_id", "request_id"} & info.keys()) and isinstance(data.get("spans"), list)
-
-
-def openai_agents(record: Record) -> bool:
-    """A trace or a span of the OpenAI Agents SDK."""
-    if record.get("object") == "trace.span":
-        return isinstance(record.get("span_data"), dict)
-    return record.get("object") == "trace" and "workflow_name" in record
-
-
-def kimi(record: Record) -> bool:
-    """The first record of Kimi Code's wire, or a retry that it prints."""
-    if record.get("type") == "metadata":
-        return "protocol_version" in record and "created_at" in record
-    return record.get("type") == "turn.step.retrying" and record.get("role") == "meta"
-
-
-def vibe(record: Record) -> bool:
-    """A message of Mistral Vibe's."""
-    return (
-        isinstance(record.get("injected"), bool)
-        and "role" in record
-        and bool({"message_id", "tool_call_id"} & record.keys())
-    )
-
-
-def kiro(record: Record) -> bool:
-    """A message of Kiro CLI's, or what became of the turns of a session."""
-    if record.get("kind") in ("Prompt", "AssistantMessage", "ToolResults"):
-        return str(record.get("version")).startswith("v") and isinstance(record.get("data"), dict)
-    return isinstance(record.get("session_state"), dict) and "session_id" in record and "cwd" in record
-
-
-def antigravity(record: Record) -> bool:
-    """A step of an Antigravity conversation."""
-    return {"step_index", "source", "type", "status", "created_at"} <= record.keys()
-
-
-def copilot_chat(record: Record) -> bool:
-    """A chat of VS Code's, or the first record of its log of changes."""
-    chat = mapping(record.get("v")) if record.get("kind") == 0 else record
-    return {"sessionId", "requests", "responderUsername"} <= chat.keys() and isinstance(chat["requests"], list)
-
-
-def cursor(record: Record) -> bool:
-    """A message of Cursor's, or the end of a turn."""
-    if record.get("type") == "turn_ended":
-        return isinstance(record.get("status"), str)
-    said = record.get("role") in ("user", "assistant") and record.keys() == {"role", "message"}
-    return said and mapping(record["message"]).keys() == {"content"}
-
-
-def atif(record: Record) -> bool:
-    """A trajectory in the Agent Trajectory Interchange Format."""
-    return str(record.get("schema_version", "")).startswith("ATIF-v") and isinstance(record.get("steps"), list)
-
-
-def swe_agent(record: Record) -> bool:
-    """A run of mini-swe-agent or SWE-agent."""
-    if str(record.get("trajectory_format", "")).startswith("mini-swe-agent"):
-        return True
-    return isinstance(record.get("trajectory"), list) and "exit_status" in mapping(record.get("info"))
-
-
-def trae_agent(record: Record) -> bool:
-    """A run of trae-agent."""
-    return isinstance(record.get("llm_interactions"), list) and isinstance(record.get("agent_steps"), list)
-
-
-def grok(record: Record) -> bool:
-    """An update of a Grok Build session; messages of the protocol itself, which others write down too, name no time."""
-    known = record.get("method") in ("session/update", "_x.ai/session/update") and "timestamp" in record
-    return known and "jsonrpc" not in record and "sessionUpdate" in mapping(mapping(record.get("params")).get("update"))
-
-
-def letta(record: Record) -> bool:
-    """A reply as pi's entries hold it, on a line of its own."""
-    return record.get("role") == "assistant" and {"api", "provider", "model", "stopReason", "usage"} <= record.keys()
-
-
-def droid(record: Record) -> bool:
-    """The first line of a Droid session."""
-    named = record.get("type") == "session_start" and {"id", "title"} <= record.keys()
-    return named and bool({"owner", "cwd"} & record.keys())
-
-
-def auggie(record: Record) -> bool:
-    """A session of Auggie."""
-    return {"sessionId", "created", "modified", "chatHistory"} <= record.keys()
-
-
-def amp(record: Record) -> bool:
-    """A thread of Amp."""
-    named = str(record.get("id", "")).startswith("T-") and isinstance(record.get("created"), int)
-    return named and isinstance(record.get("messages"), list)
-
-
-def cline_cli(record: Record) -> bool:
-    """The messages of a session of Cline's CLI."""
-    return {"version", "updated_at", "agent", "sessionId"} <= record.keys() and isinstance(record.get("messages"), list)
-
-
-def continue_dev(record: Record) -> bool:
-    """A session of Continue."""
-    return {"sessionId", "workspaceDirectory", "history"} <= record.keys() and isinstance(record["history"], list)
-
-
-_HERMES_ROW = {"role", "content", "tool_calls", "tool_call_id", "tool_name", "finish_reason"}
-
-
-def hermes(record: Record) -> bool:
-    """A message of Hermes' store, or a session that it exports."""
-    if {"started_at", "end_reason", "messages"} <= record.keys():
-        return isinstance(record["messages"], list)
-    return record.keys() >= _HERMES_ROW
+from analyzer.importers.shapes.files import SQLITE
 
 
 @dataclass(frozen=True, slots=True)
@@ -426,7 +19,7 @@ class Format:
     name: str
     title: str
     """For a person."""
-    recognises: Callable[[Head], bool]
+    recognises: Callable[[heads.Head], bool]
     made_by: str = ""
     """Where what makes a reader of it stands, as `module:name` below this folder; empty: it is not read yet."""
     told_by: str = ""
@@ -446,7 +39,7 @@ class Format:
 _NUMBERS = re.compile(r"(\d{1,9})(?:\.(\d{1,9}))?")
 
 
-def newer(head: Head, kind: Format) -> str | None:
+def newer(head: heads.Head, kind: Format) -> str | None:
     """The version that a log of this kind names, where it is newer than the one that its reader was written for."""
     key, looked_at = kind.version
     for record in head.elements or head.objects:
@@ -457,70 +50,45 @@ def newer(head: Head, kind: Format) -> str | None:
     return None
 
 
-def detect(head: Head) -> Format:
+def detect(head: heads.Head) -> Format:
     """The first format that recognises the head; there is always one."""
     return next(found for found in FORMATS if found.recognises(head))
 
-
-_HERMES_LINE = re.compile(
-    rb"(?m)^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} [A-Z]{4,8}(?: \[\S{1,200}\])? "
-    rb"(?:hermes_\w{1,60}|run_agent|agent\.conversation_loop): "
-)
-"""A line of one of Hermes' own modules."""
-
-
-def _document(head: Head) -> bool:
-    return head.data.lstrip()[:1] in {b"{", b"["}
-
-
-def _binary(head: Head) -> bool:
-    return not head.objects and not head.elements and (b"\0" in head.data or not _is_text(head.data))
-
-
-def _is_text(data: bytes) -> bool:
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        return error.start > len(data) - 4  # a character cut off at the end of the head
-    return True
-
-
-_GROK_CLI = ("tool_calls", "tool_results", "usage_events", "compactions")
 
 FORMATS: tuple[Format, ...] = (
     Format("empty", "an empty file", lambda head: not head.data.strip()),
     Format(
         "opencode_db",
         "opencode's database",
-        tables("session", "message", "part"),
+        heads.tables("session", "message", "part"),
         made_by="agents.opencode:OpencodeReader",
         told_by="tables `session`, `message`, `part`",
     ),
     Format(
         "hermes_db",
         "Hermes' database",
-        tables("sessions", "messages", "state_meta"),
+        heads.tables("sessions", "messages", "state_meta"),
         made_by="transcripts.hermes:HermesReader",
         told_by="tables `sessions`, `messages`, `state_meta`",
     ),
     Format(
         "goose_db",
         "goose's database",
-        tables("sessions", "messages", "schema_version"),
+        heads.tables("sessions", "messages", "schema_version"),
         made_by="agents.goose:GooseReader",
         told_by="tables `sessions`, `messages`, `schema_version`",
     ),
     Format(
         "copilot_spans",
         "Copilot Chat's database of spans",
-        tables("spans", "span_attributes", "span_events"),
+        heads.tables("spans", "span_attributes", "span_events"),
         made_by="telemetry.otlp:CopilotSpansReader",
         told_by="tables `spans`, `span_attributes`, `span_events`",
     ),
     Format(
         "analyzer",
         "this project's event log",
-        lines(ours),
+        heads.lines(heads.ours),
         made_by="eventlog:EventLogReader",
         native=True,
         told_by="`type`, `sessionId`, an object `payload`, an `id`, and `v` or `crc`",
@@ -528,14 +96,14 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "qwen",
         "a Qwen Code chat",
-        lines(qwen),
+        heads.lines(heads.qwen),
         made_by="agents.qwen:QwenReader",
         told_by="Claude Code's keys round a Gemini message: `message.parts`, `message.role` = `model`, `systemPayload`",
     ),
     Format(
         "claude_code",
         "a Claude Code transcript",
-        lines(claude_code),
+        heads.lines(heads.claude_code),
         made_by="claude:TranscriptReader",
         told_by="`user`, `assistant`, `system`, `progress` or `attachment` records with `sessionId` and `uuid`; "
         "summaries with `leafUuid`; file-history snapshots",
@@ -543,7 +111,7 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "claude_print",
         "a claude -p run (json or stream-json)",
-        records(claude_print),
+        heads.records(heads.claude_print),
         made_by="claude:StreamReader",
         told_by="`system` records `init` or `api_retry` with `session_id`, a `result` with `session_id`, a "
         "`StopFailure` hook",
@@ -551,21 +119,21 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "gdd",
         "GDD telemetry",
-        lines(gdd),
+        heads.lines(heads.gdd),
         made_by="eventlog:GddReader",
         told_by="`type`, `sessionId` and an object `payload`, without the marks of `analyzer`",
     ),
     Format(
         "wave",
         "Wave pipeline events",
-        lines(wave),
+        heads.lines(heads.wave),
         made_by="wave:WaveReader",
         told_by="a text `state` with `timestamp` and `step_id` or `pipeline_id`",
     ),
     Format(
         "codex",
         "a Codex rollout",
-        lines(codex),
+        heads.lines(heads.codex),
         made_by="agents.codex:CodexReader",
         told_by="Codex rollouts: `session_meta`, `response_item`, `event_msg`, `turn_context`, `compacted` with "
         "a `payload`; before September 2025 a first record of `id`, `timestamp` and `instructions`, or a "
@@ -574,14 +142,14 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "codex_exec",
         "a codex exec --json run",
-        lines(codex_exec),
+        heads.lines(heads.codex_exec),
         made_by="agents.codex:CodexExecReader",
         told_by="`codex exec --json`: `thread.started`, `turn.…`, `item.…`; in 2025 `id` and `msg`",
     ),
     Format(
         "pi",
         "a pi session",
-        lines(pi),
+        heads.lines(heads.pi),
         made_by="agents.pi:PiReader",
         version=("version", (3,)),
         told_by="a `session` record with `cwd` and `timestamp`",
@@ -589,14 +157,14 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "copilot",
         "a Copilot CLI session",
-        lines(copilot),
+        heads.lines(heads.copilot),
         made_by="agents.copilot:CopilotReader",
         told_by="Copilot CLI sessions: `data`, `type`, `parentId` and no `customType`",
     ),
     Format(
         "opencode",
         "opencode's storage or output",
-        records(opencode),
+        heads.records(heads.opencode),
         made_by="agents.opencode:OpencodeReader",
         told_by="ids that begin with `msg_`, `prt_` or `ses_` beside `sessionID` or `directory`; an `error` with "
         "`name` and `data`",
@@ -604,14 +172,14 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "junie",
         "a Junie session",
-        lines(junie),
+        heads.lines(heads.junie),
         made_by="transcripts.junie:JunieReader",
         told_by="a `kind` `SessionA2uxEvent` with an `agentEvent` in its `event`",
     ),
     Format(
         "openhands",
         "OpenHands events",
-        records(openhands),
+        heads.records(heads.openhands),
         made_by="agents.openhands:OpenHandsReader",
         told_by="a `kind` that ends in `Event` or is `Condensation`; `source`, `message` and an `action` or "
         "`observation`",
@@ -619,14 +187,14 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "gemini_stream",
         "a Gemini CLI stream",
-        lines(gemini_stream),
+        heads.lines(heads.gemini_stream),
         made_by="agents.gemini:GeminiStreamReader",
         told_by="an `init` record with `session_id` and `model`",
     ),
     Format(
         "otlp",
         "OpenTelemetry JSON",
-        records(otlp, b'"resource', b'"scope'),
+        heads.records(heads.otlp, b'"resource', b'"scope'),
         made_by="telemetry.otlp:OtlpReader",
         told_by="OpenTelemetry JSON: `resourceLogs`, `resourceSpans`, `resourceMetrics`, also one level further "
         "in; `resource` with `scopeLogs` or `scopeSpans`",
@@ -634,7 +202,7 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "gemini_telemetry",
         "objects of OpenTelemetry's SDK, as in Gemini CLI's telemetry outfile",
-        records(sdk_telemetry),
+        heads.records(heads.sdk_telemetry),
         made_by="telemetry.otlp:SdkReader",
         told_by="objects of OpenTelemetry's SDK: `hrTime` or `startTime` as a pair, or `timestamp` and "
         "`duration`, with a `resource`, a scope or a `traceId`",
@@ -642,42 +210,42 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "gemini_chat",
         "a Gemini CLI chat",
-        records(gemini_chat, b'"projectHash"', b'"messages"'),
+        heads.records(heads.gemini_chat, b'"projectHash"', b'"messages"'),
         made_by="agents.gemini:GeminiChatReader",
         told_by="`sessionId` and `projectHash`",
     ),
     Format(
         "crush",
         "a Crush log",
-        lines(crush),
+        heads.lines(heads.crush),
         made_by="agents.crush:CrushLogReader",
         told_by="`time`, `level`, `msg` and a `source` whose function is Crush's",
     ),
     Format(
         "crush_db",
         "Crush's database",
-        tables("sessions", "messages", "files", "goose_db_version"),
+        heads.tables("sessions", "messages", "files", "goose_db_version"),
         made_by="agents.crush:CrushStoreReader",
         told_by="tables `sessions`, `messages`, `files`, `goose_db_version`",
     ),
     Format(
         "cline",
         "a Cline or Roo Code task",
-        records(cline),
+        heads.records(heads.cline),
         made_by="agents.cline:ClineReader",
         told_by="Cline's and Roo Code's `ui_messages.json`: `ts`, and `say` or `ask` by its `type`",
     ),
     Format(
         "goose",
         "a goose session",
-        lines(goose),
+        heads.lines(heads.goose),
         made_by="agents.goose:GooseReader",
         told_by="a record with `working_dir` and `message_count`",
     ),
     Format(
         "kimi",
         "a Kimi Code session",
-        lines(kimi),
+        heads.lines(heads.kimi),
         made_by="transcripts.kimi:KimiReader",
         version=("protocol_version", (1, 5)),
         told_by="Kimi Code's wire: a `metadata` record with `protocol_version` and `created_at`; a printed "
@@ -686,14 +254,14 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "vibe",
         "a Mistral Vibe session",
-        lines(vibe),
+        heads.lines(heads.vibe),
         made_by="transcripts.vibe:VibeReader",
         told_by="Mistral Vibe's messages: `role`, a boolean `injected`, and `message_id` or `tool_call_id`",
     ),
     Format(
         "kiro",
         "a Kiro CLI session",
-        records(kiro),
+        heads.records(heads.kiro),
         made_by="transcripts.kiro:KiroReader",
         version=("version", (1,)),
         told_by="Kiro CLI's records of `version` `v1` and a `kind` `Prompt`, `AssistantMessage` or "
@@ -702,14 +270,14 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "antigravity",
         "an Antigravity transcript",
-        lines(antigravity),
+        heads.lines(heads.antigravity),
         made_by="transcripts.antigravity:AntigravityReader",
         told_by="Antigravity's steps: `step_index`, `source`, `type`, `status`, `created_at`",
     ),
     Format(
         "hermes",
         "sessions of Hermes",
-        records(hermes),
+        heads.records(heads.hermes),
         made_by="transcripts.hermes:HermesReader",
         told_by="Hermes' messages: `tool_calls`, `tool_call_id`, `tool_name`, `finish_reason` beside `role`; "
         "exported sessions with `end_reason` and `messages`",
@@ -717,14 +285,14 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "litellm",
         "LiteLLM's logging payloads",
-        records(litellm),
+        heads.records(heads.litellm),
         made_by="telemetry.litellm:LitellmReader",
         told_by="`call_type`, `status` and `custom_llm_provider`",
     ),
     Format(
         "langfuse",
         "an export of Langfuse",
-        records(_exported(langfuse), b'"traceId"', b'"statusMessage"'),
+        heads.records(heads.exported(heads.langfuse), b'"traceId"', b'"statusMessage"'),
         made_by="telemetry.platforms:LangfuseReader",
         told_by="Langfuse's observations: a `type` in capitals, `id`, `level`, and `traceId` and `startTime`, or "
         "`trace_id` and `start_time`; also in `data` or `observations`",
@@ -732,22 +300,24 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "langsmith",
         "an export of LangSmith",
-        records(_exported(_holds("id", "run_type", "start_time", "trace_id")), b'"run_type"', b'"dotted_order"'),
+        heads.records(
+            heads.exported(heads.holds("id", "run_type", "start_time", "trace_id")), b'"run_type"', b'"dotted_order"'
+        ),
         made_by="telemetry.platforms:LangsmithReader",
         told_by="LangSmith's runs: `id`, `run_type`, `start_time`, `trace_id`; also in `data` or `runs`",
     ),
     Format(
         "mlflow",
         "traces of MLflow",
-        records(_exported(mlflow), b'"trace_id"', b'"spans"', b'"mlflow.'),
+        heads.records(heads.exported(heads.mlflow), b'"trace_id"', b'"spans"', b'"mlflow.'),
         made_by="telemetry.platforms:MlflowReader",
         told_by="MLflow's traces: an `info` with `trace_id` or `request_id`, and `spans` in `data`",
     ),
     Format(
         "weave",
         "an export of Weave",
-        records(
-            _exported(_holds("id", "op_name", "trace_id", "started_at", "project_id")),
+        heads.records(
+            heads.exported(heads.holds("id", "op_name", "trace_id", "started_at", "project_id")),
             b'"op_name"',
             b'"started_at"',
             b'"project_id"',
@@ -758,7 +328,7 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "openai_agents",
         "traces of the OpenAI Agents SDK",
-        records(_exported(openai_agents), b'"trace.span"', b'"span_data"'),
+        heads.records(heads.exported(heads.openai_agents), b'"trace.span"', b'"span_data"'),
         made_by="telemetry.platforms:OpenaiAgentsReader",
         told_by="an `object` `trace.span` with `span_data`, or `trace` with `workflow_name`; also in `data`",
     ),
@@ -772,7 +342,7 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "copilot_chat",
         "a chat of VS Code",
-        records(copilot_chat, b'"responderUsername"', b'"requests"'),
+        heads.records(heads.copilot_chat, b'"responderUsername"', b'"requests"'),
         made_by="editors.copilot_chat:CopilotChatReader",
         version=("version", (3,)),
         told_by="VS Code's chats: `sessionId`, `responderUsername` and a list `requests`, also as `v` of a `kind` 0",
@@ -780,14 +350,14 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "cursor",
         "a Cursor transcript",
-        lines(cursor),
+        heads.lines(heads.cursor),
         made_by="editors.cursor:CursorReader",
         told_by="Cursor's lines: a `role` and a `message` of nothing but `content`; `turn_ended` with a `status`",
     ),
     Format(
         "atif",
         "a trajectory in ATIF",
-        records(atif, b'"ATIF-v', b'"steps"'),
+        heads.records(heads.atif, b'"ATIF-v', b'"steps"'),
         made_by="transcripts.trajectories:AtifReader",
         version=("schema_version", (1, 8)),
         told_by="a `schema_version` that begins with `ATIF-v`, and `steps`",
@@ -795,32 +365,32 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "swe_agent",
         "a run of mini-swe-agent or SWE-agent",
-        records(swe_agent, b'"exit_status"', b'"model_stats"'),
+        heads.records(heads.swe_agent, b'"exit_status"', b'"model_stats"'),
         made_by="transcripts.trajectories:SweReader",
         version=("trajectory_format", (1, 1)),
         told_by="a `trajectory_format` of mini-swe-agent; a `trajectory` beside an `info` with `exit_status`",
     ),
     *(
-        Format(name, title, tables(*names), f"transcripts.threads:{reader}", f"tables `{'`, `'.join(names)}`")
+        Format(name, title, heads.tables(*names), f"transcripts.threads:{reader}", f"tables `{'`, `'.join(names)}`")
         for name, title, reader, names in (
             ("kiro_db", "Kiro CLI's database", "KiroDatabaseReader", ("conversations_v2",)),
             ("amazon_q", "Amazon Q's database", "AmazonQReader", ("auth_kv", "conversations")),
             ("zed", "Zed's threads", "ZedReader", ("threads.data_type",)),
             ("warp", "Warp's database", "WarpReader", ("ai_queries", "agent_conversations")),
-            ("grok_cli", "grok-cli's database", "GrokCliReader", _GROK_CLI),
+            ("grok_cli", "grok-cli's database", "GrokCliReader", heads.GROK_CLI),
         )
     ),
     Format(
         "trae_agent",
         "a run of trae-agent",
-        records(trae_agent, b'"llm_interactions"', b'"max_steps"'),
+        heads.records(heads.trae_agent, b'"llm_interactions"', b'"max_steps"'),
         made_by="transcripts.trajectories:TraeReader",
         told_by="lists `llm_interactions` and `agent_steps`",
     ),
     Format(
         "grok",
         "a Grok Build session",
-        lines(grok),
+        heads.lines(heads.grok),
         made_by="transcripts.grok:GrokReader",
         told_by="`timestamp`, a `method` `session/update` or `_x.ai/session/update`, and in its `params` an `update` "
         "with a `sessionUpdate`; no `jsonrpc`",
@@ -828,14 +398,14 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "letta",
         "a Letta Code conversation",
-        lines(letta),
+        heads.lines(heads.letta),
         made_by="transcripts.letta:LettaReader",
         told_by="a `role` `assistant` with `api`, `provider`, `model`, `stopReason` and `usage`",
     ),
     Format(
         "droid",
         "a Droid session",
-        lines(droid),
+        heads.lines(heads.droid),
         made_by="transcripts.droid:DroidReader",
         version=("version", (2,)),
         told_by="a `session_start` with `id`, `title`, and `owner` or `cwd`",
@@ -843,21 +413,21 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "auggie",
         "an Auggie session",
-        records(auggie, b'"sessionId"', b'"modified"', b'"chatHistory"'),
+        heads.records(heads.auggie, b'"sessionId"', b'"modified"', b'"chatHistory"'),
         made_by="transcripts.documents:AuggieReader",
         told_by="`sessionId`, `created`, `modified` and `chatHistory`",
     ),
     Format(
         "amp",
         "an Amp thread",
-        records(amp, b'"T-', b'"created"', b'"messages"', b'"messageId"'),
+        heads.records(heads.amp, b'"T-', b'"created"', b'"messages"', b'"messageId"'),
         made_by="transcripts.documents:AmpReader",
         told_by="an `id` that begins with `T-`, a number `created` and a list `messages`",
     ),
     Format(
         "cline_cli",
         "a session of Cline CLI",
-        records(cline_cli, b'"updated_at"', b'"sessionId"', b'"messages"'),
+        heads.records(heads.cline_cli, b'"updated_at"', b'"sessionId"', b'"messages"'),
         made_by="transcripts.cline_cli:ClineCliReader",
         version=("version", (1,)),
         told_by="`version`, `updated_at`, `agent`, `sessionId` and a list `messages`",
@@ -865,21 +435,21 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "continue",
         "a session of Continue",
-        records(continue_dev, b'"workspaceDirectory"', b'"history"'),
+        heads.records(heads.continue_dev, b'"workspaceDirectory"', b'"history"'),
         made_by="editors.continue_dev:ContinueReader",
         told_by="`sessionId`, `workspaceDirectory` and a list `history`",
     ),
     Format(
         "hermes_log",
         "a log of Hermes",
-        lambda head: _HERMES_LINE.search(head.data) is not None,
+        lambda head: heads.HERMES_LINE.search(head.data) is not None,
         made_by="transcripts.hermes:HermesLogReader",
         told_by="text lines of a logger `hermes_…`, `run_agent` or `agent.conversation_loop`",
     ),
     Format("sqlite", "an SQLite database of no known kind", lambda head: head.data.startswith((SQLITE, b'{"sqlite":'))),
-    Format("binary", "a binary file", _binary),
+    Format("binary", "a binary file", heads.binary),
     Format("jsonl", "JSON lines of no known kind", lambda head: bool(head.objects)),
-    Format("json", "a JSON document of no known kind", _document),
+    Format("json", "a JSON document of no known kind", heads.document),
     Format("text", "a text file", lambda _: True),
 )
 """In the order in which they are tried."""

@@ -56,7 +56,8 @@ def _skeleton(path: str, as_json: bool) -> int:
     """Print the shape of a file, and which format it is told to be."""
     import sqlite3
 
-    from analyzer.importers.formats import HEAD_BYTES, detect, head_of, newer
+    from analyzer.importers.formats import detect, newer
+    from analyzer.importers.heads import HEAD_BYTES, head_of
     from analyzer.importers.shapes.skeleton import skeleton
 
     try:

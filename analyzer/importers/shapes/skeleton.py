@@ -12,7 +12,7 @@ from contextlib import closing
 from typing import Any
 from urllib.parse import quote
 
-from analyzer.importers.formats import Head
+from analyzer.importers.heads import Head
 from analyzer.importers.shapes.files import SQLITE
 from analyzer.redaction import redact
 
