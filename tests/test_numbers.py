@@ -29,7 +29,7 @@ from analyzer.cli.delivery import web as posting
 from analyzer.cli.sandbox import child
 from analyzer.events import sanitize
 from analyzer.events.appending import appender
-from analyzer.importers import failures, formats
+from analyzer.importers import failures, heads
 from analyzer.readable import percent
 from analyzer.recovery import Backoff, Limits, RelaySettings
 from analyzer.recovery.context import conversation, progress, strategies
@@ -215,7 +215,7 @@ STATED = {
         f"to more than {inputs.ANY_RATIO >> 20} MiB and {inputs.MAX_RATIO} times its size",
         f"more than {discover.DEEPEST} folders",
     ),
-    "reference/formats.md": (f"its first {formats._LOOKED_AT} lines (of the first {formats.HEAD_BYTES >> 10} KiB)",),
+    "reference/formats.md": (f"its first {heads._LOOKED_AT} lines (of the first {heads.HEAD_BYTES >> 10} KiB)",),
 }
 
 
