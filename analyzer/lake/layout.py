@@ -102,7 +102,9 @@ def tables() -> dict[str, LakeTable]:
     connection = connect(MEMORY, read_only=False)
     try:
         names = connection.execute(
-            "select table_name from duckdb_tables() where schema_name = 'internal' and not temporary order by all"
+            # List prices are the program's, and stand in no lake.
+            "select table_name from duckdb_tables() where schema_name = 'internal' and not temporary"
+            " and table_name <> 'list_price' order by all"
         ).fetchall()
         found = {
             name: LakeTable(name, _columns(connection, name), _BY_DAY.get(name), _KEYS.get(name)) for (name,) in names
