@@ -174,13 +174,14 @@ take more room than these; a question for one of them fails. Views look names up
 behind another one here are made of its copy.
 """
 _IN_WINDOW = "occurred_at >= $since and occurred_at < $until"
+_SINCE = "occurred_at >= (select least($since, min(started_at)) from temp.sessions)"
 _OF_SESSIONS = "session_id in (select session_id from temp.sessions)"
 WITHIN = {
     "sessions": "ended_at >= $since and started_at < $until",
     "retries": f"operation between $first and $last or {_OF_SESSIONS}",
     # What a chain of the window ended as is told by later errors, and why a request of it was made by earlier ones.
-    "errors": f"{_IN_WINDOW} or operation between $first and $last or {_OF_SESSIONS}",
-    "relays": f"{_IN_WINDOW} or {_OF_SESSIONS}",
+    "errors": f"{_SINCE} and ({_IN_WINDOW} or operation between $first and $last or {_OF_SESSIONS})",
+    "relays": f"{_SINCE} and ({_IN_WINDOW} or {_OF_SESSIONS})",
     "endings": _OF_SESSIONS,
     "usage": f"{_IN_WINDOW} or {_OF_SESSIONS}",
 }
