@@ -217,10 +217,9 @@ def pinned(
                 copy = sql(
                     "create temp table {name} as select {columns} from {view}", name=name, columns=columns, view=view
                 )
-                given = {} if whole else {key: value for key, value in known.items() if f"${key}" in WITHIN[name]}
-                if given:
-                    copy += f" where {WITHIN[name]}"
-                ((rows,),) = connection.execute(copy, given).fetchall()
+                within = "" if whole else f" where {WITHIN[name]}"
+                given = {key: value for key, value in known.items() if f"${key}" in within}
+                ((rows,),) = connection.execute(copy + within, given).fetchall()
                 if rows >= MANY_ROWS:
                     give_back()
         yield
