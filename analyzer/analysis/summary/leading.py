@@ -166,9 +166,14 @@ def failure_cost(causes: Table) -> Leading | None:
     return Leading("cost", said, causes.query) if said else None
 
 
+def whole_usd(models: Table) -> float:
+    """What all requests cost in US dollars, as far as they have a price."""
+    return float(models.frame["cost_usd"].sum())
+
+
 def whole_cost(models: Table) -> Leading | None:
     """What all requests cost, where none of them is known to have led nowhere."""
-    usd = models.frame["cost_usd"].sum()
+    usd = whole_usd(models)
     said = f"All requests cost ${usd:,.2f}, at list prices or as logged; no failure is known to have cost any of it."
     return Leading("cost", said, models.query) if usd >= LEAST_USD else None
 

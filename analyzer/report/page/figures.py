@@ -10,7 +10,7 @@ import polars as pl
 
 from analyzer.analysis import Overview
 from analyzer.analysis.summary.day_figures import LatestDay
-from analyzer.analysis.summary.leading import LEAST_USD, failure_usd
+from analyzer.analysis.summary.leading import LEAST_USD, failure_usd, whole_usd
 from analyzer.classifier import REASONS
 from analyzer.command_lines import Asking
 from analyzer.readable import counted, percent
@@ -163,7 +163,7 @@ def _cost_tile(overview: Overview) -> list[Tile]:
     if usd >= LEAST_USD:
         more = f"of ${of_usd:,.2f}, at list prices or as logged"
         return [Tile("cost", "Cost of failures", f"${usd:,.2f}", more)]
-    whole = overview.tables["cost-by-model"].frame["cost_usd"].sum()
+    whole = whole_usd(overview.tables["cost-by-model"])
     more = "all requests, at list prices or as logged"
     return [Tile("cost", "Cost", f"${whole:,.2f}", more)] if whole >= LEAST_USD else []
 
