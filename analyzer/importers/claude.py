@@ -23,7 +23,7 @@ from analyzer.events.model import derived_id, present
 from analyzer.importers.base import Block, Hit, LineFinder, Source, malformed_lines, objects_in
 from analyzer.importers.claude_records import INTERRUPTED, ClaudeRecords
 from analyzer.importers.failures import MOST_TOOLS
-from analyzer.importers.records import dressed, moment_of
+from analyzer.importers.records import dressed, kept, moment_of
 
 # Inside a JSON string these quotes would be escaped, so an unescaped match is structure, never somebody's prose. Each
 # alternative begins with one: the search skips from quotation mark to quotation mark, four times as fast as without.
@@ -85,23 +85,16 @@ _usage = msgspec.json.Decoder(_Usage).decode
 class ClaudeReader(ClaudeRecords):
     """Reads one transcript or one stream; both hold the same records."""
 
-    own_state: ClassVar[Mapping[str, Any]] = {
-        **ClaudeRecords.own_state,
-        **dict.fromkeys(("file_session", "part", "started_at", "ended_at")),
-        "requests": 0,
-        "tools": {},
-        "spent_by": ("", 0),
-    }
-    _file_session: str | None
+    _file_session: str | None = kept()
     """The session that the file begins with."""
-    _part: str | None
+    _part: str | None = kept()
     """The first record of the file."""
-    _started_at: str | None
-    _ended_at: str | None
-    _requests: int
-    _tools: dict[str, int]
+    _started_at: str | None = kept()
+    _ended_at: str | None = kept()
+    _requests: int = kept(0)
+    _tools: dict[str, int] = kept({})
     """Calls by their tools."""
-    _spent_by: tuple[str, int]
+    _spent_by: tuple[str, int] = kept(("", 0))
     """The last reply that an event names, and its output tokens."""
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
@@ -142,7 +135,7 @@ class ClaudeReader(ClaudeRecords):
                 upcoming = next(broken, None)
             records, reject = objects_in(line.text, OPENINGS)
             self._offset = line.offset
-            events = [event for record in records for event in self.events(record)]
+            events = [event for record in records for event in self._events_of(record)]
             if events or reject:
                 why, detail = (reject.why, reject.detail) if reject else ("", "")
                 yield Hit(line.offset, len(line.text), tuple(events), why, detail)
@@ -336,20 +329,16 @@ class ClaudeReader(ClaudeRecords):
         return self._requests, self._tools
 
 
-class TranscriptReader(ClaudeReader):
+class TranscriptReader(ClaudeReader, name="claude_code", visibility="full"):
     """Reads a transcript: every attempt that failed is in it."""
 
-    name: ClassVar[str] = "claude_code"
-    visibility: ClassVar[str] = "full"
     runs_as: ClassVar[str] = "claude-code"
     interactive: ClassVar[bool] = True
 
 
-class StreamReader(ClaudeReader):
+class StreamReader(ClaudeReader, name="claude_print", visibility="terminal"):
     """Reads a print-mode run: older versions print no retries, so only what ended a run is sure to be there."""
 
-    name: ClassVar[str] = "claude_print"
-    visibility: ClassVar[str] = "terminal"
     runs_as: ClassVar[str] = "claude -p"
     interactive: ClassVar[bool] = False
 

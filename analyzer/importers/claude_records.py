@@ -33,7 +33,7 @@ from analyzer.events.times import format_time, from_epoch
 from analyzer.importers.base import Chains, Source
 from analyzer.importers.failures import classify_foreign, number, quantity
 from analyzer.importers.programs import caller_of
-from analyzer.importers.records import MAIN, RecordReader
+from analyzer.importers.records import MAIN, RecordReader, kept
 
 _MISSING = re.compile(r"(?:Error: )?(?:No such tool available|Agent type '[^'\n]{1,200}' not found|Unknown skill\b)")
 
@@ -124,17 +124,15 @@ _RUN_TOKENS = {
 INTERRUPTED = "[Request interrupted by user"
 
 
-class ClaudeRecords(RecordReader):
+class ClaudeRecords(RecordReader, agent="claude-code"):
     """Folds records into events; holds the chains of retries and the compactions that are still open."""
 
-    agent: str = "claude-code"
     runs_as: ClassVar[str]
     """Who makes the calls, where no record says that it is a fork."""
     interactive: ClassVar[bool]
     """Whether a caller is named by the project that it is at work in."""
-    own_state: ClassVar[Mapping[str, Any]] = {"compaction": None, "dead": 0}
-    _compaction: dict[str, Any] | None
-    _dead: int
+    _compaction: dict[str, Any] | None = kept()
+    _dead: int = kept(0)
     """Sub-agents that failed."""
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
@@ -184,12 +182,12 @@ class ClaudeRecords(RecordReader):
         """The conversation inside this file that the record in hand belongs to."""
         return f"side:{self.record.get('agentId') or ''}" if self.role else MAIN
 
-    def events(self, record: Mapping[str, Any]) -> list[Event]:
+    def _events_of(self, record: Mapping[str, Any]) -> list[Event]:
         """The events of one record; most give none."""
         self.session = text(record.get("sessionId")) or text(record.get("session_id")) or self.session
         try:
             self._take(record)
-            return self._events(record)
+            return self._told(record)
         finally:
             self.role = None  # what is told of the file as a whole is the main conversation's
 
@@ -199,7 +197,7 @@ class ClaudeRecords(RecordReader):
         self.time(record.get("timestamp"))
         self.role = "subagent" if record.get("isSidechain") is True else None
 
-    def _events(self, record: Mapping[str, Any]) -> list[Event]:
+    def _told(self, record: Mapping[str, Any]) -> list[Event]:
         kind, subtype = record.get("type"), record.get("subtype")
         if kind == "system" and subtype == "api_error":
             return self._retry(record, retry_facts(record), "retryAttempt", "maxRetries", "retryInMs")

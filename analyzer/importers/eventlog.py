@@ -80,12 +80,7 @@ def translate(event: Event) -> Event | None:
     if change is None:
         return None
     kind, payload = change(event)
-    return replace(
-        event,
-        type=kind,
-        payload=present(payload),
-        id=derived_id("gdd", event.id, kind),
-    )
+    return replace(event, type=kind, payload=present(payload), id=derived_id("gdd", event.id, kind))
 
 
 def _error(event: Event) -> tuple[str, Mapping[str, Any]]:

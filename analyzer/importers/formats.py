@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
+from typing import Any
 
 from analyzer.importers import heads
 from analyzer.importers.base import ReaderFactory
@@ -55,396 +56,336 @@ def detect(head: heads.Head) -> Format:
     return next(found for found in FORMATS if found.recognises(head))
 
 
+# The rows of the table, by what is looked at: the ways of `heads.has`.
+
+
+def _lines(name: str, title: str, made_by: str, *ways: str, **more: Any) -> Format:
+    return Format(name, title, heads.lines(heads.has(*ways)), made_by, heads.described(*ways), **more)
+
+
+def _records(name: str, title: str, made_by: str, *ways: str, marks: tuple[bytes, ...] = (), **more: Any) -> Format:
+    return Format(name, title, heads.records(heads.has(*ways), *marks), made_by, heads.described(*ways), **more)
+
+
+def _exports(name: str, title: str, test: str | heads.Test, marks: tuple[bytes, ...], told_by: str = "") -> Format:
+    made_by = f"telemetry.platforms:{name.title().replace('_', '')}Reader"
+    if isinstance(test, str):
+        ways = test.split("; ")
+        test, told_by = heads.has(*ways), heads.described(*ways)
+    told_by = f"{told_by}; also in `data`, `observations`, `runs` or `calls`"
+    return Format(name, title, heads.records(heads.exported(test), *marks), made_by, told_by)
+
+
+def _tables(name: str, title: str, made_by: str, *names: str) -> Format:
+    return Format(name, title, heads.tables(*names), made_by, f"tables `{'`, `'.join(names)}`")
+
+
 FORMATS: tuple[Format, ...] = (
     Format("empty", "an empty file", lambda head: not head.data.strip()),
-    Format(
-        "opencode_db",
-        "opencode's database",
-        heads.tables("session", "message", "part"),
-        made_by="agents.opencode:OpencodeReader",
-        told_by="tables `session`, `message`, `part`",
-    ),
-    Format(
-        "hermes_db",
-        "Hermes' database",
-        heads.tables("sessions", "messages", "state_meta"),
-        made_by="transcripts.hermes:HermesReader",
-        told_by="tables `sessions`, `messages`, `state_meta`",
-    ),
-    Format(
-        "goose_db",
-        "goose's database",
-        heads.tables("sessions", "messages", "schema_version"),
-        made_by="agents.goose:GooseReader",
-        told_by="tables `sessions`, `messages`, `schema_version`",
-    ),
-    Format(
+    _tables("opencode_db", "opencode's database", "agents.opencode:OpencodeReader", "session", "message", "part"),
+    _tables("hermes_db", "Hermes' database", "transcripts.hermes:HermesReader", "sessions", "messages", "state_meta"),
+    _tables("goose_db", "goose's database", "agents.goose:GooseReader", "sessions", "messages", "schema_version"),
+    _tables(
         "copilot_spans",
         "Copilot Chat's database of spans",
-        heads.tables("spans", "span_attributes", "span_events"),
-        made_by="telemetry.otlp:CopilotSpansReader",
-        told_by="tables `spans`, `span_attributes`, `span_events`",
+        "telemetry.otlp:CopilotSpansReader",
+        *("spans", "span_attributes", "span_events"),
     ),
-    Format(
+    _lines(
         "analyzer",
         "this project's event log",
-        heads.lines(heads.ours),
-        made_by="eventlog:EventLogReader",
+        "eventlog:EventLogReader",
+        "type:text id:text payload:object v|crc",
         native=True,
-        told_by="`type`, `sessionId`, an object `payload`, an `id`, and `v` or `crc`",
     ),
-    Format(
-        "qwen",
+    _lines(
+        "qwen",  # Claude Code's keys round a Gemini message
         "a Qwen Code chat",
-        heads.lines(heads.qwen),
-        made_by="agents.qwen:QwenReader",
-        told_by="Claude Code's keys round a Gemini message: `message.parts`, `message.role` = `model`, `systemPayload`",
+        "agents.qwen:QwenReader",
+        "uuid sessionId type type=tool_result|systemPayload:object|message.role=model|message.parts:list",
     ),
-    Format(
+    _lines(
         "claude_code",
         "a Claude Code transcript",
-        heads.lines(heads.claude_code),
-        made_by="claude:TranscriptReader",
-        told_by="`user`, `assistant`, `system`, `progress` or `attachment` records with `sessionId` and `uuid`; "
-        "summaries with `leafUuid`; file-history snapshots",
+        "claude:TranscriptReader",
+        "type=user,assistant,system,progress,attachment sessionId uuid|parentUuid "
+        "!systemPayload:object !message.role=model !message.parts:list",
+        "type=summary leafUuid",
+        "type=file-history-snapshot snapshot",
     ),
-    Format(
+    _records(
         "claude_print",
         "a claude -p run (json or stream-json)",
-        heads.records(heads.claude_print),
-        made_by="claude:StreamReader",
-        told_by="`system` records `init` or `api_retry` with `session_id`, a `result` with `session_id`, a "
-        "`StopFailure` hook",
+        "claude:StreamReader",
+        "type=system subtype=init,api_retry session_id|attempt",
+        "type=result subtype:text session_id",
+        "hook_event_name=StopFailure",
     ),
-    Format(
-        "gdd",
-        "GDD telemetry",
-        heads.lines(heads.gdd),
-        made_by="eventlog:GddReader",
-        told_by="`type`, `sessionId` and an object `payload`, without the marks of `analyzer`",
-    ),
-    Format(
-        "wave",
-        "Wave pipeline events",
-        heads.lines(heads.wave),
-        made_by="wave:WaveReader",
-        told_by="a text `state` with `timestamp` and `step_id` or `pipeline_id`",
-    ),
-    Format(
-        "codex",
+    _lines("gdd", "GDD telemetry", "eventlog:GddReader", "type:text sessionId payload:object"),
+    _lines("wave", "Wave pipeline events", "wave:WaveReader", "state:text timestamp step_id|pipeline_id"),
+    _lines(
+        "codex",  # the last two are from before September 2025
         "a Codex rollout",
-        heads.lines(heads.codex),
-        made_by="agents.codex:CodexReader",
-        told_by="Codex rollouts: `session_meta`, `response_item`, `event_msg`, `turn_context`, `compacted` with "
-        "a `payload`; before September 2025 a first record of `id`, `timestamp` and `instructions`, or a "
-        "`record_type`",
+        "agents.codex:CodexReader",
+        "type=session_meta,response_item,event_msg,turn_context,compacted,world_state,inter_agent_communication,"
+        "token_usage_record payload:object",
+        "record_type=state",
+        "id timestamp instructions <id,timestamp,instructions,git",
     ),
-    Format(
-        "codex_exec",
+    _lines(
+        "codex_exec",  # the last one is of 2025
         "a codex exec --json run",
-        heads.lines(heads.codex_exec),
-        made_by="agents.codex:CodexExecReader",
-        told_by="`codex exec --json`: `thread.started`, `turn.…`, `item.…`; in 2025 `id` and `msg`",
+        "agents.codex:CodexExecReader",
+        "type=thread.started thread_id:text",
+        "type=turn.started",
+        "type=turn.completed,turn.failed,item.started,item.updated,item.completed usage|error|item",
+        "id msg.type:text <id,msg",
     ),
-    Format(
-        "pi",
-        "a pi session",
-        heads.lines(heads.pi),
-        made_by="agents.pi:PiReader",
-        version=("version", (3,)),
-        told_by="a `session` record with `cwd` and `timestamp`",
+    _lines("pi", "a pi session", "agents.pi:PiReader", "type=session cwd timestamp", version=("version", (3,))),
+    _lines(  # custom entries of pi have its keys, and one more
+        "copilot", "a Copilot CLI session", "agents.copilot:CopilotReader", "type:text parentId data:object !customType"
     ),
-    Format(
-        "copilot",
-        "a Copilot CLI session",
-        heads.lines(heads.copilot),
-        made_by="agents.copilot:CopilotReader",
-        told_by="Copilot CLI sessions: `data`, `type`, `parentId` and no `customType`",
-    ),
-    Format(
+    _records(
         "opencode",
         "opencode's storage or output",
-        heads.records(heads.opencode),
-        made_by="agents.opencode:OpencodeReader",
-        told_by="ids that begin with `msg_`, `prt_` or `ses_` beside `sessionID` or `directory`; an `error` with "
-        "`name` and `data`",
+        "agents.opencode:OpencodeReader",
+        "sessionID error.name:text error.data:object",
+        "id^ses_ directory time",
+        "id^msg_ sessionID role",
+        "id^prt_ sessionID messageID",
+        "part.id^prt_ part.sessionID part.messageID",
     ),
-    Format(
-        "junie",
-        "a Junie session",
-        heads.lines(heads.junie),
-        made_by="transcripts.junie:JunieReader",
-        told_by="a `kind` `SessionA2uxEvent` with an `agentEvent` in its `event`",
-    ),
+    _lines("junie", "a Junie session", "transcripts.junie:JunieReader", "kind=SessionA2uxEvent event.agentEvent"),
     Format(
         "openhands",
         "OpenHands events",
         heads.records(heads.openhands),
-        made_by="agents.openhands:OpenHandsReader",
-        told_by="a `kind` that ends in `Event` or is `Condensation`; `source`, `message` and an `action` or "
-        "`observation`",
+        "agents.openhands:OpenHandsReader",
+        "a `kind` that ends in `Event` or is `Condensation`; `source`, `message` and an `action` or `observation`",
     ),
-    Format(
-        "gemini_stream",
-        "a Gemini CLI stream",
-        heads.lines(heads.gemini_stream),
-        made_by="agents.gemini:GeminiStreamReader",
-        told_by="an `init` record with `session_id` and `model`",
-    ),
+    _lines("gemini_stream", "a Gemini CLI stream", "agents.gemini:GeminiStreamReader", "type=init session_id model"),
     Format(
         "otlp",
         "OpenTelemetry JSON",
         heads.records(heads.otlp, b'"resource', b'"scope'),
-        made_by="telemetry.otlp:OtlpReader",
-        told_by="OpenTelemetry JSON: `resourceLogs`, `resourceSpans`, `resourceMetrics`, also one level further "
-        "in; `resource` with `scopeLogs` or `scopeSpans`",
+        "telemetry.otlp:OtlpReader",
+        "OpenTelemetry JSON: `resourceLogs`, `resourceSpans`, `resourceMetrics`, also one level further in; `resource` "
+        "with `scopeLogs` or `scopeSpans`",
     ),
-    Format(
+    _records(
         "gemini_telemetry",
         "objects of OpenTelemetry's SDK, as in Gemini CLI's telemetry outfile",
-        heads.records(heads.sdk_telemetry),
-        made_by="telemetry.otlp:SdkReader",
-        told_by="objects of OpenTelemetry's SDK: `hrTime` or `startTime` as a pair, or `timestamp` and "
-        "`duration`, with a `resource`, a scope or a `traceId`",
+        "telemetry.otlp:SdkReader",
+        "hrTime:list|startTime:list resource:object|instrumentationScope|_spanContext",
+        "hrTime:list|startTime:list traceId:text spanId|id attributes",
+        "traceId timestamp:number duration resource:object|instrumentationScope|_spanContext",
+        "traceId:text timestamp:number duration spanId|id attributes",
+        "scopeMetrics:list resource",
     ),
-    Format(
+    _records(
         "gemini_chat",
         "a Gemini CLI chat",
-        heads.records(heads.gemini_chat, b'"projectHash"', b'"messages"'),
-        made_by="agents.gemini:GeminiChatReader",
-        told_by="`sessionId` and `projectHash`",
+        "agents.gemini:GeminiChatReader",
+        "sessionId projectHash",
+        "$rewindTo",
+        marks=(b'"projectHash"', b'"messages"'),
     ),
-    Format(
-        "crush",
-        "a Crush log",
-        heads.lines(heads.crush),
-        made_by="agents.crush:CrushLogReader",
-        told_by="`time`, `level`, `msg` and a `source` whose function is Crush's",
-    ),
-    Format(
+    _lines("crush", "a Crush log", "agents.crush:CrushLogReader", "time level msg source.function~/crush/"),
+    _tables(
         "crush_db",
         "Crush's database",
-        heads.tables("sessions", "messages", "files", "goose_db_version"),
-        made_by="agents.crush:CrushStoreReader",
-        told_by="tables `sessions`, `messages`, `files`, `goose_db_version`",
+        "agents.crush:CrushStoreReader",
+        *("sessions", "messages", "files", "goose_db_version"),
     ),
-    Format(
+    _records(
         "cline",
         "a Cline or Roo Code task",
-        heads.records(heads.cline),
-        made_by="agents.cline:ClineReader",
-        told_by="Cline's and Roo Code's `ui_messages.json`: `ts`, and `say` or `ask` by its `type`",
+        "agents.cline:ClineReader",
+        "type=say say:text ts:number",
+        "type=ask ask:text ts:number",
     ),
-    Format(
-        "goose",
-        "a goose session",
-        heads.lines(heads.goose),
-        made_by="agents.goose:GooseReader",
-        told_by="a record with `working_dir` and `message_count`",
-    ),
-    Format(
+    _lines("goose", "a goose session", "agents.goose:GooseReader", "working_dir message_count"),
+    _lines(
         "kimi",
         "a Kimi Code session",
-        heads.lines(heads.kimi),
-        made_by="transcripts.kimi:KimiReader",
+        "transcripts.kimi:KimiReader",
+        "type=metadata protocol_version created_at",
+        "type=turn.step.retrying role=meta",
         version=("protocol_version", (1, 5)),
-        told_by="Kimi Code's wire: a `metadata` record with `protocol_version` and `created_at`; a printed "
-        "`turn.step.retrying`",
     ),
-    Format(
+    _lines(
         "vibe",
         "a Mistral Vibe session",
-        heads.lines(heads.vibe),
-        made_by="transcripts.vibe:VibeReader",
-        told_by="Mistral Vibe's messages: `role`, a boolean `injected`, and `message_id` or `tool_call_id`",
+        "transcripts.vibe:VibeReader",
+        "role message_id|tool_call_id injected:flag",
     ),
-    Format(
+    _records(
         "kiro",
         "a Kiro CLI session",
-        heads.records(heads.kiro),
-        made_by="transcripts.kiro:KiroReader",
+        "transcripts.kiro:KiroReader",
+        "kind=Prompt,AssistantMessage,ToolResults version^v data:object",
+        "session_state:object session_id cwd",
         version=("version", (1,)),
-        told_by="Kiro CLI's records of `version` `v1` and a `kind` `Prompt`, `AssistantMessage` or "
-        "`ToolResults`; a `session_state` with `session_id` and `cwd`",
     ),
-    Format(
+    _lines(
         "antigravity",
         "an Antigravity transcript",
-        heads.lines(heads.antigravity),
-        made_by="transcripts.antigravity:AntigravityReader",
-        told_by="Antigravity's steps: `step_index`, `source`, `type`, `status`, `created_at`",
+        "transcripts.antigravity:AntigravityReader",
+        "step_index source type status created_at",
     ),
-    Format(
+    _records(
         "hermes",
         "sessions of Hermes",
-        heads.records(heads.hermes),
-        made_by="transcripts.hermes:HermesReader",
-        told_by="Hermes' messages: `tool_calls`, `tool_call_id`, `tool_name`, `finish_reason` beside `role`; "
-        "exported sessions with `end_reason` and `messages`",
+        "transcripts.hermes:HermesReader",
+        "started_at end_reason messages:list",
+        "role content tool_calls tool_call_id tool_name finish_reason",
     ),
-    Format(
+    _records(
         "litellm",
         "LiteLLM's logging payloads",
-        heads.records(heads.litellm),
-        made_by="telemetry.litellm:LitellmReader",
-        told_by="`call_type`, `status` and `custom_llm_provider`",
+        "telemetry.litellm:LitellmReader",
+        "call_type status custom_llm_provider",
+        "standard_logging_object",
     ),
-    Format(
+    _exports(
         "langfuse",
         "an export of Langfuse",
-        heads.records(heads.exported(heads.langfuse), b'"traceId"', b'"statusMessage"'),
-        made_by="telemetry.platforms:LangfuseReader",
-        told_by="Langfuse's observations: a `type` in capitals, `id`, `level`, and `traceId` and `startTime`, or "
-        "`trace_id` and `start_time`; also in `data` or `observations`",
+        heads.langfuse,
+        (b'"traceId"', b'"statusMessage"'),
+        "a `type` in capitals, `id`, `level`, and `traceId` and `startTime`, or `trace_id` and `start_time`",
     ),
-    Format(
-        "langsmith",
-        "an export of LangSmith",
-        heads.records(
-            heads.exported(heads.holds("id", "run_type", "start_time", "trace_id")), b'"run_type"', b'"dotted_order"'
-        ),
-        made_by="telemetry.platforms:LangsmithReader",
-        told_by="LangSmith's runs: `id`, `run_type`, `start_time`, `trace_id`; also in `data` or `runs`",
+    _exports(
+        "langsmith", "an export of LangSmith", "id run_type start_time trace_id", (b'"run_type"', b'"dotted_order"')
     ),
-    Format(
+    _exports(
         "mlflow",
         "traces of MLflow",
-        heads.records(heads.exported(heads.mlflow), b'"trace_id"', b'"spans"', b'"mlflow.'),
-        made_by="telemetry.platforms:MlflowReader",
-        told_by="MLflow's traces: an `info` with `trace_id` or `request_id`, and `spans` in `data`",
+        "info.trace_id|info.request_id data.spans:list",
+        (b'"trace_id"', b'"spans"', b'"mlflow.'),
     ),
-    Format(
+    _exports(
         "weave",
         "an export of Weave",
-        heads.records(
-            heads.exported(heads.holds("id", "op_name", "trace_id", "started_at", "project_id")),
-            b'"op_name"',
-            b'"started_at"',
-            b'"project_id"',
-        ),
-        made_by="telemetry.platforms:WeaveReader",
-        told_by="Weave's calls: `id`, `op_name`, `trace_id`, `started_at`, `project_id`; also in `data` or `calls`",
+        "id op_name trace_id started_at project_id",
+        (b'"op_name"', b'"started_at"', b'"project_id"'),
     ),
-    Format(
+    _exports(
         "openai_agents",
         "traces of the OpenAI Agents SDK",
-        heads.records(heads.exported(heads.openai_agents), b'"trace.span"', b'"span_data"'),
-        made_by="telemetry.platforms:OpenaiAgentsReader",
-        told_by="an `object` `trace.span` with `span_data`, or `trace` with `workflow_name`; also in `data`",
+        "object=trace.span span_data:object; object=trace workflow_name",
+        (b'"trace.span"', b'"span_data"'),
     ),
     Format(
         "aider",
         "an aider chat history",
         lambda head: b"# aider chat started at " in head.data,
-        made_by="agents.aider:AiderReader",
-        told_by="the text `# aider chat started at`",
+        "agents.aider:AiderReader",
+        "the text `# aider chat started at`",
     ),
-    Format(
+    _records(
         "copilot_chat",
         "a chat of VS Code",
-        heads.records(heads.copilot_chat, b'"responderUsername"', b'"requests"'),
-        made_by="editors.copilot_chat:CopilotChatReader",
+        "editors.copilot_chat:CopilotChatReader",
+        "sessionId requests:list responderUsername",
+        "kind=0 v.sessionId v.requests:list v.responderUsername",
+        marks=(b'"responderUsername"', b'"requests"'),
         version=("version", (3,)),
-        told_by="VS Code's chats: `sessionId`, `responderUsername` and a list `requests`, also as `v` of a `kind` 0",
     ),
-    Format(
+    _lines(
         "cursor",
         "a Cursor transcript",
-        heads.lines(heads.cursor),
-        made_by="editors.cursor:CursorReader",
-        told_by="Cursor's lines: a `role` and a `message` of nothing but `content`; `turn_ended` with a `status`",
+        "editors.cursor:CursorReader",
+        "type=turn_ended status:text",
+        "role=user,assistant <role,message message.content message<content",
     ),
-    Format(
+    _records(
         "atif",
         "a trajectory in ATIF",
-        heads.records(heads.atif, b'"ATIF-v', b'"steps"'),
-        made_by="transcripts.trajectories:AtifReader",
+        "transcripts.trajectories:AtifReader",
+        "schema_version^ATIF-v steps:list",
+        marks=(b'"ATIF-v', b'"steps"'),
         version=("schema_version", (1, 8)),
-        told_by="a `schema_version` that begins with `ATIF-v`, and `steps`",
     ),
-    Format(
+    _records(
         "swe_agent",
         "a run of mini-swe-agent or SWE-agent",
-        heads.records(heads.swe_agent, b'"exit_status"', b'"model_stats"'),
-        made_by="transcripts.trajectories:SweReader",
+        "transcripts.trajectories:SweReader",
+        "trajectory_format^mini-swe-agent",
+        "trajectory:list info.exit_status",
+        marks=(b'"exit_status"', b'"model_stats"'),
         version=("trajectory_format", (1, 1)),
-        told_by="a `trajectory_format` of mini-swe-agent; a `trajectory` beside an `info` with `exit_status`",
     ),
-    *(
-        Format(name, title, heads.tables(*names), f"transcripts.threads:{reader}", f"tables `{'`, `'.join(names)}`")
-        for name, title, reader, names in (
-            ("kiro_db", "Kiro CLI's database", "KiroDatabaseReader", ("conversations_v2",)),
-            ("amazon_q", "Amazon Q's database", "AmazonQReader", ("auth_kv", "conversations")),
-            ("zed", "Zed's threads", "ZedReader", ("threads.data_type",)),
-            ("warp", "Warp's database", "WarpReader", ("ai_queries", "agent_conversations")),
-            ("grok_cli", "grok-cli's database", "GrokCliReader", heads.GROK_CLI),
-        )
+    _tables("kiro_db", "Kiro CLI's database", "transcripts.threads:KiroDatabaseReader", "conversations_v2"),
+    _tables("amazon_q", "Amazon Q's database", "transcripts.threads:AmazonQReader", "auth_kv", "conversations"),
+    _tables("zed", "Zed's threads", "transcripts.threads:ZedReader", "threads.data_type"),
+    _tables("warp", "Warp's database", "transcripts.threads:WarpReader", "ai_queries", "agent_conversations"),
+    _tables(
+        "grok_cli",
+        "grok-cli's database",
+        "transcripts.threads:GrokCliReader",
+        *("tool_calls", "tool_results", "usage_events", "compactions"),
     ),
-    Format(
+    _records(
         "trae_agent",
         "a run of trae-agent",
-        heads.records(heads.trae_agent, b'"llm_interactions"', b'"max_steps"'),
-        made_by="transcripts.trajectories:TraeReader",
-        told_by="lists `llm_interactions` and `agent_steps`",
+        "transcripts.trajectories:TraeReader",
+        "llm_interactions:list agent_steps:list",
+        marks=(b'"llm_interactions"', b'"max_steps"'),
     ),
-    Format(
-        "grok",
+    _lines(
+        "grok",  # messages of the protocol itself, which others write down too, name no time
         "a Grok Build session",
-        heads.lines(heads.grok),
-        made_by="transcripts.grok:GrokReader",
-        told_by="`timestamp`, a `method` `session/update` or `_x.ai/session/update`, and in its `params` an `update` "
-        "with a `sessionUpdate`; no `jsonrpc`",
+        "transcripts.grok:GrokReader",
+        "method=session/update,_x.ai/session/update timestamp params.update.sessionUpdate !jsonrpc",
     ),
-    Format(
+    _lines(
         "letta",
         "a Letta Code conversation",
-        heads.lines(heads.letta),
-        made_by="transcripts.letta:LettaReader",
-        told_by="a `role` `assistant` with `api`, `provider`, `model`, `stopReason` and `usage`",
+        "transcripts.letta:LettaReader",
+        "role=assistant api provider model stopReason usage",
     ),
-    Format(
+    _lines(
         "droid",
         "a Droid session",
-        heads.lines(heads.droid),
-        made_by="transcripts.droid:DroidReader",
+        "transcripts.droid:DroidReader",
+        "type=session_start id title owner|cwd",
         version=("version", (2,)),
-        told_by="a `session_start` with `id`, `title`, and `owner` or `cwd`",
     ),
-    Format(
+    _records(
         "auggie",
         "an Auggie session",
-        heads.records(heads.auggie, b'"sessionId"', b'"modified"', b'"chatHistory"'),
-        made_by="transcripts.documents:AuggieReader",
-        told_by="`sessionId`, `created`, `modified` and `chatHistory`",
+        "transcripts.documents:AuggieReader",
+        "sessionId created modified chatHistory",
+        marks=(b'"sessionId"', b'"modified"', b'"chatHistory"'),
     ),
-    Format(
+    _records(
         "amp",
         "an Amp thread",
-        heads.records(heads.amp, b'"T-', b'"created"', b'"messages"', b'"messageId"'),
-        made_by="transcripts.documents:AmpReader",
-        told_by="an `id` that begins with `T-`, a number `created` and a list `messages`",
+        "transcripts.documents:AmpReader",
+        "id^T- created:number messages:list",
+        marks=(b'"T-', b'"created"', b'"messages"', b'"messageId"'),
     ),
-    Format(
+    _records(
         "cline_cli",
         "a session of Cline CLI",
-        heads.records(heads.cline_cli, b'"updated_at"', b'"sessionId"', b'"messages"'),
-        made_by="transcripts.cline_cli:ClineCliReader",
+        "transcripts.cline_cli:ClineCliReader",
+        "version updated_at agent sessionId messages:list",
+        marks=(b'"updated_at"', b'"sessionId"', b'"messages"'),
         version=("version", (1,)),
-        told_by="`version`, `updated_at`, `agent`, `sessionId` and a list `messages`",
     ),
-    Format(
+    _records(
         "continue",
         "a session of Continue",
-        heads.records(heads.continue_dev, b'"workspaceDirectory"', b'"history"'),
-        made_by="editors.continue_dev:ContinueReader",
-        told_by="`sessionId`, `workspaceDirectory` and a list `history`",
+        "editors.continue_dev:ContinueReader",
+        "sessionId workspaceDirectory history:list",
+        marks=(b'"workspaceDirectory"', b'"history"'),
     ),
     Format(
         "hermes_log",
         "a log of Hermes",
         lambda head: heads.HERMES_LINE.search(head.data) is not None,
-        made_by="transcripts.hermes:HermesLogReader",
-        told_by="text lines of a logger `hermes_…`, `run_agent` or `agent.conversation_loop`",
+        "transcripts.hermes:HermesLogReader",
+        "text lines of a logger `hermes_…`, `run_agent` or `agent.conversation_loop`",
     ),
     Format("sqlite", "an SQLite database of no known kind", lambda head: head.data.startswith((SQLITE, b'{"sqlite":'))),
     Format("binary", "a binary file", heads.binary),

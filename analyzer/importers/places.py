@@ -31,10 +31,19 @@ class Home:
     """What is read below a root: `*` stands for a part of a name, `**/` for folders; nothing: the root is the file."""
 
 
-_ROO = "rooveterinaryinc.roo-cline"
-_KILO = "kilocode.kilo-code"
-_CLINE = "saoudrizwan.claude-dev"
-_TASKS = ("*/ui_messages.json",)
+def _home(agent: str, formats: str, roots: str, files: str = "") -> Home:
+    """A row of the table, in which a comma stands between several of a kind.
+
+    `{data}/` stands for both places of data of programs, `{mac}` for that of macOS.
+    """
+    roots = re.sub(r"\{data\}/([^,]+)", r"$XDG_DATA_HOME/\1, ~/.local/share/\1", roots)
+    roots = roots.replace("{mac}", "~/Library/Application Support")
+    return Home(agent, *(tuple(found.split(", ") if found else ()) for found in (formats, roots, files)))
+
+
+_DEEP, _TASKS = "**/*.jsonl", "*/ui_messages.json"
+_ROLLOUTS = "sessions/**/rollout-*.json*, archived_sessions/**/rollout-*.json*"
+_CRUSH = "crush.db, logs/crush.log"
 _EDITORS = ("Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf")
 _REGISTRY = (
     "$CRUSH_GLOBAL_DATA/projects.json",
@@ -42,207 +51,140 @@ _REGISTRY = (
     "~/.local/share/crush/projects.json",
 )
 """Crush's list of its projects, each with the folder of its data."""
-_CRUSH = ("crush.db", "logs/crush.log")
 _WARP = "Library/Group Containers/2BBY89MBSN.dev.warp/Library/Application Support/dev.warp.Warp-Stable"
 _MOST_PROJECTS = 10_000
 _MOST_REGISTRY = 16 * 1024 * 1024
 
 HOMES = (
-    Home(
+    _home(
         "Claude Code",
-        ("claude_code",),
-        ("$CLAUDE_CONFIG_DIR/projects", "~/.claude/projects", "~/.config/claude/projects"),
-        ("**/*.jsonl",),
+        "claude_code",
+        "$CLAUDE_CONFIG_DIR/projects, ~/.claude/projects, ~/.config/claude/projects",
+        _DEEP,
     ),
-    Home(
-        "Codex",
-        ("codex",),
-        ("$CODEX_HOME", "~/.codex"),
-        ("sessions/**/rollout-*.json*", "archived_sessions/**/rollout-*.json*"),
-    ),
-    Home(
-        "Claude Code",
-        ("otlp",),
-        ("$ANALYZER_HOOKS", "$XDG_DATA_HOME/analyzer/hooks", "~/.local/share/analyzer/hooks"),
-        ("*.jsonl",),
-    ),
-    Home(
-        "TraeX", ("codex",), ("~/.trae/cli",), ("sessions/**/rollout-*.json*", "archived_sessions/**/rollout-*.json*")
-    ),
-    Home(
+    _home("Codex", "codex", "$CODEX_HOME, ~/.codex", _ROLLOUTS),
+    _home("Claude Code", "otlp", "$ANALYZER_HOOKS, {data}/analyzer/hooks", "*.jsonl"),
+    _home("TraeX", "codex", "~/.trae/cli", _ROLLOUTS),
+    _home(
         "Claude Cowork",
-        ("claude_code",),
-        tuple(f"~/{data}/Claude/local-agent-mode-sessions" for data in (".config", "Library/Application Support")),
-        ("*/*/local_*/.claude/projects/**/*.jsonl",),
+        "claude_code",
+        "~/.config/Claude/local-agent-mode-sessions, {mac}/Claude/local-agent-mode-sessions",
+        "*/*/local_*/.claude/projects/**/*.jsonl",
     ),
-    Home(
-        "OpenClaude",
-        ("claude_code",),
-        ("$OPENCLAUDE_CONFIG_DIR/projects", "~/.openclaude/projects"),
-        ("**/*.jsonl",),
-    ),
-    Home(
+    _home("OpenClaude", "claude_code", "$OPENCLAUDE_CONFIG_DIR/projects, ~/.openclaude/projects", _DEEP),
+    _home(
         "Gemini CLI",
-        ("gemini_chat",),
-        ("$GEMINI_CLI_HOME/.gemini/tmp", "~/.gemini/tmp"),
-        ("*/chats/**/*.json", "*/chats/**/*.jsonl"),
+        "gemini_chat",
+        "$GEMINI_CLI_HOME/.gemini/tmp, ~/.gemini/tmp",
+        "*/chats/**/*.json, */chats/**/*.jsonl",
     ),
-    Home(
+    _home(
         "Gemini CLI",
-        ("gemini_telemetry",),
-        ("$GEMINI_TELEMETRY_OUTFILE", "$GEMINI_CLI_HOME/.gemini/telemetry.log", "~/.gemini/telemetry.log"),
+        "gemini_telemetry",
+        "$GEMINI_TELEMETRY_OUTFILE, $GEMINI_CLI_HOME/.gemini/telemetry.log, ~/.gemini/telemetry.log",
     ),
-    Home(
-        "Qwen Code",
-        ("qwen",),
-        ("$QWEN_RUNTIME_DIR/projects", "$QWEN_HOME/projects", "~/.qwen/projects"),
-        ("*/chats/**/*.jsonl",),
+    _home(
+        "Qwen Code", "qwen", "$QWEN_RUNTIME_DIR/projects, $QWEN_HOME/projects, ~/.qwen/projects", "*/chats/**/*.jsonl"
     ),
-    Home(
+    _home(
         "opencode",
-        ("opencode_db", "opencode"),
-        ("$XDG_DATA_HOME/opencode", "~/.local/share/opencode"),
-        ("opencode*.db", "storage/session/**/*.json", "storage/message/**/*.json", "storage/part/**/*.json"),
+        "opencode_db, opencode",
+        "{data}/opencode",
+        "opencode*.db, storage/session/**/*.json, storage/message/**/*.json, storage/part/**/*.json",
     ),
-    Home("opencode", ("opencode_db",), ("$OPENCODE_DB",)),
-    Home("Crush", ("crush", "crush_db"), ("./.crush",), _CRUSH),
-    Home("Cline", ("cline",), ("$CLINE_DATA_DIR/tasks", "$CLINE_DIR/data/tasks", "~/.cline/data/tasks"), _TASKS),
-    Home("Cline", ("cline",), (f"{{editor}}/User/globalStorage/{_CLINE}/tasks",), _TASKS),
-    Home("Roo Code", ("cline",), (f"{{editor}}/User/globalStorage/{_ROO}/tasks",), _TASKS),
-    Home("Kilo Code", ("cline",), (f"{{editor}}/User/globalStorage/{_KILO}/tasks",), _TASKS),
-    Home(
+    _home("opencode", "opencode_db", "$OPENCODE_DB"),
+    _home("Crush", "crush, crush_db", "./.crush", _CRUSH),
+    _home("Cline", "cline", "$CLINE_DATA_DIR/tasks, $CLINE_DIR/data/tasks, ~/.cline/data/tasks", _TASKS),
+    _home("Cline", "cline", "{editor}/User/globalStorage/saoudrizwan.claude-dev/tasks", _TASKS),
+    _home("Roo Code", "cline", "{editor}/User/globalStorage/rooveterinaryinc.roo-cline/tasks", _TASKS),
+    _home("Kilo Code", "cline", "{editor}/User/globalStorage/kilocode.kilo-code/tasks", _TASKS),
+    _home(
         "IBM Bob",
-        ("cline",),
-        tuple(
+        "cline",
+        ", ".join(
             f"{data}/{name}/User/globalStorage/ibm.bob-code/tasks"
             for data in ("$XDG_CONFIG_HOME", "~/.config", "~/Library/Application Support")
             for name in ("IBM Bob", "Bob-IDE")
         ),
         _TASKS,
     ),
-    Home("Kilo CLI", ("opencode_db",), ("$XDG_DATA_HOME/kilo", "~/.local/share/kilo"), ("kilo*.db",)),
-    Home("Kilo CLI", ("opencode_db",), ("$KILO_DB",)),
-    Home("MiMoCode", ("opencode_db",), ("$XDG_DATA_HOME/mimocode", "~/.local/share/mimocode"), ("mimocode*.db",)),
-    Home("MiMoCode", ("opencode_db",), ("$MIMOCODE_DB",)),
-    Home("IcodeMate", ("opencode_db",), ("$XDG_DATA_HOME/icodemate", "~/.local/share/icodemate"), ("icodemate*.db",)),
-    Home(
+    _home("Kilo CLI", "opencode_db", "{data}/kilo", "kilo*.db"),
+    _home("Kilo CLI", "opencode_db", "$KILO_DB"),
+    _home("MiMoCode", "opencode_db", "{data}/mimocode", "mimocode*.db"),
+    _home("MiMoCode", "opencode_db", "$MIMOCODE_DB"),
+    _home("IcodeMate", "opencode_db", "{data}/icodemate", "icodemate*.db"),
+    _home(
         "Copilot CLI",
-        ("copilot",),
-        ("$COPILOT_HOME", "~/.copilot"),
-        ("session-state/*/events.jsonl", "session-state/*.jsonl", "history-session-state/*.json"),
+        "copilot",
+        "$COPILOT_HOME, ~/.copilot",
+        "session-state/*/events.jsonl, session-state/*.jsonl, history-session-state/*.json",
     ),
-    Home("Copilot CLI", ("otlp",), ("$COPILOT_OTEL_FILE_EXPORTER_PATH",)),
-    Home(
+    _home("Copilot CLI", "otlp", "$COPILOT_OTEL_FILE_EXPORTER_PATH"),
+    _home(
         "Copilot Chat",
-        ("copilot_chat",),
-        ("{editor}/User",),
-        ("workspaceStorage/*/chatSessions/*.json*", "globalStorage/emptyWindowChatSessions/*.json*"),
+        "copilot_chat",
+        "{editor}/User",
+        "workspaceStorage/*/chatSessions/*.json*, globalStorage/emptyWindowChatSessions/*.json*",
     ),
-    Home(
-        "Copilot Chat", ("copilot_spans",), ("{editor}/User/globalStorage/github.copilot-chat",), ("agent-traces.db",)
-    ),
-    Home("Cursor", ("cursor",), ("~/.cursor/projects",), ("*/agent-transcripts/**/*.jsonl",)),
-    Home(
+    _home("Copilot Chat", "copilot_spans", "{editor}/User/globalStorage/github.copilot-chat", "agent-traces.db"),
+    _home("Cursor", "cursor", "~/.cursor/projects", "*/agent-transcripts/**/*.jsonl"),
+    _home(
         "OpenHands",
-        ("openhands",),
-        (
-            "$OPENHANDS_CONVERSATIONS_DIR",
-            "$OPENHANDS_PERSISTENCE_DIR/conversations",
-            "~/.openhands/conversations",
-            "~/.openhands/sessions",
-        ),
-        ("*/events/*.json",),
+        "openhands",
+        "$OPENHANDS_CONVERSATIONS_DIR, $OPENHANDS_PERSISTENCE_DIR/conversations, ~/.openhands/conversations, "
+        "~/.openhands/sessions",
+        "*/events/*.json",
     ),
-    Home(
-        "goose",
-        ("goose_db", "goose"),
-        ("$GOOSE_PATH_ROOT/data/sessions", "$XDG_DATA_HOME/goose/sessions", "~/.local/share/goose/sessions"),
-        ("sessions.db", "*.jsonl"),
-    ),
-    Home("pi", ("pi",), ("$PI_CODING_AGENT_DIR/sessions", "~/.pi/agent/sessions"), ("**/*.jsonl",)),
-    Home("OpenClaw", ("pi",), ("~/.openclaw/agents", "~/.kimi_openclaw/agents"), ("*/sessions/*.jsonl",)),
-    Home("Prime Agent", ("pi",), ("~/.prime/agent/sessions",), ("**/*.jsonl",)),
-    Home("QClaw", ("pi",), ("~/.qclaw/agents",), ("*/sessions/*.jsonl",)),
-    Home("oh-my-pi", ("pi",), ("~/.omp/agent/sessions",), ("**/*.jsonl",)),
-    Home("iFlow CLI", ("claude_code",), ("~/.iflow/projects",), ("*/session-*.jsonl",)),
-    Home("Qoder", ("claude_code",), ("~/.qoder/projects", "~/.qoderwork/projects"), ("**/*.jsonl",)),
-    Home("Kimi Code", ("kimi",), ("$KIMI_CODE_HOME/sessions", "~/.kimi-code/sessions"), ("*/*/agents/*/wire.jsonl",)),
-    Home(
+    _home("goose", "goose_db, goose", "$GOOSE_PATH_ROOT/data/sessions, {data}/goose/sessions", "sessions.db, *.jsonl"),
+    _home("pi", "pi", "$PI_CODING_AGENT_DIR/sessions, ~/.pi/agent/sessions", _DEEP),
+    _home("OpenClaw", "pi", "~/.openclaw/agents, ~/.kimi_openclaw/agents", "*/sessions/*.jsonl"),
+    _home("Prime Agent", "pi", "~/.prime/agent/sessions", _DEEP),
+    _home("QClaw", "pi", "~/.qclaw/agents", "*/sessions/*.jsonl"),
+    _home("oh-my-pi", "pi", "~/.omp/agent/sessions", _DEEP),
+    _home("iFlow CLI", "claude_code", "~/.iflow/projects", "*/session-*.jsonl"),
+    _home("Qoder", "claude_code", "~/.qoder/projects, ~/.qoderwork/projects", _DEEP),
+    _home("Kimi Code", "kimi", "$KIMI_CODE_HOME/sessions, ~/.kimi-code/sessions", "*/*/agents/*/wire.jsonl"),
+    _home(
         "Kimi Work",
-        ("kimi",),
-        tuple(f"{data}/kimi-desktop" for data in ("~/.config", "~/.local/share", "~/Library/Application Support")),
-        ("daimon-share/daimon/runtime/kimi-code/home/sessions/*/conv-*/agents/*/wire.jsonl",),
+        "kimi",
+        "~/.config/kimi-desktop, ~/.local/share/kimi-desktop, {mac}/kimi-desktop",
+        "daimon-share/daimon/runtime/kimi-code/home/sessions/*/conv-*/agents/*/wire.jsonl",
     ),
-    Home(
-        "Hermes",
-        ("hermes_db", "hermes_log"),
-        ("$HERMES_HOME", "~/.hermes"),
-        ("state.db", "logs/agent.log*", "logs/errors.log*"),
-    ),
-    Home(
-        "Mistral Vibe",
-        ("vibe",),
-        ("$VIBE_HOME/logs/session", "~/.vibe/logs/session"),
-        ("*/messages.jsonl",),
-    ),
-    Home(
+    _home("Hermes", "hermes_db, hermes_log", "$HERMES_HOME, ~/.hermes", "state.db, logs/agent.log*, logs/errors.log*"),
+    _home("Mistral Vibe", "vibe", "$VIBE_HOME/logs/session, ~/.vibe/logs/session", "*/messages.jsonl"),
+    _home(
         "Cline CLI",
-        ("cline_cli",),
-        ("$CLINE_DATA_DIR/sessions", "$CLINE_DIR/data/sessions", "~/.cline/data/sessions"),
-        ("*/*.messages.json",),
+        "cline_cli",
+        "$CLINE_DATA_DIR/sessions, $CLINE_DIR/data/sessions, ~/.cline/data/sessions",
+        "*/*.messages.json",
     ),
-    Home("Continue", ("continue",), ("$CONTINUE_GLOBAL_DIR/sessions", "~/.continue/sessions"), ("*.json",)),
-    Home("Kiro CLI", ("kiro",), ("~/.kiro/sessions/cli",), ("*.jsonl", "*.json")),
-    Home(
-        "Antigravity",
-        ("antigravity",),
-        ("~/.gemini/antigravity-cli/brain",),
-        ("*/.system_generated/logs/transcript.jsonl",),
-    ),
-    Home(
+    _home("Continue", "continue", "$CONTINUE_GLOBAL_DIR/sessions, ~/.continue/sessions", "*.json"),
+    _home("Kiro CLI", "kiro", "~/.kiro/sessions/cli", "*.jsonl, *.json"),
+    _home("Antigravity", "antigravity", "~/.gemini/antigravity-cli/brain", "*/.system_generated/logs/transcript.jsonl"),
+    _home(
         "Letta Code",
-        ("letta",),
-        ("$LETTA_LOCAL_BACKEND_DIR/conversations", "~/.letta/lc-local-backend/conversations"),
-        ("*/messages.jsonl",),
+        "letta",
+        "$LETTA_LOCAL_BACKEND_DIR/conversations, ~/.letta/lc-local-backend/conversations",
+        "*/messages.jsonl",
     ),
-    Home("Junie", ("junie",), ("~/.junie/sessions",), ("*/events.jsonl",)),
-    Home("Grok Build", ("grok",), ("$GROK_HOME/sessions", "~/.grok/sessions"), ("*/*/updates.jsonl",)),
-    Home(
-        "Droid",
-        ("droid",),
-        ("$FACTORY_HOME_OVERRIDE/.factory/sessions", "~/.factory/sessions"),
-        ("*/*.jsonl", "*.jsonl"),
-    ),
-    Home("Auggie", ("auggie",), ("~/.augment/sessions",), ("*.json",)),
-    Home("Amp", ("amp",), ("$XDG_DATA_HOME/amp/threads", "~/.local/share/amp/threads"), ("T-*.json",)),
-    Home(
-        "Kiro CLI",
-        ("kiro_db",),
-        ("$XDG_DATA_HOME/kiro-cli", "~/.local/share/kiro-cli", "~/Library/Application Support/kiro-cli"),
-        ("data.sqlite3",),
-    ),
-    Home(
-        "Amazon Q",
-        ("amazon_q",),
-        ("$XDG_DATA_HOME/amazon-q", "~/.local/share/amazon-q", "~/Library/Application Support/amazon-q"),
-        ("data.sqlite3",),
-    ),
-    Home(
-        "Zed",
-        ("zed",),
-        ("$XDG_DATA_HOME/zed/threads", "~/.local/share/zed/threads", "~/Library/Application Support/Zed/threads"),
-        ("threads.db",),
-    ),
-    Home(
+    _home("Junie", "junie", "~/.junie/sessions", "*/events.jsonl"),
+    _home("Grok Build", "grok", "$GROK_HOME/sessions, ~/.grok/sessions", "*/*/updates.jsonl"),
+    _home("Droid", "droid", "$FACTORY_HOME_OVERRIDE/.factory/sessions, ~/.factory/sessions", "*/*.jsonl, *.jsonl"),
+    _home("Auggie", "auggie", "~/.augment/sessions", "*.json"),
+    _home("Amp", "amp", "{data}/amp/threads", "T-*.json"),
+    _home("Kiro CLI", "kiro_db", "{data}/kiro-cli, {mac}/kiro-cli", "data.sqlite3"),
+    _home("Amazon Q", "amazon_q", "{data}/amazon-q, {mac}/amazon-q", "data.sqlite3"),
+    _home("Zed", "zed", "{data}/zed/threads, {mac}/Zed/threads", "threads.db"),
+    _home(
         "Warp",
-        ("warp",),
-        ("$XDG_STATE_HOME/warp-terminal", "~/.local/state/warp-terminal", f"~/{_WARP}"),
-        ("warp.sqlite", "tui/warp.sqlite"),
+        "warp",
+        f"$XDG_STATE_HOME/warp-terminal, ~/.local/state/warp-terminal, ~/{_WARP}",
+        "warp.sqlite, tui/warp.sqlite",
     ),
-    Home("grok-cli", ("grok_cli",), ("~/.grok",), ("grok.db",)),
-    Home("trae-agent", ("trae_agent",), ("./trajectories",), ("trajectory_*.json",)),
-    Home("aider", ("aider",), ("$AIDER_CHAT_HISTORY_FILE", "./.aider.chat.history.md")),
-    Home("analyzer run", ("analyzer",), (f"./{OWN_LOG}",), ("*.jsonl",)),
+    _home("grok-cli", "grok_cli", "~/.grok", "grok.db"),
+    _home("trae-agent", "trae_agent", "./trajectories", "trajectory_*.json"),
+    _home("aider", "aider", "$AIDER_CHAT_HISTORY_FILE, ./.aider.chat.history.md"),
+    _home("analyzer run", "analyzer", f"./{OWN_LOG}", "*.jsonl"),
 )
 """By agent, the most used first. Formats without a row are written wherever somebody sends them."""
 VARIABLES = frozenset(
@@ -310,7 +252,8 @@ def places(environment: Mapping[str, str], *, home: str | None, working: str, sy
             found.setdefault((folder, place.files), place)
     for registry in _roots(_REGISTRY, environment, home, working, system):
         for folder in _projects(registry):
-            found.setdefault((folder, _CRUSH), LogPlace("Crush", ("crush", "crush_db"), folder, _CRUSH))
+            place = LogPlace("Crush", ("crush", "crush_db"), folder, tuple(_CRUSH.split(", ")))
+            found.setdefault((folder, place.files), place)
     return list(found.values())
 
 

@@ -9,7 +9,7 @@ import heapq
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
 from typing import Any, ClassVar
@@ -90,6 +90,17 @@ def session_of(path: str) -> str:
 _ANYONES = frozenset({"messages", "transcript", "trajectory"})
 
 
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    value: Any
+
+
+def kept(value: Any = None) -> Any:
+    """An attribute, named with a `_`, that a reader remembers from one part of a log to the next; a log begins with
+    this value."""
+    return _Kept(value)
+
+
 class RecordReader(Reader):
     """Reads a log whose lines are records. Those who inherit say what a record's events are."""
 
@@ -99,6 +110,9 @@ class RecordReader(Reader):
     """The program at work, where nothing says it better: a class has its format's own, a log may be a fork's."""
     visibility: ClassVar[str]
     """`full`, `terminal` or `none`: what such a log shows of retries."""
+    folder: ClassVar[int | None] = None
+    """How far above the file the folder stands that names the session (1: its own), 0 where the file or its folder does
+    as in `session_of`; None where records name it."""
     telling: ClassVar[Any] = None
     """A pattern of the lines that matter; None where all of them do."""
     glance: ClassVar[Any] = None
@@ -107,11 +121,30 @@ class RecordReader(Reader):
     """How an intact record may begin behind a torn one."""
     own_state: ClassVar[Mapping[str, Any]] = {}
     """What it remembers beside what every reader does: names in a checkpoint, and their values at the beginning of a
-    log. Each is the attribute of that name behind a `_`."""
+    log. Each is an attribute that is `kept`, without its `_`."""
+
+    def __init_subclass__(
+        cls,
+        name: str | None = None,
+        agent: str | None = None,
+        visibility: str | None = None,
+        folder: int | None = None,
+    ) -> None:
+        """Take what tells the reader of a format from others out of the class statement."""
+        super().__init_subclass__()
+        told = {"name": name, "agent": agent, "visibility": visibility, "folder": folder}
+        for key, value in present(told).items():
+            setattr(cls, key, value)
+        own = {key[1:]: value.value for key, value in vars(cls).items() if isinstance(value, _Kept)}
+        cls.own_state = {**cls.own_state, **own}
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
         self.source = source
-        self.session: str | None = state.get("session")
+        self.session: str | None = (
+            state.get("session")
+            if self.folder is None
+            else (folder_of(source.path, self.folder) if self.folder else session_of(source.path))
+        )
         """The session that the records in hand belong to."""
         self.at = source.file_time
         self.timed = False
@@ -130,6 +163,8 @@ class RecordReader(Reader):
         self._seen: dict[str, dict[str, Any]] = {
             key: dict(mapping(found)) for key, found in mapping(state.get("seen")).items()
         }
+        if self.folder is not None:
+            self.known |= {"agent": self.agent}
         for name, value in self.own_state.items():
             # A copy: where reading fails, the checkpoint holds what it held before.
             setattr(self, f"_{name}", deepcopy(state.get(name, value)))
@@ -138,7 +173,7 @@ class RecordReader(Reader):
         """Up to where the rows of a database were read."""
 
     @abstractmethod
-    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of one record; most give none."""
 
     def glanced(self, _record: Mapping[str, Any]) -> Iterable[Event] | None:
@@ -164,7 +199,7 @@ class RecordReader(Reader):
             events: list[Event] = []
             for record in found:
                 moved_on(self._cursor, record)
-                events += self.events(record)
+                events += self._events_of(record)
             if events or reject:
                 why, detail = (reject.why, reject.detail) if reject else ("", "")
                 yield Hit(line.offset, len(line.text), tuple(events), why, detail)

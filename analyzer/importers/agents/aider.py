@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from analyzer.events import Event
 from analyzer.events.model import derived_id, present
 from analyzer.importers.base import Block, Hit, Source, all_lines
 from analyzer.importers.failures import first_digits
-from analyzer.importers.records import MAIN, RecordReader, moment_here
+from analyzer.importers.records import MAIN, RecordReader, kept, moment_here
 
 _FILE = ".aider.chat.history.md"
 """It lies in the folder that is worked in."""
@@ -38,18 +38,14 @@ PROVIDERS = {
 """
 
 
-class AiderReader(RecordReader):
+class AiderReader(RecordReader, name="aider", agent="aider", visibility="full"):
     """Reads a history; a chain ends where something other than an error or a wait follows."""
 
-    name: ClassVar[str] = "aider"
-    agent: str = "aider"
-    visibility: ClassVar[str] = "full"
-    own_state: ClassVar[Mapping[str, Any]] = {"head": "", "number": 0, "waits": False}
-    _head: str
+    _head: str = kept("")
     """What names the session in hand."""
-    _number: int
+    _number: int = kept(0)
     """How far its errors were counted."""
-    _waits: bool
+    _waits: bool = kept(False)
     """Whether another call follows the last failed one."""
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
@@ -63,8 +59,7 @@ class AiderReader(RecordReader):
             if events:
                 yield Hit(line.offset, len(line.text), events)
 
-    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        """None: a history holds no records."""
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         return ()
 
     def _said(self, line: str) -> list[Event]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from analyzer.agent_stream import count, mapping, text
 from analyzer.events import Event
@@ -16,7 +16,7 @@ from analyzer.events.model import present
 from analyzer.events.times import format_time
 from analyzer.importers.base import Source
 from analyzer.importers.failures import first_digits, number, quantity
-from analyzer.importers.records import MAIN, RecordReader, moment_of
+from analyzer.importers.records import MAIN, RecordReader, kept, moment_of
 
 _CODE = re.compile(r"^(\d{3})\b|\bstatus(?: code)?:? (\d{3})\b|\"code\": ?(\d{3})\b|^\W{0,2}(\d{3}) [A-Z]")
 
@@ -25,16 +25,12 @@ def _facts(said: str | None) -> dict[str, Any]:
     return {"status": first_digits(_CODE.search(said or "")), "message": said}
 
 
-class ClineReader(RecordReader):
+class ClineReader(RecordReader, name="cline", agent="cline", visibility="full"):
     """Reads the rows of one task."""
 
-    name: ClassVar[str] = "cline"
-    agent: str = "cline"
-    visibility: ClassVar[str] = "full"
-    own_state: ClassVar[Mapping[str, Any]] = {"request": {}, "tool": None}
-    _request: dict[str, Any]
+    _request: dict[str, Any] = kept({})
     """Why the last request failed, and whether a row behind it has told that: its message stands there alone."""
-    _tool: str | None
+    _tool: str | None = kept()
     """The tool that was asked for last."""
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
@@ -42,8 +38,7 @@ class ClineReader(RecordReader):
         self.session = task_of(source.path)
         self.known |= {"agent": self.agent}
 
-    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        """The events of one row."""
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         if record.get("partial") is True:
             return ()
         self.clock(moment_of(record.get("ts")))

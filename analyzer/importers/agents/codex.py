@@ -15,7 +15,7 @@ from analyzer.events.model import present
 from analyzer.events.times import format_time
 from analyzer.importers.base import Block, Hit, Source
 from analyzer.importers.failures import digits, number, quantity
-from analyzer.importers.records import MAIN, RecordReader, identity_of, moment_of
+from analyzer.importers.records import MAIN, RecordReader, identity_of, kept, moment_of
 from analyzer.importers.shapes.parts import RAW, glance, shape
 
 _STATUS = re.compile(r"\b(?:unexpected|last) status:? (\d{3})\b")
@@ -75,12 +75,9 @@ def _ended_badly(said: str) -> bool:
     return int(exited[1]) != 0 if exited else _REFUSED.match(said) is not None
 
 
-class CodexReader(RecordReader):
+class CodexReader(RecordReader, name="codex", agent="codex", visibility="terminal"):
     """Reads a rollout; remembers the context in use, for the compaction to come."""
 
-    name: ClassVar[str] = "codex"
-    agent: str = "codex"
-    visibility: ClassVar[str] = "terminal"
     glance: ClassVar[Any] = glance(
         "timestamp type role name call_id output",
         arguments=RAW,
@@ -88,23 +85,19 @@ class CodexReader(RecordReader):
         payload=shape("type name call_id output info rate_limits", arguments=RAW),
     )
     openings: ClassVar[tuple[bytes, ...]] = (b'{"timestamp"', b'{"type"', b'{"id"')
-    own_state: ClassVar[Mapping[str, Any]] = {
-        **dict.fromkeys(("used", "left_over", "total", "compaction", "error", "origin")),
-        "resets": {},
-    }
-    _used: int | None
+    _used: int | None = kept()
     """Tokens of the context in use, as the last reply told."""
-    _left_over: int | None
+    _left_over: int | None = kept()
     """Tokens that a compaction left, where they were told since the last reply."""
-    _total: int | None
+    _total: int | None = kept()
     """Tokens of all replies together, by which a reply that is told again is known."""
-    _compaction: dict[str, Any] | None
+    _compaction: dict[str, Any] | None = kept()
     """The last compaction, until the next reply: what told it, and whether its tokens are still to come."""
-    _error: str | None
+    _error: str | None = kept()
     """The failure of the turn in hand, which the end of the turn tells again."""
-    _resets: dict[str, Any]
+    _resets: dict[str, Any] = kept({})
     """How far each limit is used up, and when it is reset."""
-    _origin: str | None
+    _origin: str | None = kept()
     """The session that was begun first: a fork repeats its parent's lines, and the parent's name above them."""
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
@@ -149,8 +142,7 @@ class CodexReader(RecordReader):
             return None
         return ()
 
-    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        """The events of one record."""
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         if (told := self.glanced(record)) is not None:
             return told
         self.time(record.get("timestamp"))
@@ -342,20 +334,15 @@ class CodexReader(RecordReader):
 _AGAIN = re.compile(r"(?:Reconnecting\.\.\.|retrying) (\d{1,3})/(\d{1,3})(?: in ([\d.]{1,12})(ms|s))?")
 
 
-class CodexExecReader(RecordReader):
+class CodexExecReader(RecordReader, name="codex_exec", agent="codex exec", visibility="full"):
     """Reads what a run printed; one run is one conversation."""
 
-    name: ClassVar[str] = "codex_exec"
-    agent: str = "codex exec"
-    visibility: ClassVar[str] = "full"
-    own_state: ClassVar[Mapping[str, Any]] = {"number": 0, "failed": None}
-    _number: int
+    _number: int = kept(0)
     """Failures so far."""
-    _failed: str | None
+    _failed: str | None = kept()
     """The message of the turn's failure, which the end of the turn tells again."""
 
-    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        """The events of one record."""
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         said = mapping(record.get("msg")) or record
         kind = said.get("type")
         if kind in ("thread.started", "session_configured"):

@@ -11,7 +11,7 @@ from analyzer.events import Event
 from analyzer.events.model import present
 from analyzer.events.times import format_time
 from analyzer.importers.failures import digits, number
-from analyzer.importers.records import MAIN, RecordReader, identity_of
+from analyzer.importers.records import MAIN, RecordReader, identity_of, kept
 from analyzer.importers.shapes.parts import glance, shape
 
 _COUNTERS = {
@@ -29,15 +29,11 @@ def _tokens(usage: object) -> dict[str, int]:
     return {name: count(mapping(usage).get(key)) or 0 for key, name in _COUNTERS.items()}
 
 
-class CopilotReader(RecordReader):
+class CopilotReader(RecordReader, name="copilot", agent="copilot", visibility="terminal"):
     """Reads a session."""
 
-    name: ClassVar[str] = "copilot"
-    agent: str = "copilot"
-    visibility: ClassVar[str] = "terminal"
     glance: ClassVar[Any] = glance("type timestamp", data=shape("toolCallId toolName success"))
-    own_state: ClassVar[Mapping[str, Any]] = {"summed": {}}
-    _summed: dict[str, dict[str, int]]
+    _summed: dict[str, dict[str, int]] = kept({})
     """Tokens of the session by model, as its last end sums them up."""
 
     def glanced(self, record: Mapping[str, Any]) -> Iterable[Event] | None:
@@ -57,8 +53,7 @@ class CopilotReader(RecordReader):
             self.tool_of(text(data.get("toolCallId")))
         return ()
 
-    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        """The events of one record."""
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         if (told := self.glanced(record)) is not None:
             return told
         self.time(record.get("timestamp"))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from analyzer.agent_stream import mapping, text
 from analyzer.events import Event
@@ -15,7 +15,7 @@ from analyzer.events.model import present
 from analyzer.events.times import format_time
 from analyzer.importers.base import Source
 from analyzer.importers.failures import first_digits, number
-from analyzer.importers.records import MAIN, RecordReader, identity_of, moment_of
+from analyzer.importers.records import MAIN, RecordReader, identity_of, kept, moment_of
 
 _FAILED = "failed to process events: "
 _GAVE_UP = "maximum retry attempts reached"
@@ -38,10 +38,7 @@ def _texts(found: object) -> list[Any]:
     return found if isinstance(found, list) else []
 
 
-class _CrushReader(RecordReader):
-    agent: str = "crush"
-    name: ClassVar[str] = "crush"
-
+class _CrushReader(RecordReader, name="crush", agent="crush"):
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
         super().__init__(source, state)
         self.known |= {"agent": self.agent}
@@ -55,16 +52,13 @@ class _CrushReader(RecordReader):
         return self.failed(facts, said, format_time(self.at)[:19], chain=chain)
 
 
-class CrushLogReader(_CrushReader):
+class CrushLogReader(_CrushReader, visibility="full"):
     """Reads the log; of a failed call two or three lines tell."""
 
-    visibility: ClassVar[str] = "full"
-    own_state: ClassVar[Mapping[str, Any]] = {"told": None}
-    _told: dict[str, Any] | None
+    _told: dict[str, Any] | None = kept()
     """The last failed call, of which the next line says whether it is tried again."""
 
-    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        """The events of one line."""
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         self.time(record.get("time"))
         said = text(record.get("msg")) or ""
         if said == "OpenAI API error":
@@ -127,13 +121,10 @@ class CrushLogReader(_CrushReader):
         return [failure, *self.settled("exhausted", reason=failure.payload["reason"])]
 
 
-class CrushStoreReader(_CrushReader):
+class CrushStoreReader(_CrushReader, visibility="terminal"):
     """Reads the messages that ended, and summaries. Times are seconds, whatever the schema says."""
 
-    visibility: ClassVar[str] = "terminal"
-
-    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        """The events of one row."""
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         place = record.get("$row")
         table = place[0] if isinstance(place, list) and place else None
         self.clock(moment_of(record.get("updated_at")))

@@ -10,7 +10,7 @@ from analyzer.agent_stream import count, mapping, text
 from analyzer.events import Event
 from analyzer.events.model import present
 from analyzer.importers.failures import digits
-from analyzer.importers.records import RecordReader, identity_of, moment_of
+from analyzer.importers.records import RecordReader, identity_of, kept, moment_of
 from analyzer.importers.shapes.parts import glance, list_of
 
 _ERROR = "[API Error"
@@ -57,18 +57,14 @@ def _project_of(path: str) -> dict[str, str]:
     return {"project": folder[1]} if folder and not _DIGEST.fullmatch(folder[1]) else {}
 
 
-class GeminiChatReader(RecordReader):
+class GeminiChatReader(RecordReader, name="gemini_chat", agent="gemini-cli", visibility="terminal"):
     """Reads a chat."""
 
-    name: ClassVar[str] = "gemini_chat"
-    agent: str = "gemini-cli"
-    visibility: ClassVar[str] = "terminal"
-    own_state: ClassVar[Mapping[str, Any]] = {"last": [], "used": None, "relay": None}
-    _last: list[str]
+    _last: list[str] = kept([])
     """Ids of the last replies and stops: one that grows is written again."""
-    _used: int | None
+    _used: int | None = kept()
     """Tokens that the last reply was asked with."""
-    _relay: str | None
+    _relay: str | None = kept()
     """The compression whose outcome the next reply shows."""
 
     glance: ClassVar[Any] = glance(
@@ -87,8 +83,7 @@ class GeminiChatReader(RecordReader):
         fine = all(call.get("status") == "success" and text(call.get("id")) for call in calls)
         return self._message(record) if record.get("type") == "gemini" and fine else None
 
-    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        """The events of one record, or of a whole chat on one line."""
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         found: list[Event] = []
         if "projectHash" in record:
             self._head(record)
@@ -198,20 +193,15 @@ _CANCELLED_TYPE = "FatalCancellationError"
 _NAMES_NOTHING = frozenset({"Error", "ApiError"})
 
 
-class GeminiStreamReader(RecordReader):
+class GeminiStreamReader(RecordReader, name="gemini_stream", agent="gemini-cli", visibility="terminal"):
     """Reads what runs printed; each begins with the session that it is or resumes."""
 
-    name: ClassVar[str] = "gemini_stream"
-    agent: str = "gemini-cli"
-    visibility: ClassVar[str] = "terminal"
-    own_state: ClassVar[Mapping[str, Any]] = {"told": None, "replying": False}
-    _told: str | None
+    _told: str | None = kept()
     """The error of the run in hand, which its end may tell again."""
-    _replying: bool
+    _replying: bool = kept(False)
     """Whether the reply in hand is counted already: it comes in pieces."""
 
-    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        """The events of one record."""
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         self.time(record.get("timestamp"))
         kind = record.get("type")
         unique = self.session, str(record.get("timestamp")), identity_of(record)

@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import PurePath
-from typing import Any, ClassVar
+from typing import Any
 
 from analyzer.agent_stream import mapping, text
 from analyzer.events import Event
 from analyzer.events.model import present
-from analyzer.importers.records import RecordReader, moment_of
+from analyzer.importers.records import RecordReader, kept, moment_of
 from analyzer.importers.shapes.rows import listed, slim_goose
 
 _FAILED = re.compile(r"^Ran into this error(?: trying to compact)?: ")
@@ -24,18 +24,13 @@ _STATUS = re.compile(r"\b(?:status:?|HTTP|code:?) (\d{3})\b")
 _STOPPED = "Interrupted by the user"
 
 
-class GooseReader(RecordReader):
+class GooseReader(RecordReader, name="goose", agent="goose", visibility="terminal"):
     """Reads messages; a database names their session, a file is one."""
 
-    name: ClassVar[str] = "goose"
-    agent: str = "goose"
-    visibility: ClassVar[str] = "terminal"
-    own_state: ClassVar[Mapping[str, Any]] = {"sessions": {}}
-    _sessions: dict[str, dict[str, Any]]
+    _sessions: dict[str, dict[str, Any]] = kept({})
     """Of each session: what is known of it, its part, and the compaction that goes on."""
 
-    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        """The events of a session, or of a message."""
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         place = record.get("$row")
         if isinstance(place, list):
             return self._session(record, text(record.get("id"))) if place[:1] == ["sessions"] else self._message(record)

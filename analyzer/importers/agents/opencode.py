@@ -13,7 +13,7 @@ from analyzer.events import Event
 from analyzer.events.model import present
 from analyzer.events.times import format_time
 from analyzer.importers.failures import number, quantity
-from analyzer.importers.records import RecordReader, identity_of, moment_of
+from analyzer.importers.records import RecordReader, identity_of, kept, moment_of
 from analyzer.importers.shapes.files import moved_on
 from analyzer.importers.shapes.parts import glance, shape
 
@@ -25,14 +25,10 @@ _SAYING = frozenset({"text", "reasoning", "step-start", "step-finish", "snapshot
 """Parts of which nothing is read."""
 
 
-class OpencodeReader(RecordReader):
+class OpencodeReader(RecordReader, name="opencode", agent="opencode", visibility="terminal"):
     """Reads messages and parts, in the order of their change where they are rows."""
 
-    name: ClassVar[str] = "opencode"
-    agent: str = "opencode"
-    visibility: ClassVar[str] = "terminal"
-    own_state: ClassVar[Mapping[str, Any]] = {"sessions": {}}
-    _sessions: dict[str, dict[str, Any]]
+    _sessions: dict[str, dict[str, Any]] = kept({})
     """Of each session: its tokens in use, the hand-off whose tokens are still to come, its folder and version."""
 
     glance: ClassVar[Any] = glance(
@@ -47,10 +43,9 @@ class OpencodeReader(RecordReader):
         if "part" in record or not named.startswith(("prt_", "msg_", "ses_")):
             return None
         moved_on(self._cursor, record)
-        return () if kind in _SAYING and named.startswith("prt_") else self.events(record)
+        return () if kind in _SAYING and named.startswith("prt_") else self._events_of(record)
 
-    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        """The events of a session, a message, a part, or of what a run prints: an error, or a part in an envelope."""
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         if part := mapping(record.get("part")):
             record = {"timestamp": record.get("timestamp"), **part}
         named = text(record.get("id")) or ""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from analyzer.agent_stream import mapping, text
 from analyzer.events import Event
@@ -20,12 +20,8 @@ _STATUS = re.compile(r'"code": ?(\d{3})\b|\b(?:status|code):? (\d{3})\b')
 _FAILED_STATES = frozenset({"error", "rate_limited"})
 
 
-class OpenHandsReader(RecordReader):
+class OpenHandsReader(RecordReader, name="openhands", agent="openhands", visibility="terminal"):
     """Reads events, old and new; the folder names the session."""
-
-    name: ClassVar[str] = "openhands"
-    agent: str = "openhands"
-    visibility: ClassVar[str] = "terminal"
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
         super().__init__(source, state)
@@ -33,8 +29,7 @@ class OpenHandsReader(RecordReader):
         self.session = folders[-2] if folders[-1:] == ["events"] and len(folders) > 1 else None
         self.known = {"agent": self.agent}
 
-    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        """The events of one record."""
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         self.clock(moment_here(record.get("timestamp")))
         kind, extras = record.get("kind"), mapping(record.get("extras"))
         unique = self.session, str(record.get("id")), str(record.get("timestamp"))

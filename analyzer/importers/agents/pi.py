@@ -17,7 +17,7 @@ from analyzer.events.model import present
 from analyzer.importers.agents.gemini import said_by
 from analyzer.importers.base import Source
 from analyzer.importers.failures import quantity
-from analyzer.importers.records import MAIN, RecordReader, identity_of
+from analyzer.importers.records import MAIN, RecordReader, identity_of, kept
 from analyzer.importers.shapes.parts import RAW, glance, shape
 from analyzer.importers.shapes.rows import listed
 
@@ -29,20 +29,15 @@ _OPENCLAW_SAYS = ("gateway-injected", "delivery-mirror")
 _NO_REPLY = "⚠️ Agent failed before reply"
 
 
-class PiReader(RecordReader):
+class PiReader(RecordReader, name="pi", agent="pi", visibility="full"):
     """Reads a session; its entries form a tree, and their order in the file is that of time."""
 
-    name: ClassVar[str] = "pi"
-    agent: str = "pi"
-    visibility: ClassVar[str] = "full"
     glance: ClassVar[Any] = glance(
-        "type id timestamp",
-        message=shape("role model provider stopReason usage toolName isError", content=RAW),
+        "type id timestamp", message=shape("role model provider stopReason usage toolName isError", content=RAW)
     )
-    own_state: ClassVar[Mapping[str, Any]] = {"relay": None, "said": None}
-    _relay: str | None
+    _relay: str | None = kept()
     """The compaction whose tokens after are still to come."""
-    _said: str | None
+    _said: str | None = kept()
     """What the last failed reply said."""
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
@@ -66,8 +61,7 @@ class PiReader(RecordReader):
             return self._reply(message, (self.session, unique))
         return None
 
-    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        """The events of one entry."""
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         self.time(record.get("timestamp"))
         kind = record.get("type")
         unique = text(record.get("id")) or identity_of(record)

@@ -20,12 +20,9 @@ _DONE = 1
 _FAILED = (2, 3)
 
 
-class QwenReader(TelemetryReader):
+class QwenReader(TelemetryReader, name="qwen", agent="qwen-code", visibility="full"):
     """Reads a chat."""
 
-    name: ClassVar[str] = "qwen"
-    agent: str = "qwen-code"
-    visibility: ClassVar[str] = "full"
     counts_replies: ClassVar[bool] = False
     glance: ClassVar[Any] = glance("type uuid usageMetadata subtype timestamp sessionId version gitBranch model cwd")
 
@@ -33,10 +30,9 @@ class QwenReader(TelemetryReader):
         """See `RecordReader`: all but what `system` records hold."""
         if record.get("type") == "system" or text(record.get("uuid")) is None:
             return None
-        return self.events(record)
+        return self._events_of(record)
 
-    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        """The events of one record."""
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         self._envelope(record)
         kind, payload = record.get("type"), mapping(record.get("systemPayload"))
         unique = text(record.get("uuid")) or identity_of(record)

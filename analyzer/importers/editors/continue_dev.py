@@ -6,7 +6,7 @@ Source: continuedev/continue, `core/index.d.ts` and `core/util/paths.ts`, June 2
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from analyzer.agent_stream import mapping, text
 from analyzer.events import Event
@@ -16,15 +16,10 @@ from analyzer.importers.shapes.rows import listed
 _FAILED = {"errored": None, "canceled": "cancelled"}
 
 
-class ContinueReader(RecordReader):
+class ContinueReader(RecordReader, name="continue", agent="continue", visibility="none"):
     """Reads a session's history."""
 
-    name: ClassVar[str] = "continue"
-    agent: str = "continue"
-    visibility: ClassVar[str] = "none"
-
-    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        """The events of a session: requests, calls of tools, and summaries that stand for what was said before."""
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         self.session = text(record.get("sessionId")) or session_of(self.source.path)
         self.known = {"agent": self.agent}
         self.work_in((text(record.get("workspaceDirectory")) or "").removeprefix("file://") or None)

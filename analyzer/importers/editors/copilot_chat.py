@@ -9,13 +9,13 @@ and `chatService/chatService.ts`, and microsoft/vscode-copilot-chat, `src/platfo
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from analyzer.agent_stream import mapping, text
 from analyzer.events import Event
 from analyzer.events.model import present
 from analyzer.importers.failures import number, quantity
-from analyzer.importers.records import RecordReader, moment_of
+from analyzer.importers.records import RecordReader, kept, moment_of
 from analyzer.importers.shapes.rows import listed
 
 _INITIAL, _SET, _PUSH = 0, 1, 2
@@ -24,18 +24,13 @@ _CANCELLED = 2
 _DENIED = 0
 
 
-class CopilotChatReader(RecordReader):
+class CopilotChatReader(RecordReader, name="copilot_chat", agent="copilot-chat", visibility="terminal"):
     """Reads a chat, whole or by its changes."""
 
-    name: ClassVar[str] = "copilot_chat"
-    agent: str = "copilot-chat"
-    visibility: ClassVar[str] = "terminal"
-    own_state: ClassVar[Mapping[str, Any]] = {"turns": {}}
-    _turns: dict[str, dict[str, Any]]
+    _turns: dict[str, dict[str, Any]] = kept({})
     """What is known of each turn, by its place: its name, time, model, and whether it was stopped."""
 
-    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        """The events of a chat, or of a change of it."""
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         if "requests" in record:
             return self._chat(record)
         value, path = record.get("v"), record.get("k")

@@ -8,26 +8,21 @@ it show them, such as kenn-io/agentsview, `internal/parser/cursor.go`, 2026.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from analyzer.agent_stream import mapping, text
 from analyzer.events import Event
-from analyzer.importers.records import RecordReader, session_of
+from analyzer.importers.records import RecordReader, kept, session_of
 from analyzer.importers.shapes.rows import listed
 
 
-class CursorReader(RecordReader):
+class CursorReader(RecordReader, name="cursor", agent="cursor", visibility="terminal"):
     """Reads a transcript; its file is named for the session."""
 
-    name: ClassVar[str] = "cursor"
-    agent: str = "cursor"
-    visibility: ClassVar[str] = "terminal"
-    own_state: ClassVar[Mapping[str, Any]] = {"turn": 0}
-    _turn: int
+    _turn: int = kept(0)
     """How many turns have ended."""
 
-    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        """The events of a message or of the end of a turn."""
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         path = self.source.path.replace("\\", "/")
         self.session, self.known = session_of(path), {"agent": self.agent}
         self.role = "subagent" if "/subagents/" in path else None

@@ -6,28 +6,23 @@ Calls of one trace are tries of one request, so a failed one with another one be
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from analyzer.agent_stream import count, mapping, text
 from analyzer.events import Event
 from analyzer.events.model import present
 from analyzer.importers.failures import quantity
-from analyzer.importers.records import RecordReader, moment_of
+from analyzer.importers.records import RecordReader, kept, moment_of
 from analyzer.importers.telemetry.model_calls import whole
 
 
-class LitellmReader(RecordReader):
+class LitellmReader(RecordReader, name="litellm", agent="litellm", visibility="full"):
     """Reads payloads; a trace stands for a session."""
 
-    name: ClassVar[str] = "litellm"
-    agent: str = "litellm"
-    visibility: ClassVar[str] = "full"
-    own_state: ClassVar[Mapping[str, Any]] = {"ended": {}}
-    _ended: dict[str, float]
+    _ended: dict[str, float] = kept({})
     """When the failed call of each open chain ended, in seconds since 1970: the wait begins there."""
 
-    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        """The events of one payload, or of one inside the arguments of a callback."""
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         call = mapping(record.get("standard_logging_object")) or record
         status, trace = call.get("status"), text(call.get("trace_id"))
         began, ended = quantity(call.get("startTime")), quantity(call.get("endTime"))
@@ -38,11 +33,7 @@ class LitellmReader(RecordReader):
         self.session = trace
         self.role = text(details.get("user_api_key_alias"))
         self.known = present(
-            {
-                "agent": self.agent,
-                "provider": text(call.get("custom_llm_provider")),
-                "model": text(call.get("model")),
-            }
+            {"agent": self.agent, "provider": text(call.get("custom_llm_provider")), "model": text(call.get("model"))}
         )
         unique = text(call.get("id")), trace, began, ended, status
         key = f"{trace}/{call.get('call_type')}"

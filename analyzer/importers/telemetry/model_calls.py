@@ -16,7 +16,7 @@ from analyzer.events.model import present
 from analyzer.events.times import format_time
 from analyzer.importers.failures import classify_foreign, quantity
 from analyzer.importers.programs import caller_of
-from analyzer.importers.records import RecordReader, moment_of
+from analyzer.importers.records import RecordReader, kept, moment_of
 
 Attributes = Mapping[str, Any]
 
@@ -98,16 +98,12 @@ def _first(attributes: Attributes, *names: str) -> str | None:
     return None
 
 
-class TelemetryReader(RecordReader):
+class TelemetryReader(RecordReader, name="otlp", agent="otlp", visibility="terminal"):
     """Reads events and spans that whoever inherits has unwrapped."""
 
-    name: ClassVar[str] = "otlp"
-    agent: str = "otlp"
-    visibility: ClassVar[str] = "terminal"
     counts_replies: ClassVar[bool] = True
     """Whether replies that are told as events are the requests of a session."""
-    own_state: ClassVar[Mapping[str, Any]] = {"given_up": {}}
-    _given_up: dict[str, list[Any]]
+    _given_up: dict[str, list[Any]] = kept({})
     """Chains that ended, by session; what was waited is told behind it."""
 
     def finish(self) -> Sequence[Event]:

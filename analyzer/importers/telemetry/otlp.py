@@ -6,7 +6,7 @@ One line may hold many events and spans of many sessions. Numbers come as texts 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from analyzer.agent_stream import mapping, text
 from analyzer.events import Event
@@ -67,8 +67,7 @@ def _listed(holder: Mapping[str, Any], *keys: str) -> Iterator[Mapping[str, Any]
 class OtlpReader(SpanReader):
     """Reads requests of the OpenTelemetry protocol, logs and spans; metrics say nothing of a single call."""
 
-    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        """The events of one request, or of one resource."""
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         return [event for resource in self._resources(record) for event in self._of_resource(resource)]
 
     def _resources(self, record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -124,15 +123,10 @@ class OtlpReader(SpanReader):
         return self.told(self.named(name), attributes, (name, unique))
 
 
-class SdkReader(OtlpReader):
+class SdkReader(OtlpReader, agent="gemini-cli", visibility="full"):
     """Reads the objects of OpenTelemetry's SDK for JavaScript, as programs write them to a file or to a console."""
 
-    name: ClassVar[str] = "otlp"
-    agent: str = "gemini-cli"
-    visibility: ClassVar[str] = "full"
-
-    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        """The events of one object: a log record or a span."""
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         resource = mapping(record.get("resource"))
         told = attributes_of(resource.get("_rawAttributes") or resource.get("attributes"))
         attributes = _of_span(record)
@@ -154,11 +148,8 @@ class SdkReader(OtlpReader):
         return self.span(attributes, mapping(record.get("status")), thrown, unique, parent)
 
 
-class CopilotSpansReader(SdkReader):
+class CopilotSpansReader(SdkReader, agent="copilot-chat", visibility="terminal"):
     """Reads the spans that Copilot Chat keeps in a database (`agent-traces.db`), one row each."""
-
-    agent: str = "copilot-chat"
-    visibility: ClassVar[str] = "terminal"
 
 
 def _pair(value: object) -> Any:

@@ -25,7 +25,7 @@ from analyzer.agent_stream import mapping, text
 from analyzer.events import Event
 from analyzer.events.codec import parsed
 from analyzer.events.model import present
-from analyzer.importers.records import identity_of, moment_of
+from analyzer.importers.records import identity_of, kept, moment_of
 from analyzer.importers.shapes.rows import listed
 from analyzer.importers.telemetry.model_calls import nanoseconds, whole
 from analyzer.importers.telemetry.spans import SpanReader
@@ -95,8 +95,7 @@ class PlatformReader(SpanReader):
 
     row: ClassVar[Platform]
 
-    def events(self, record: Record) -> Iterable[Event]:
-        """The events of the runs that a record is or holds."""
+    def _events_of(self, record: Record) -> Iterable[Event]:
         return [event for run, around in self._runs(record, {}, 0) for event in self._run(run, around)]
 
     def _runs(self, record: Record, around: Record, depth: int) -> Iterator[tuple[Record, Record]]:
@@ -145,11 +144,9 @@ class PlatformReader(SpanReader):
         return present({"status.message": said or None, "exception.type": named[1] if named else None})
 
 
-class LangfuseReader(PlatformReader):
+class LangfuseReader(PlatformReader, name="langfuse", agent="langfuse"):
     """Reads observations as its API, its pages and its exports to blob storage give them."""
 
-    name: ClassVar[str] = "langfuse"
-    agent: str = "langfuse"
     row = Platform(
         models=frozenset({"GENERATION"}),
         tools="TOOL",
@@ -178,11 +175,9 @@ class LangfuseReader(PlatformReader):
     )
 
 
-class LangsmithReader(PlatformReader):
+class LangsmithReader(PlatformReader, name="langsmith", agent="langsmith"):
     """Reads runs as its client gives them; `session_id` is the project there, and a thread the session."""
 
-    name: ClassVar[str] = "langsmith"
-    agent: str = "langsmith"
     row = Platform(
         models=frozenset({"llm"}),
         tools="tool",
@@ -210,11 +205,9 @@ class LangsmithReader(PlatformReader):
     )
 
 
-class MlflowReader(PlatformReader):
+class MlflowReader(PlatformReader, name="mlflow", agent="mlflow"):
     """Reads traces with their spans, of today or of version 2, whose attributes are JSON once more."""
 
-    name: ClassVar[str] = "mlflow"
-    agent: str = "mlflow"
     row = Platform(
         models=frozenset({"CHAT_MODEL", "LLM"}),
         tools="TOOL",
@@ -241,11 +234,9 @@ class MlflowReader(PlatformReader):
     )
 
 
-class WeaveReader(PlatformReader):
+class WeaveReader(PlatformReader, name="weave", agent="weave"):
     """Reads calls; the usage of a call has those inside of it, too, so that calls of models alone are read."""
 
-    name: ClassVar[str] = "weave"
-    agent: str = "weave"
     row = Platform(
         models=frozenset({"llm"}),
         tools="tool",
@@ -273,13 +264,10 @@ class WeaveReader(PlatformReader):
         return super()._run({**run, "op_name": named}, around)
 
 
-class OpenaiAgentsReader(PlatformReader):
+class OpenaiAgentsReader(PlatformReader, name="openai_agents", agent="openai-agents"):
     """Reads traces and spans as a processor writes them; a trace stands before its spans."""
 
-    name: ClassVar[str] = "openai_agents"
-    agent: str = "openai-agents"
-    own_state: ClassVar[Mapping[str, Any]] = {**SpanReader.own_state, "traces": {}}
-    _traces: dict[str, dict[str, Any]]
+    _traces: dict[str, dict[str, Any]] = kept({})
     """What traces say of their spans, by name."""
     row = Platform(
         models=frozenset({"generation", "response"}),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from analyzer.agent_stream import text
 from analyzer.events import Event
@@ -23,20 +23,15 @@ _HEAD = re.compile(r"^(?:(?:Created|Completed) At: .*\n)*\s*")
 _LOOKED_AT = 400
 
 
-class AntigravityReader(RecordReader):
+class AntigravityReader(RecordReader, name="antigravity", agent="antigravity", visibility="terminal"):
     """Reads the steps of a conversation; a folder names it."""
-
-    name: ClassVar[str] = "antigravity"
-    agent: str = "antigravity"
-    visibility: ClassVar[str] = "terminal"
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
         super().__init__(source, state)
         self.session = folder_of(source.path, 3) or session_of(source.path)
         self.known |= {"agent": self.agent}
 
-    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        """The events of one step."""
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         self.time(record.get("created_at"))
         self.see()
         kind, said = record.get("type"), text(record.get("content")) or ""

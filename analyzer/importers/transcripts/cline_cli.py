@@ -7,7 +7,7 @@ output leaves no message, and a retry that works leaves its answer alone.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from analyzer.agent_stream import mapping, text
 from analyzer.events import Event
@@ -17,15 +17,10 @@ from analyzer.importers.records import RecordReader, session_of
 from analyzer.importers.shapes.rows import listed
 
 
-class ClineCliReader(RecordReader):
+class ClineCliReader(RecordReader, name="cline_cli", agent="cline", visibility="none"):
     """Reads a session's messages, whose blocks are Anthropic's."""
 
-    name: ClassVar[str] = "cline_cli"
-    agent: str = "cline"
-    visibility: ClassVar[str] = "none"
-
-    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        """The events of a session: requests, calls of tools and those that failed."""
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         self.session = text(record.get("sessionId")) or session_of(self.source.path)
         self.role = "subagent" if record.get("agent") in ("subagent", "teammate") else None
         self.known = {"agent": self.agent}

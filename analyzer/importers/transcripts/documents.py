@@ -9,7 +9,7 @@ newer ones cannot be read; Amp's places are those of ccusage, too.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any
 from urllib.parse import unquote
 
 from analyzer.agent_stream import mapping, text
@@ -25,15 +25,10 @@ _TOKENS = "inputTokens outputTokens cacheReadInputTokens cacheCreationInputToken
 _FAILED = {"error": None, "cancelled": "cancelled", "rejected-by-user": "refused"}
 
 
-class AuggieReader(RecordReader):
+class AuggieReader(RecordReader, name="auggie", agent="auggie", visibility="none"):
     """Reads a session: its exchanges, each a request and the nodes of its response."""
 
-    name: ClassVar[str] = "auggie"
-    agent: str = "auggie"
-    visibility: ClassVar[str] = "none"
-
-    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        """The events of a session."""
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         self.session = text(record.get("sessionId")) or session_of(self.source.path)
         model = text(mapping(record.get("agentState")).get("modelId"))
         self.known = present({"agent": self.agent, "model": model})
@@ -65,15 +60,10 @@ class AuggieReader(RecordReader):
         return [self.tool_failed(tool, result.get("content"), self.session, call or identity_of(result))]
 
 
-class AmpReader(RecordReader):
+class AmpReader(RecordReader, name="amp", agent="amp", visibility="terminal"):
     """Reads a thread: replies with their end and their tokens, and results of tools."""
 
-    name: ClassVar[str] = "amp"
-    agent: str = "amp"
-    visibility: ClassVar[str] = "terminal"
-
-    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        """The events of a thread."""
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         self.session = text(record.get("id")) or session_of(self.source.path)
         self.known = {"agent": self.agent}
         tree = next(listed(mapping(mapping(record.get("env")).get("initial")).get("trees")), {})

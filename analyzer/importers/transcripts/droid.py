@@ -8,31 +8,26 @@ session as a whole, and are not read. Source: the program of npm @factory/cli 0.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from analyzer.agent_stream import mapping, text
 from analyzer.events import Event
-from analyzer.importers.records import RecordReader, identity_of, session_of
+from analyzer.importers.records import RecordReader, identity_of, kept, session_of
 from analyzer.importers.transcripts.cline_cli import block_events
 
 _WORDS = {"model_usage_exhausted": "usage limit reached"}
 """What a reason means, where no rule knows it by its name."""
 
 
-class DroidReader(RecordReader):
+class DroidReader(RecordReader, name="droid", agent="droid", visibility="terminal"):
     """Reads the lines of a session; the first one names it and the folder that it works in."""
 
-    name: ClassVar[str] = "droid"
-    agent: str = "droid"
-    visibility: ClassVar[str] = "terminal"
-    own_state: ClassVar[Mapping[str, Any]] = {"last": None, "ended": None}
-    _last: str | None
+    _last: str | None = kept()
     """The time of the last message, as ends of turns name none."""
-    _ended: str | None
+    _ended: str | None = kept()
     """How the last turn ended, until another message comes."""
 
-    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        """The events of one line."""
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         kind = record.get("type")
         if kind == "session_start":
             self.session = text(record.get("id"))

@@ -26,12 +26,9 @@ _TELLING = re2.compile(
 )
 
 
-class GrokReader(RecordReader):
+class GrokReader(RecordReader, name="grok", agent="grok-build", visibility="full"):
     """Reads the updates of a session; the folder above it is its working directory, encoded as in a URL."""
 
-    name: ClassVar[str] = "grok"
-    agent: str = "grok-build"
-    visibility: ClassVar[str] = "full"
     telling: ClassVar[Any] = _TELLING
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
@@ -40,8 +37,7 @@ class GrokReader(RecordReader):
         self.known |= {"agent": self.agent}
         self.work_in(unquote(folder_of(source.path, 2) or ""))
 
-    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        """The events of one update."""
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         params = mapping(record.get("params"))
         update = mapping(params.get("update"))
         self.session = text(params.get("sessionId")) or self.session

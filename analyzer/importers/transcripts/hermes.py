@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from analyzer.agent_stream import text
 from analyzer.events import Event
 from analyzer.events.model import present
 from analyzer.importers.base import Block, Hit, all_lines
-from analyzer.importers.records import MAIN, RecordReader, moment_here, session_of
+from analyzer.importers.records import MAIN, RecordReader, kept, moment_here, session_of
 from analyzer.importers.shapes.rows import listed, slim_hermes
 
 _LINE = re.compile(
@@ -29,18 +29,13 @@ _ENDED = re.compile(r"API call failed after \d{1,6} retries\.|^\S{0,40}Non-retry
 _STATUS = re.compile(r"\bHTTP (\d{3})\b")
 
 
-class HermesReader(RecordReader):
+class HermesReader(RecordReader, name="hermes", agent="hermes", visibility="none"):
     """Reads rows of sessions and messages, out of the database or as they are exported."""
 
-    name: ClassVar[str] = "hermes"
-    agent: str = "hermes"
-    visibility: ClassVar[str] = "none"
-    own_state: ClassVar[Mapping[str, Any]] = {"sessions": {}}
-    _sessions: dict[str, dict[str, Any]]
+    _sessions: dict[str, dict[str, Any]] = kept({})
     """What is known of each session."""
 
-    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        """The events of a session or a message; an exported session has its messages inside."""
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         if "started_at" not in record:
             return self._message(record if "called" in record else slim_hermes(record))
         rows = listed(record.get("messages"))
@@ -68,12 +63,8 @@ class HermesReader(RecordReader):
         return [self.tool_failed(text(row.get("tool")), failed, *unique)] if isinstance(failed, str) else []
 
 
-class HermesLogReader(RecordReader):
+class HermesLogReader(RecordReader, name="hermes_log", agent="hermes", visibility="full"):
     """Reads lines of text; both logs hold the same lines of failures, which count once."""
-
-    name: ClassVar[str] = "hermes_log"
-    agent: str = "hermes"
-    visibility: ClassVar[str] = "full"
 
     def read(self, block: Block) -> Iterator[Hit]:
         """Hits of the block: every line is text, and none can be broken."""
@@ -82,8 +73,7 @@ class HermesLogReader(RecordReader):
             if found and (events := tuple(self._told(found["said"], found))):
                 yield Hit(line.offset, len(line.text), events)
 
-    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        """None: a log holds no records."""
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         return ()
 
     def _told(self, said: str, found: re.Match[str]) -> list[Event]:

@@ -15,7 +15,7 @@ from analyzer.agent_stream import mapping, text
 from analyzer.events import Event
 from analyzer.importers.base import Source
 from analyzer.importers.failures import number
-from analyzer.importers.records import RecordReader, folder_of, identity_of
+from analyzer.importers.records import RecordReader, folder_of, identity_of, kept
 from analyzer.importers.shapes.rows import listed
 
 _TOKENS = "inputTokens outputTokens cacheInputTokens cacheCreateTokens"
@@ -25,17 +25,13 @@ _TELLING = re2.compile(
 )
 
 
-class JunieReader(RecordReader):
+class JunieReader(RecordReader, name="junie", agent="junie", visibility="terminal"):
     """Reads the events of a session; the folder names it."""
 
-    name: ClassVar[str] = "junie"
-    agent: str = "junie"
-    visibility: ClassVar[str] = "terminal"
     telling: ClassVar[Any] = _TELLING
-    own_state: ClassVar[Mapping[str, Any]] = {"steps": {}, "asked": None}
-    _steps: dict[str, bool]
+    _steps: dict[str, bool] = kept({})
     """The last steps, and whether each was told as one that failed or was stopped."""
-    _asked: str | None
+    _asked: str | None = kept()
     """The last request, as Junie may write an event twice."""
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
@@ -43,8 +39,7 @@ class JunieReader(RecordReader):
         self.session = folder_of(source.path, 1)
         self.known |= {"agent": self.agent}
 
-    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        """The events of one line."""
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         told = mapping(mapping(record.get("event")).get("agentEvent"))
         kind = text(told.get("kind")) or ""
         self.time(record.get("timestampMs"))

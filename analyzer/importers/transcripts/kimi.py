@@ -28,12 +28,9 @@ _DECODED = frozenset({"turn.step.retrying", "turn.ended", "turn.cancel", "contex
 """Records that are few, and of which more is read than a glance shows."""
 
 
-class KimiReader(RecordReader):
+class KimiReader(RecordReader, name="kimi", agent="kimi-code", visibility="full"):
     """Reads the records of one agent; the folders name the session and the agent."""
 
-    name: ClassVar[str] = "kimi"
-    agent: str = "kimi-code"
-    visibility: ClassVar[str] = "full"
     glance: ClassVar[Any] = glance(
         "type time created_at provider model attempt usage",
         event=shape("type name toolCallId", result=shape("isError")),
@@ -54,10 +51,9 @@ class KimiReader(RecordReader):
             return None
         if kind == "context.append_loop_event" and text(step.get("type")) not in _STEPS:
             return ()
-        return self.events(record)
+        return self._events_of(record)
 
-    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        """The events of one record."""
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         self.time(record.get("time") or record.get("created_at"))
         self.known |= {"agent": self.agent}
         kind = record.get("type")

@@ -7,7 +7,7 @@ made of; the lines themselves were looked at in recordings of June and August 20
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from analyzer.agent_stream import mapping, text
 from analyzer.events import Event
@@ -21,12 +21,8 @@ _FINE = "exit status: 0"
 _KINDS = {"Interrupted": "interrupted", "contextWindowOverflow": "context_window_overflow", "throttling": "throttling"}
 
 
-class KiroReader(RecordReader):
+class KiroReader(RecordReader, name="kiro", agent="kiro-cli", visibility="terminal"):
     """Reads messages, or the turns of a session; the file names the session."""
-
-    name: ClassVar[str] = "kiro"
-    agent: str = "kiro-cli"
-    visibility: ClassVar[str] = "terminal"
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
         super().__init__(source, state)
@@ -38,8 +34,7 @@ class KiroReader(RecordReader):
         """The time of the last prompt."""
         return {**super().remembered(), "last": format_time(self.at) if self.timed else None}
 
-    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        """The events of one message, or of a session's turns."""
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         if "session_state" in record:
             return list(self._turns(record))
         kind, data = record.get("kind"), mapping(record.get("data"))

@@ -17,12 +17,9 @@ from analyzer.importers.base import Source
 from analyzer.importers.records import session_of
 
 
-class LettaReader(PiReader):
+class LettaReader(PiReader, name="letta", agent="letta-code", visibility="terminal"):
     """Reads messages; the folder names the conversation."""
 
-    name: ClassVar[str] = "letta"
-    agent: str = "letta-code"
-    visibility: ClassVar[str] = "terminal"
     glance: ClassVar[Any] = None
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
@@ -30,8 +27,7 @@ class LettaReader(PiReader):
         self.session = session_of(source.path)
         self.known |= {"agent": self.agent}
 
-    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        """The events of one message; a summary stands for what was said before it."""
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         compaction = mapping(mapping(record.get("metadata")).get("compaction"))
         if compaction:
             self.time(record.get("timestamp"))
@@ -40,4 +36,4 @@ class LettaReader(PiReader):
             began = {"pre_tokens": count(stats.get("context_tokens_before"))}
             return self.compacted(began, *unique, post_tokens=count(stats.get("context_tokens_after")))
         named = {key: record.get(key) for key in ("id", "timestamp")}
-        return super().events({**named, "type": "message", "message": record})
+        return super()._events_of({**named, "type": "message", "message": record})

@@ -9,24 +9,21 @@ warpdotdev/warp, `crates/persistence/src/schema.rs`, August 2026; superagent-ai/
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from analyzer.agent_stream import mapping, text
 from analyzer.events import Event
 from analyzer.events.codec import parsed
 from analyzer.events.model import present
 from analyzer.importers.failures import number
-from analyzer.importers.records import ANTHROPIC, RecordReader, identity_of
+from analyzer.importers.records import ANTHROPIC, RecordReader, identity_of, kept
 from analyzer.importers.shapes.rows import listed
 
 
-class ThreadReader(RecordReader):
+class ThreadReader(RecordReader, visibility="none"):
     """Reads conversations that come again as they grow: the place of the last turn is remembered with its counts."""
 
-    visibility: ClassVar[str] = "none"
-
-    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        """The events of one conversation: of the turn that was counted last, results that came later."""
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         self.session = text(record.get("session"))
         if self.session is None:
             return ()
@@ -66,36 +63,22 @@ class ThreadReader(RecordReader):
         return self.tool_failed(tool, failed.get("said"), self.session, call or identity_of(failed))
 
 
-class AmazonQReader(ThreadReader):
+class AmazonQReader(ThreadReader, name="amazon_q", agent="amazon-q"):
     """Reads Amazon Q's conversations, one a folder."""
 
-    name: ClassVar[str] = "amazon_q"
-    agent: str = "amazon-q"
 
-
-class KiroDatabaseReader(ThreadReader):
+class KiroDatabaseReader(ThreadReader, name="kiro_db", agent="kiro-cli"):
     """Reads conversations of Kiro CLI, from before it had files for them."""
 
-    name: ClassVar[str] = "kiro_db"
-    agent: str = "kiro-cli"
 
-
-class ZedReader(ThreadReader):
+class ZedReader(ThreadReader, name="zed", agent="zed"):
     """Reads Zed's threads."""
 
-    name: ClassVar[str] = "zed"
-    agent: str = "zed"
 
-
-class WarpReader(RecordReader):
+class WarpReader(RecordReader, name="warp", agent="warp", visibility="terminal"):
     """Reads Warp's queries."""
 
-    name: ClassVar[str] = "warp"
-    agent: str = "warp"
-    visibility: ClassVar[str] = "terminal"
-
-    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        """The events of one query: a failure, or a stop."""
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         if "output_status" not in record:
             return ()
         self.session = text(record.get("conversation_id"))
@@ -108,18 +91,13 @@ class WarpReader(RecordReader):
         return [self.failed({}, *unique)] if status == "Failed" else ()
 
 
-class GrokCliReader(RecordReader):
+class GrokCliReader(RecordReader, name="grok_cli", agent="grok-cli", visibility="none"):
     """Reads grok-cli's sessions, and of each its calls, results, requests and compactions."""
 
-    name: ClassVar[str] = "grok_cli"
-    agent: str = "grok-cli"
-    visibility: ClassVar[str] = "none"
-    own_state: ClassVar[Mapping[str, Any]] = {"sessions": {}}
-    _sessions: dict[str, dict[str, Any]]
+    _sessions: dict[str, dict[str, Any]] = kept({})
     """What is known of each session."""
 
-    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        """The events of one row."""
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         if "cwd_at_start" in record:
             self.known = present({"agent": self.agent, "model": text(record.get("model"))})
             self.work_in(record.get("cwd_at_start"))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from analyzer.agent_stream import count, mapping, text
 from analyzer.events import Event
@@ -26,15 +26,10 @@ _OUT_OF_STEPS = "Task execution exceeded maximum steps without completion."
 """The result of a run of trae-agent that was as long as it may be."""
 
 
-class AtifReader(RecordReader):
+class AtifReader(RecordReader, name="atif", agent="atif", visibility="none"):
     """Reads trajectories, and those of sub-agents inside of them; the document names the agent."""
 
-    name: ClassVar[str] = "atif"
-    agent: str = "atif"
-    visibility: ClassVar[str] = "none"
-
-    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        """The events of a trajectory: requests, calls, and what system steps tell of a compaction."""
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         agent = mapping(record.get("agent"))
         named = text(agent.get("name")) or ""
         self.program = named.lower() if _NAME.fullmatch(named) else self.agent
@@ -49,18 +44,13 @@ class AtifReader(RecordReader):
             asked = number(step.get("llm_call_count"))
             self.see(requests=(1 if asked is None else max(asked, 0)) if step.get("source") == "agent" else 0)
             self.see_calls(*(text(call.get("function_name")) for call in listed(step.get("tool_calls"))))
-        return [event for inner in listed(record.get("subagent_trajectories")) for event in self.events(inner)]
+        return [event for inner in listed(record.get("subagent_trajectories")) for event in self._events_of(inner)]
 
 
-class SweReader(RecordReader):
+class SweReader(RecordReader, name="swe_agent", agent="swe-agent", visibility="none"):
     """Reads one run; `info` has how it ended."""
 
-    name: ClassVar[str] = "swe_agent"
-    agent: str = "swe-agent"
-    visibility: ClassVar[str] = "none"
-
-    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        """The events of a run: what ended it, and commands that failed."""
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         info = mapping(record.get("info"))
         mini = text(info.get("mini_version"))
         self.program = "mini-swe-agent" if mini else self.agent
@@ -96,15 +86,10 @@ class SweReader(RecordReader):
         return [self.failed({"exception_class": status, "message": context or said}, *unique)]
 
 
-class TraeReader(RecordReader):
+class TraeReader(RecordReader, name="trae_agent", agent="trae-agent", visibility="none"):
     """Reads one run of trae-agent; times name no zone, and are taken for this machine's."""
 
-    name: ClassVar[str] = "trae_agent"
-    agent: str = "trae-agent"
-    visibility: ClassVar[str] = "none"
-
-    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        """The events of a run: requests with their tokens, calls, steps that failed, and a budget that ran out."""
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         self.session = session_of(self.source.path)
         self.known = {"agent": self.agent}
         events: list[Event] = []

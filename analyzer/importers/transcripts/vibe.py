@@ -24,12 +24,9 @@ _SUMMARY = "<compaction_summary>"
 _TELLING = re2.compile(rb'"role": ?"assistant"|<tool_error>|<user_cancellation>|<compaction_summary>')
 
 
-class VibeReader(RecordReader):
+class VibeReader(RecordReader, name="vibe", agent="mistral-vibe", visibility="none"):
     """Reads messages; the folder names the session."""
 
-    name: ClassVar[str] = "vibe"
-    agent: str = "mistral-vibe"
-    visibility: ClassVar[str] = "none"
     telling: ClassVar[Any] = _TELLING
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
@@ -37,8 +34,7 @@ class VibeReader(RecordReader):
         self.session = session_of(source.path)
         self.known |= {"agent": self.agent}
 
-    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        """The events of one message."""
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         role, said = record.get("role"), text(record.get("content")) or ""
         unique = self.session, text(record.get("message_id")) or identity_of(record)
         if role == "assistant":
