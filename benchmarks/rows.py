@@ -47,11 +47,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     old, new = sums(given.old), sums(given.new)
     differ = sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key))
     for view, name in differ:
-        print(
-            f"{view}.{name} differs"
-            if (view, name) in old and (view, name) in new
-            else f"{view}.{name} is in one alone"
-        )
+        if (view, name) in old and (view, name) in new:
+            print(f"{view}.{name} differs")
+    alone = [f"{view}.{name}" for view, name in differ if ((view, name) in old) != ((view, name) in new)]
+    if alone:
+        print(f"in one alone: {', '.join(alone)}")
     print(f"{len(old)} figures of the old store, {len(differ)} that differ")
     return 1 if differ else 0
 

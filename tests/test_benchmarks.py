@@ -10,7 +10,7 @@ import pytest
 
 from analyzer import classify, open_store
 from benchmarks import __main__ as command
-from benchmarks import starts, table, transcripts
+from benchmarks import beside, starts, table, transcripts
 from benchmarks.alarms import __main__ as alarms_command
 from benchmarks.alarms import fleet_incidents, fleet_texts, nights, real, real_incidents, rivals, scores
 from benchmarks.alarms.nights import Told
@@ -250,3 +250,17 @@ def test_two_stores_of_the_same_logs_are_told_from_two_of_others(tmp_path, sampl
     with open_store(second, writable=True) as store:
         store.ingest([str(samples)])
     assert held_against([str(first), str(second)]) == 1
+
+
+def test_two_checkouts_take_turns(monkeypatch, capsys, tmp_path):
+    """Each piece of work gets a row with the medians of both, and what ends otherwise than commands do stops it all."""
+    works = {"bare Python": beside.BARE, "query": (*beside.MAIN, "query", "errors-by-reason", "--store", beside.STORE)}
+    monkeypatch.setattr(beside, "works", lambda *_: works)
+    assert beside.main([str(REPOSITORY), str(REPOSITORY), "--events", "20", "--runs", "1"]) == 0
+    said = capsys.readouterr().out
+    assert "figures of the old store, 0 that differ" in said
+    assert [line.split("  ")[0] for line in said.splitlines()[-2:]] == list(works)
+    with pytest.raises(SystemExit, match="ended with 7"):
+        beside.spent(REPOSITORY, ("-c", "raise SystemExit(7)"), tmp_path)
+    with pytest.raises(SystemExit, match="2"):
+        beside.main([str(tmp_path), str(REPOSITORY)])
