@@ -110,7 +110,7 @@ _ANYWHERE = re2._Anchor.UNANCHORED
 class Late:
     """A pattern of Python's `re` with its methods, compiled when one of them is first called."""
 
-    __slots__ = ("findall", "finditer", "fullmatch", "match", "pattern", "search", "split")
+    __slots__ = ("findall", "finditer", "fullmatch", "match", "pattern", "search", "split", "sub")
 
     def __init__(self, pattern: str | bytes) -> None:
         self.pattern = pattern
@@ -118,6 +118,6 @@ class Late:
     def __getattr__(self, name: str) -> Any:
         compiled = re.compile(self.pattern)
         # They take the places of these slots: from now on they are found without this method.
-        for each in ("findall", "finditer", "fullmatch", "match", "search", "split"):
+        for each in ("findall", "finditer", "fullmatch", "match", "search", "split", "sub"):
             setattr(self, each, getattr(compiled, each))
         return getattr(compiled, name)

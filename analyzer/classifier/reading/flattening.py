@@ -189,7 +189,8 @@ def _flattened(text: str) -> str:
         for form in forms(raw):
             raw = form.data
         text = raw.decode("utf-8", "replace")
-    text = text.translate(_CHARACTERS)
+    if not text.isascii() or not text.replace("\n", "").isprintable():
+        text = text.translate(_CHARACTERS)  # looking at each character is dear
     if "\n" not in text:
         return unescaped(_bare(text))
     lines = _without_stacks(text.split("\n"))

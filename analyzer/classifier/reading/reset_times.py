@@ -89,7 +89,7 @@ _PATTERNS = {
     "epoch": r"(?i)(?:limit reached\||resets?_at[\s:=\"']+|quotaResetTimeStamp[\s:=\"']+)(\d{10}(?:\d{3})?)(?:[^\d]|$)",
     # "reset at 2027-01-02 10:30:00 +0800", "quotaResetTimeStamp: 2027-01-02T10:30:00Z"
     "date": (
-        r"(?i)(?:resets?\w*|until|available|again|after|access)(?: again)?(?:[ _]at| on| after)?[\s:=\"']+"
+        r"(?i)(?:resets?\w*|\b(?:until|available|again|after|access))(?: again)?(?:[ _]at| on| after)?[\s:=\"']+"
         r"(\d{4}-\d\d-\d\d)(?:[T ]| at )(\d\d:\d\d(?::\d\d)?)(?:\.\d+)?\s*(Z|UTC|[+-]\d\d:?\d\d)?"
     ),
     # "resets 3pm (America/Bogota)", "resets Feb 7, 11am", "reset at 9:30 AM", "resets at midnight UTC"

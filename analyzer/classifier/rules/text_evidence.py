@@ -139,7 +139,7 @@ def heard_in(facts: Facts, index: Index) -> Message | None:
     if not facts.message:
         return None
     text = flat(facts.message[:MESSAGE_CHARS]) if facts.subtype is None else _message(facts, index, index.mentions)
-    found = (index.match_ascii(text) if text.isascii() else index.match(text)) or ()
+    found = index.found(text)
     status = facts.status
     stated = None
     if status is None and not index.stating.isdisjoint(found):
@@ -259,8 +259,7 @@ def _message(facts: Facts, index: Index, mentions: Any) -> bytes:
 
 def _in_place(index: Index, line: bytes, *, labelled: bool) -> bool:
     """Whether a line is a limit's own; `labelled`: or an error's that tells of one."""
-    found = index.match_ascii(line) if line.isascii() else index.match(line)
-    if any(index.weights[number] & index.final for number in found or ()):
+    if any(index.weights[number] & index.final for number in index.found(line)):
         return True
     return labelled and spans_in(index.mentions, line) is not None and _error_line().fullmatch(line) is not None
 
@@ -307,8 +306,7 @@ def _match(
     index: Index, text: bytes, counting: int, status: int | None, passages: list[Passage] | None, prose: bool
 ) -> tuple[int, int | None]:
     """What counts in a text, and the status; where it may be prose and begins like it, loose words do not count."""
-    found = index.match_ascii(text) if text.isascii() else index.match(text)
-    return _weigh(index, text, found or (), counting, status, passages, prose)
+    return _weigh(index, text, index.found(text), counting, status, passages, prose)
 
 
 def _weigh(

@@ -114,6 +114,23 @@ def test_both_automata_are_one_to_the_first_texts():
     assert all(sorted(match(text.encode()) or ()) == FIRST(text.encode()) for text in texts)
 
 
+IDS = ("9c4e1b7a20d85f36", "req_011CQ2xV7b9kD3", "4b1f0c9e-77aa-4d2e-9b1c-5d0e8f3a6c21", "d3adb33f0042")
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_ids_match_alike(name):
+    """An id in a text is not looked into, and what the patterns find around it is the same."""
+    texts = [f"{text} ({name})" for line in PROBES for text in texts_of(json.loads(line)["input"])]
+    raws = [text.encode("utf-8", "replace") for text in texts]
+    assert [raw for raw in raws if sorted(INDEX.found(raw)) != FIRST(raw)] == []
+
+
+@pytest.mark.parametrize("text", ["resets in 1d10h20m30s", "try again in 100h20m30s", "wait 5m30s, then retry"])
+def test_a_duration_is_no_id(text):
+    """Letters between digits that are units of time are read as they stand."""
+    assert classify(f"429 Too Many Requests: {text}").retry_after_seconds
+
+
 def test_rules_of_a_user_are_matched_alike(tmp_path):
     """A ruleset whose words nobody has worked out has the automata at once."""
     own = tmp_path / "own.toml"
@@ -122,4 +139,6 @@ def test_rules_of_a_user_are_matched_alike(tmp_path):
         'examples = ["flurb", "a flurb"]\ncounter_examples = ["d"]\n'
     )
     assert classify("flurb", rules=own).rule == "own"
+    own.write_text(own.read_text().replace("flurb", "job 9c4e1b7a20d8"))
+    assert classify("lost job 9c4e1b7a20d8 again", rules=own).rule == "own"
     assert classify("429 Too Many Requests", rules=own).rule == classify("429 Too Many Requests").rule
