@@ -127,27 +127,82 @@ create or replace macro internal.is_watching(format) as (
 );
 
 -- Failures and hand-offs of a session that both the agent's own log and its telemetry tell: the ids of the events that say less. Of
--- logs that keep every retry these are the telemetry's, of others their own.
+-- logs that keep every retry these are the telemetry's, of others their own. Both tell one where they are five seconds apart at most,
+-- and neither names another status or tool than the other one.
+--
+-- Each event asks for one at most five seconds away. Those that may answer are gathered by slots of five seconds, of which the first
+-- and the last count: whoever asks lies in the same slot, and then any of them is near enough, or in the one before or behind it. What
+-- an event does not name ('-') fits whatever is asked for, and whatever is named ('*') fits who does not name it.
 create or replace view internal.told_twice as
-select
-  case
-    when own.source_format in ('claude_code', 'claude_print', 'qwen') then seen.event_id
-    else own.event_id
-  end as event_id
-from internal.event_v1 as seen
-inner join internal.event_v1 as own
-  on own.session_id = seen.session_id
-  and own.type = seen.type
-  and own.occurred_at between seen.occurred_at - interval 5 second and seen.occurred_at + interval 5 second
-left join internal.facts_v1 as here
-  on own.facts_id = here.facts_id
-left join internal.facts_v1 as there
-  on seen.facts_id = there.facts_id
-where internal.is_watching(seen.source_format)
-  and not internal.is_watching(own.source_format)
-  and seen.type in ('error.classified', 'tool.failed', 'relay.triggered')
-  and coalesce(here.status = there.status, true)
-  and coalesce(own.seen[1].tool = seen.seen[1].tool, true);
+with teller as (
+  select
+    e.event_id,
+    e.session_id,
+    e.type,
+    e.occurred_at,
+    time_bucket(interval 5 second, e.occurred_at) as slot,
+    case
+      when internal.is_watching(e.source_format) then 'watching'
+      when e.source_format in ('claude_code', 'claude_print', 'qwen') then 'keeping'
+      else 'own'
+    end as kind,
+    coalesce(f.status::varchar, '-') as status,
+    coalesce('=' || e.seen[1].tool, '-') as tool
+  from internal.event_v1 as e
+  left join internal.facts_v1 as f
+    on e.facts_id = f.facts_id
+  where e.type in ('error.classified', 'tool.failed', 'relay.triggered')
+    and e.source_format is not null
+    and e.session_id in (select session_id from internal.event_v1 where internal.is_watching(source_format))
+),
+
+answer as (
+  select
+    session_id,
+    type,
+    kind,
+    slot,
+    named,
+    min(occurred_at) as first_at,
+    max(occurred_at) as last_at
+  from (
+    select
+      *,
+      unnest([status || tool, status || '*', '*' || tool, '**']) as named
+    from teller
+    where kind <> 'own'
+  )
+  group by all
+),
+
+question as (
+  select
+    *,
+    unnest([slot - interval 5 second, slot, slot + interval 5 second]) as near
+  from (
+    select
+      *,
+      unnest(case
+        when status = '-' and tool = '-' then ['**']
+        when tool = '-' then [status || '*', '-*']
+        when status = '-' then ['*' || tool, '*-']
+        else [status || tool, status || '-', '-' || tool, '--']
+      end) as named
+    from teller
+    where kind <> 'keeping'
+  )
+)
+
+select q.event_id
+from question as q
+semi join answer as a
+  on q.session_id = a.session_id
+  and q.type = a.type
+  and case when q.kind = 'watching' then 'keeping' else 'watching' end = a.kind
+  and q.near = a.slot
+  and q.named = a.named
+  and a.last_at >= q.occurred_at - interval 5 second
+  and a.first_at <= q.occurred_at + interval 5 second;
 
 -- Errors with their facts and the active verdict, without what became of them.
 create or replace view internal.error as

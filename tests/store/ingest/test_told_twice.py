@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
 from itertools import permutations
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from analyzer.importers import FORMATS
 from analyzer.store import Store, open_store
+from analyzer.store.db.connection import connect
+from tests.growth import assert_linear
 
 SECOND = 1_772_704_800
 """2026-03-05T10:00:00Z in seconds."""
@@ -253,3 +259,86 @@ def test_what_is_told_once_stays(stores: Callable[[Logs], list[Store]]) -> None:
     for name, found in (("rollout", 1), ("telemetry", 2)):
         (store,) = stores({name: codex()[name]})
         assert store.sql("select count(*) from errors").rows() == [(found,)]
+
+
+PAIRS = """
+select distinct case when own.source_format in ('claude_code', 'claude_print', 'qwen') then seen.event_id
+  else own.event_id end
+from internal.event_v1 as seen
+inner join internal.event_v1 as own
+  on own.session_id = seen.session_id
+  and own.type = seen.type
+  and own.occurred_at between seen.occurred_at - interval 5 second and seen.occurred_at + interval 5 second
+left join internal.facts_v1 as here on own.facts_id = here.facts_id
+left join internal.facts_v1 as there on seen.facts_id = there.facts_id
+where internal.is_watching(seen.source_format)
+  and not internal.is_watching(own.source_format)
+  and seen.type in ('error.classified', 'tool.failed', 'relay.triggered')
+  and coalesce(here.status = there.status, true)
+  and coalesce(own.seen[1].tool = seen.seen[1].tool, true)
+order by all
+"""
+"""The same, pair by pair: plain to read, and quadratic."""
+SECONDS = st.one_of(st.integers(0, 24).map(float), st.integers(0, 24_000).map(lambda number: number / 1000))
+EVENTS = st.tuples(
+    st.sampled_from(("s", "t", None)),
+    st.sampled_from(("error.classified", "tool.failed", "relay.triggered", "retry.settled")),
+    SECONDS,
+    st.sampled_from(("429", "500", "none", None)),
+    st.sampled_from(("otlp", "mlflow", "codex", "qwen", "claude_code", None)),
+    st.sampled_from((None, "shell", "-", "*")),
+)
+"""Session, type, second, facts, format and tool."""
+
+
+@pytest.fixture(scope="module")
+def connection() -> Iterator[duckdb.DuckDBPyConnection]:
+    """An empty store's, with facts of two statuses and of none."""
+    with connect(":memory:", read_only=False) as made:
+        made.execute(
+            "insert into internal.facts_v1 (facts_id, facts, status)"
+            " values ('429', '{}', 429), ('500', '{}', 500), ('none', '{}', null)"
+        )
+        yield made
+
+
+def fill(connection: duckdb.DuckDBPyConnection, rows: str, given: list[object]) -> None:
+    """Put events into an empty table: rows of what `EVENTS` gives."""
+    connection.execute("delete from internal.event_v1")
+    connection.execute(
+        "insert into internal.event_v1 by name select row_number() over ()::varchar as event_id, session_id, type,"
+        " occurred_at, facts_id, source_format, [{'tool': tool}] as seen, '{}' as payload, occurred_at as ingested_at"
+        f" from ({rows}) as r(session_id, type, occurred_at, facts_id, source_format, tool)",
+        given,
+    )
+
+
+@given(st.lists(EVENTS, min_size=2, max_size=12))
+def test_they_are_those_that_any_pair_tells(connection: duckdb.DuckDBPyConnection, events: list[Any]) -> None:
+    """Whatever sessions, moments, statuses and tools there are."""
+    began = datetime(2026, 3, 5, 10)
+    rows = [(one, kind, began + timedelta(seconds=second), *rest) for one, kind, second, *rest in events]
+    fill(
+        connection, "values " + ", ".join(["(?, ?, ?, ?, ?, ?)"] * len(rows)), [value for row in rows for value in row]
+    )
+    found = connection.execute("select distinct event_id from internal.told_twice order by all").fetchall()
+    assert found == connection.execute(PAIRS).fetchall()
+
+
+@pytest.mark.parametrize("tool", ["null", "number"])
+def test_a_flood_of_one_session_costs_no_more_an_event(connection: duckdb.DuckDBPyConnection, tool: str) -> None:
+    """An agent and its telemetry may each tell thousands of failures within seconds, of as many tools."""
+
+    def count(events: int) -> int:
+        fill(
+            connection,
+            "select 's', 'tool.failed', timestamp '2026-03-05 10:00:00' + to_milliseconds(number * 7919 % 9000),"
+            f" null, case number % 2 when 0 then 'otlp' else 'codex' end, ({tool})::varchar"
+            " from (select unnest(range(?)) as number)",
+            [events],
+        )
+        ((found,),) = connection.execute("select count(distinct event_id) from internal.told_twice").fetchall()
+        return int(found)
+
+    assert count(1_000) == (500 if tool == "null" else 0)
+    assert_linear(count, 4_000, 16_000)

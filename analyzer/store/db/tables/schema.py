@@ -160,15 +160,15 @@ def _fields(pattern: re.Pattern[str], text: str, where: str, number: int) -> tup
     return match.groups()
 
 
-SCHEMA_VERSION = "21"
-MIGRATED = frozenset({"4", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15", "16", "17", "18", "19", "20"})
+SCHEMA_VERSION = "22"
+MIGRATED = frozenset({"4", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15", "16", "17", "18", "19", "20", "21"})
 """The earlier versions that a store is brought up to date from: 4 had no typed columns, 6 none of the work, 7 no
-confidence; 8 counted what an agent's log and its telemetry both tell twice; 9 showed the second opinion in one view;
-10 counted hand-offs that both tell twice; 11 named no party; 12 kept no tokens of
-requests; 13 kept no commands of failed tools and told no endings; 14 told several
-requests by one event, and no limits; 15 had no prices, 16 none
-of prompts, 17 no seconds of failed tools and no hollow ends, 18 no project and no host of errors,
-19 summed up dollars in the order of their rows, and 20 asked for more of errors to tell ends than a report copies."""
+confidence; 8 counted what an agent's log and its telemetry both tell twice; 9 showed the second opinion in one view; 10
+counted hand-offs that both tell twice; 11 named no party; 12 kept no tokens of requests; 13 kept no commands of failed
+tools and told no endings; 14 told several requests by one event, and no limits; 15 had no prices, 16 none of prompts,
+17 no seconds of failed tools and no hollow ends, 18 no project and no host of errors, 19 summed up dollars in the order
+of their rows, 20 asked for more of errors to tell ends than a report copies, and 21 compared every pair of events
+within ten seconds for what is told twice."""
 
 
 def setting(connection: duckdb.DuckDBPyConnection, key: str) -> str | None:
