@@ -1,8 +1,8 @@
 """The checks of the project: `python -m tests` runs them all, `python -m tests AREA...` the tests of an area alone.
 
 All are style, types, layers, unused code, and the tests in two time zones; `python -m tests style` stops before the
-tests. An area is a folder or a file below `tests/`: `redaction`, `cli/test_check.py`. The tests use a process more than
-there are cores, since many of them wait for other processes and for locks.
+tests. An area is a folder or a file below `tests/`: `redaction`, `cli/test_check.py`. The parts of the tests run beside
+each other, in more processes than there are cores, since many tests wait for other processes and for locks.
 """
 
 from __future__ import annotations
@@ -10,8 +10,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -19,19 +22,10 @@ BIN = Path(sys.executable).parent
 Check = tuple[str, list[str], dict[str, str]]
 
 WORKERS = 1 + (os.cpu_count() or 1)
-PYTEST = [
-    sys.executable,
-    "-m",
-    "pytest",
-    "-q",
-    "-rs",
-    "-p",
-    "no:cacheprovider",
-    "-n",
-    str(WORKERS),
-    "--dist",
-    "worksteal",
-]
+PYTEST = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "--dist", "worksteal"]
+MOST = [*PYTEST, "-n", str(WORKERS)]
+FEW = [*PYTEST, "-n", str((WORKERS + 2) // 4)]
+"""The two lesser parts take as long with a third of the processes as most tests do, which begin with them."""
 ZONED = [
     f"tests/{name}"
     for name in (
@@ -64,46 +58,68 @@ STYLE: tuple[Check, ...] = (
 )
 """What takes seconds. Where one of these fails no test is run."""
 TESTS: tuple[Check, ...] = (
-    ("tests", [*PYTEST, "tests", *(f"--ignore={path}" for path in (*PURE, *ZONED))], {"TZ": "UTC"}),
+    ("tests", [*MOST, "tests", *(f"--ignore={path}" for path in (*PURE, *ZONED))], {"TZ": "UTC"}),
     # `[tool.coverage]` of pyproject.toml says what is measured, and the floor.
-    ("tests of the pure rooms, and the branches that they reach", [*PYTEST, *PURE, "--cov"], {"TZ": "UTC"}),
+    ("tests of the pure rooms, and the branches that they reach", [*FEW, *PURE, "--cov"], {"TZ": "UTC"}),
     # Days must not move with the machine's own zone; this one is off by 45 minutes from every round number.
-    ("tests in another time zone", [*PYTEST, *ZONED], {"TZ": "Asia/Kathmandu"}),
+    ("tests in another time zone", [*FEW, *ZONED], {"TZ": "Asia/Kathmandu"}),
 )
 APART = {"frameworks": "RECIPES FOR FRAMEWORKS ARE", "lake": "SPARK IS"}
 """Tests in environments of their own, which their commands make: what they want is half a gigabyte each."""
 
 
+_SPEAKING = threading.Lock()
+
+
 def main(areas: Sequence[str] = ()) -> int:
     """Run all checks, or the tests of some areas, and return 1 where one failed, 2 where there is no such area."""
     if list(areas) == ["style"]:
-        return _run(STYLE)
+        return _run(STYLE, beside=2)
     if missing := [area for area in areas if not (REPOSITORY / "tests" / area).exists()]:
         print(f"no such area below tests/: {', '.join(missing)}", file=sys.stderr)
         return 2
     if areas:
-        return _run((("tests", [*PYTEST, *(f"tests/{area}" for area in areas)], {}),))
-    if failed := _run(STYLE):
+        return _run((("tests", [*MOST, *(f"tests/{area}" for area in areas)], {}),))
+    if failed := _run(STYLE, beside=2):
         return failed
     there = [name for name in APART if (REPOSITORY / f".venv-{name}").exists()]
     for name in APART.keys() - there:
         print(
             f"== {APART[name]} NOT TESTED HERE: python -m tests.{name} installs what it wants and runs it", flush=True
         )
-    return _run((*TESTS, *((f"tests of {name}", [sys.executable, "-m", f"tests.{name}"], {}) for name in there)))
+    apart: list[Check] = [(f"tests of {name}", [sys.executable, "-m", f"tests.{name}"], {}) for name in there]
+    return _run([*TESTS, *apart], beside=len(TESTS))
 
 
-def _run(checks: Sequence[Check]) -> int:
-    failed = [name for name, command, environment in checks if not _passes(name, command, environment)]
+def _run(checks: Sequence[Check], beside: int = 1) -> int:
+    """Run the checks in their order, so many of them beside each other; what each says is shown when it is over."""
+    with ThreadPoolExecutor(beside) as threads:
+        done = [
+            threads.submit(_passes, *check, shown_at_once=beside == 1 or number == 0)
+            for number, check in enumerate(checks)
+        ]
+        failed = [name for (name, _, _), each in zip(checks, done, strict=True) if not each.result()]
     print(f"failed: {', '.join(failed)}" if failed else "all checks passed", flush=True)
     return int(bool(failed))
 
 
-def _passes(name: str, command: list[str], environment: dict[str, str]) -> bool:
+def _passes(name: str, command: list[str], environment: dict[str, str], *, shown_at_once: bool) -> bool:
     began = time.monotonic()
-    print(f"== {name}", flush=True)
-    done = subprocess.run(command, cwd=REPOSITORY, env={**os.environ, **environment}, check=False)
-    print(f"== {name}: {time.monotonic() - began:.0f} s", flush=True)
+    if shown_at_once:
+        print(f"== {name}", flush=True)
+    # Compiled modules are kept, whatever the machine says: thousands of processes would compile them again.
+    kept = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    with tempfile.TemporaryFile() as later:
+        output = None if shown_at_once else later
+        done = subprocess.run(
+            command, cwd=REPOSITORY, env={**kept, **environment}, stdout=output, stderr=output, check=False
+        )
+        later.seek(0)
+        shown = later.read().decode("utf-8", "replace")
+    with _SPEAKING:
+        if not shown_at_once:
+            shown = f"== {name}\n{shown}"
+        print(f"{shown}== {name}: {time.monotonic() - began:.0f} s", flush=True)
     return not done.returncode
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 import string
 from collections.abc import Callable
@@ -97,6 +98,7 @@ class Named(NamedTuple):
     shape: str
 
 
+@functools.cache
 def named() -> list[Named]:
     """Each vendor's names and each phrase of the tables, in all ways to assign, by turns in each style and shape."""
     random_of = random.Random(26)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable
 from urllib.parse import quote
@@ -15,7 +16,6 @@ from tests.redaction.named import ALONE, named
 from tests.redaction.tokens import made_up
 
 SEEDS = 3
-CORPUS = [(family.name, *made_up(family, seed)) for family in FAMILIES if not family.reach for seed in range(SEEDS)]
 
 FORMS: dict[str, tuple[Callable[[str], str], float]] = {
     "alone": (lambda text: text, 1),
@@ -37,7 +37,6 @@ FORMS: dict[str, tuple[Callable[[str], str], float]] = {
 }
 """How a text is written, and the least share of secrets that go."""
 
-NAMED = named()
 DRESSED = {
     "none": 0.996,
     "Python's repr of bytes": 0.996,
@@ -53,30 +52,39 @@ BARE: dict[str, tuple[Callable[[str], str], float]] = {
 """The same of secrets without their names: of those of small letters and digits from 28 on, which are no ids."""
 
 
+@functools.cache
+def corpus() -> list[tuple[str, str, str]]:
+    """The name of a family, a text of it, and its secret."""
+    return [(family.name, *made_up(family, seed)) for family in FAMILIES if not family.reach for seed in range(SEEDS)]
+
+
+@pytest.mark.no_cover  # it runs what other tests reach, many thousand times
 @pytest.mark.parametrize("form", FORMS)
 def test_secrets_of_all_families_go(form: str) -> None:
     """In each form, of the secrets of all families no more come through than its floor says."""
     write, floor = FORMS[form]
     through = []
-    for name, text, secret in CORPUS:
+    for name, text, secret in corpus():
         clean = redact(write(text))
         if secret in clean or quote(secret, safe="") in clean:
             through.append((name, write(text)))
-    assert 1 - len(through) / len(CORPUS) >= floor, through
+    assert 1 - len(through) / len(corpus()) >= floor, through
 
 
+@pytest.mark.no_cover  # it runs what other tests reach, many thousand times
 @pytest.mark.parametrize("dress", DRESSED)
 def test_secrets_with_a_name_go(dress: str) -> None:
     """In each dress, of secrets that a name tells no more come through than its floor says."""
-    through = [each.text for each in NAMED if survives(each.secret, redact(DRESSES[dress](each.text)))]
-    assert 1 - len(through) / len(NAMED) >= DRESSED[dress], through
+    through = [each.text for each in named() if survives(each.secret, redact(DRESSES[dress](each.text)))]
+    assert 1 - len(through) / len(named()) >= DRESSED[dress], through
 
 
+@pytest.mark.no_cover  # it runs what other tests reach, many thousand times
 @pytest.mark.parametrize("form", BARE)
 def test_generated_secrets_go_without_their_names(form: str) -> None:
     """Where the name is gone, secrets that look like no id go, and no more come through than the floor says."""
     write, floor = BARE[form]
-    alone = [each.secret for each in NAMED if each.shape in ALONE]
+    alone = [each.secret for each in named() if each.shape in ALONE]
     through = [secret for secret in alone if survives(secret, redact(write(secret)))]
     assert len(alone) > 500
     assert 1 - len(through) / len(alone) >= floor, through
@@ -84,5 +92,5 @@ def test_generated_secrets_go_without_their_names(form: str) -> None:
 
 def test_what_is_made_up_differs() -> None:
     """Each seed of each family gives another secret, or the floors would speak of less than they say."""
-    assert len({(name, secret) for name, _, secret in CORPUS}) == len(CORPUS)
-    assert len({each.secret for each in NAMED}) == len(NAMED)
+    assert len({(name, secret) for name, _, secret in corpus()}) == len(corpus())
+    assert len({each.secret for each in named()}) == len(named())

@@ -59,6 +59,7 @@ POSITIONS: dict[str, Callable[[Any], object]] = {
 }
 
 
+@pytest.mark.no_cover  # it runs what other tests reach, many thousand times
 @pytest.mark.parametrize("position", POSITIONS)
 def test_no_text_with_a_password_brings_it_into_facts(position: str) -> None:
     """Whatever the words around it are, the classifier's facts do not hold it."""
@@ -136,6 +137,7 @@ LOGS: dict[str, Callable[[Any], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.no_cover  # it runs what other tests reach, many thousand times
 @pytest.mark.parametrize("name", [name for name in LOGS if name != "analyzer"])
 def test_no_importer_brings_a_password_into_an_event(name: str) -> None:
     """Of a foreign log, what goes to store and journal holds none."""
@@ -150,6 +152,7 @@ def test_no_importer_brings_a_password_into_an_event(name: str) -> None:
     assert found == []
 
 
+@pytest.mark.no_cover  # it runs what other tests reach, many thousand times
 def test_no_stream_of_a_command_brings_a_password_into_a_failure() -> None:
     """What `run` says of a failed command, and logs of it, holds none, wherever the command has printed it."""
     found = []
