@@ -8,16 +8,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, tzinfo
-from typing import Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import msgspec
-import polars as pl
 
 from analyzer.errors import AnalyzerError
 from analyzer.events.times import EPOCH, format_time, now
 from analyzer.store import Store, find, moment, span
+from analyzer.store.db.frames import frame_of
 from analyzer.store.shown import ShownRows
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,10 +173,34 @@ def table(store: Store, query: str, window: str | Window | None = None, **params
     """
     words = {name: params.pop(name) for name in WindowWords.__annotations__ if name in params}
     chosen = as_window(window, **words)  # type: ignore[arg-type]
-    header = find(query).header
-    takes = {param.name for param in header.params}
+    takes = {param.name for param in find(query).header.params}
     given = {"timezone": chosen.timezone, **chosen.params, **params}
-    frame = store.query(query, **{name: value for name, value in given.items() if name in takes})
+    return _table(query, store.query(query, **{name: value for name, value in given.items() if name in takes}))
+
+
+def table_without_rows(query: str) -> Table:
+    """What `table` gives where the query has no row, without asking for it.
+
+    Raises:
+        QueryError: unknown query.
+    """
+    return _table(query, frame_of({item.name: _KINDS[item.type] for item in find(query).header.columns}))
+
+
+_KINDS = {
+    "VARCHAR": "String",
+    "BIGINT": "Int64",
+    "INTEGER": "Int32",
+    "DOUBLE": "Float64",
+    "BOOLEAN": "Boolean",
+    "DATE": "Date",
+    "TIMESTAMP": "Datetime",
+}
+"""Types of columns, and what they are called in a frame."""
+
+
+def _table(query: str, frame: pl.DataFrame) -> Table:
+    header = find(query).header
     return Table(
         query, header.title, header.description, {item.name: item.description for item in header.columns}, frame
     )

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import rich.progress
 
     from analyzer.store import Problem
+    from analyzer.store.db.frames import PlainRows
 
 
 def write(content: str | bytes | Mapping[str, Any], output: str | None) -> None:
@@ -163,7 +164,7 @@ def _unwritable(message: str) -> AnalyzerError:
 
 
 def write_rows(
-    frame: pl.DataFrame,
+    frame: pl.DataFrame | PlainRows,
     row_format: str,
     output: str | None,
     *,
@@ -181,7 +182,7 @@ def write_rows(
     width = rows_width(row_format, output)
     write(render_rows(frame, row_format, name=schema, truncated=truncated, width=width), output)
     if truncated:
-        tell_cut(frame.height, quiet=quiet)
+        tell_cut(len(frame), quiet=quiet)
 
 
 def rows_width(row_format: str, output: str | None) -> int | None:

@@ -8,16 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from analyzer import command_lines
-from analyzer.analysis import Case, Finding, Handling, Overview
 from analyzer.analysis.kinds.finding import RESOLUTIONS
-from analyzer.analysis.summary.day_figures import LatestDay
-from analyzer.analysis.summary.leading import Leading
-from analyzer.command_lines import Asking
 from analyzer.readable import counted, duration, percent
 from analyzer.report.cells import NOTHING, brief, count, minute
 from analyzer.report.document import FindingBlock
+
+if TYPE_CHECKING:
+    from analyzer.analysis import Case, Finding, Handling, LatestDay, Leading, Overview
+    from analyzer.command_lines import Asking
 
 _LEVELS = {"unjudged": "NOT JUDGED"}
 _ENDINGS = {

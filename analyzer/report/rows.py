@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from typing import Any
-
-import polars as pl
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from analyzer.errors import AnalyzerError
 from analyzer.events.times import format_time
 from analyzer.report.document import markdown_table
 from analyzer.report.escape import FORMATS, csv_cell, json_text, jsonl_text, terminal_safe
 from analyzer.report.monospace import columns, fold, hanging, pad, width_of
+from analyzer.store.db.frames import PlainRows
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _CUT = "There are more rows: the limit cut them off."
 _NARROWEST = 12
@@ -27,15 +29,30 @@ _PLAN = ["explain_key", "explain_value"]
 """The columns of the database's answer to EXPLAIN: its plan is a drawing, which a table would take apart."""
 
 
+class _Answer(NamedTuple):
+    """What is written: a frame, or rows that never were one."""
+
+    names: list[str]
+    right: list[bool]
+    """Which columns are flush right, as numbers are."""
+    rows: Iterable[tuple[Any, ...]]
+    """One after another: as Python objects, rows take ten times what they take in a frame."""
+
+    @property
+    def plain(self) -> Iterator[list[Any]]:
+        """The values of each row as JSON has them."""
+        return ([plain(value) for value in row] for row in self.rows)
+
+
 def render_rows(
-    frame: pl.DataFrame,
+    frame: pl.DataFrame | PlainRows,
     format: str,  # noqa: A002 - the word of the option
     *,
     name: str = "",
     truncated: bool = False,
     width: int | None = None,
 ) -> str | bytes:
-    """The rows as text with a newline at its end, or as the bytes of a Parquet file.
+    """The rows as text with a newline at its end, or as the bytes of a Parquet file, which wants a frame.
 
     `name` is the schema of the JSON (`analyzer.query/1`). `truncated` says that rows are missing; csv, jsonl and
     parquet have no place for that. `width` folds the longest texts of a table to fit so many cells; where they
@@ -44,19 +61,19 @@ def render_rows(
     Raises:
         AnalyzerError: no such format, or a date that only Parquet has room for.
     """
-    if format == "parquet":
+    if format == "parquet" and not isinstance(frame, PlainRows):
         return _parquet(frame)
-    _check_dates(frame)
+    answer = _Answer(frame.names, frame.numeric, frame.rows) if isinstance(frame, PlainRows) else _of_frame(frame)
     if format == "json":
-        return _json(frame, name or "analyzer.query/1", truncated)
+        return _json(answer, name or "analyzer.query/1", truncated)
     if format == "table":
-        return _table(frame, truncated, width)
+        return _table(answer, truncated, width)
     if format == "markdown":
-        return _markdown(frame, truncated)
+        return _markdown(answer, truncated)
     if format == "jsonl":
-        return jsonl_text(_rows(frame))
+        return jsonl_text(dict(zip(answer.names, row, strict=True)) for row in answer.plain)
     if format == "csv":
-        return _csv(frame)
+        return _csv(answer)
     raise AnalyzerError.unknown_value("format", format, FORMATS)
 
 
@@ -91,39 +108,31 @@ _CONVERSIONS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     ((bytes, bytearray), lambda value: value.hex()),
     (dict, lambda value: {str(key): plain(item) for key, item in value.items()}),
     ((list, tuple), lambda value: [plain(item) for item in value]),
-    (pl.Series, lambda value: [plain(item) for item in value]),
 )
 
 
-def _check_dates(frame: pl.DataFrame) -> None:
+def _of_frame(frame: pl.DataFrame) -> _Answer:
     """Polars panics at a date of another year than 1 to 9999 when it becomes one of Python's."""
+    import polars as pl
+
     for name, kind in frame.schema.items():
         if isinstance(kind, pl.Date | pl.Datetime):
             a_day = _IN_A_DAY[kind.time_unit] if isinstance(kind, pl.Datetime) else 1
             days = frame[name].to_physical().cast(pl.Int64) // a_day
             if not days.is_between(*_DAYS).all():
                 raise AnalyzerError(f"column {name} holds a date outside of the years 1 to 9999", "cast it to varchar")
+    return _Answer(frame.columns, [kind.is_numeric() for kind in frame.dtypes], frame.iter_rows())
 
 
 _DAYS = (date.min.toordinal() - date(1970, 1, 1).toordinal(), date.max.toordinal() - date(1970, 1, 1).toordinal())
 _IN_A_DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 
 
-def _rows(frame: pl.DataFrame) -> Iterator[dict[str, Any]]:
-    """One after another: as Python objects, rows take ten times what they take in the frame."""
-    return ({name: plain(value) for name, value in row.items()} for row in frame.iter_rows(named=True))
-
-
-def _dumps(value: object) -> str:
-    return json_text(value)
-
-
-def _json(frame: pl.DataFrame, schema: str, truncated: bool) -> str:
-    head = (
-        f'{{"schema": {_dumps(schema)}, "columns": {_dumps(frame.columns)}, "truncated": {_dumps(truncated)}, "rows": ['
-    )
-    rows = ",\n".join(map(_dumps, _rows(frame)))
-    return f"{head}\n{rows}\n]}}\n" if rows else f"{head}]}}\n"
+def _json(answer: _Answer, schema: str, truncated: bool) -> str:
+    said = {"schema": schema, "columns": answer.names, "truncated": truncated}
+    head = "".join(f"{json_text(key)}: {json_text(value)}, " for key, value in said.items())
+    rows = ",\n".join(json_text(dict(zip(answer.names, row, strict=True))) for row in answer.plain)
+    return f'{{{head}"rows": [\n{rows}\n]}}\n' if rows else f'{{{head}"rows": []}}\n'
 
 
 def _text(value: object, *, rounded: bool = False) -> str:
@@ -132,20 +141,17 @@ def _text(value: object, *, rounded: bool = False) -> str:
         return ""
     if isinstance(value, float) and rounded:
         value = round(value, 6)
-    return value if isinstance(value, str) else _dumps(value)
+    return value if isinstance(value, str) else json_text(value)
 
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _csv(frame: pl.DataFrame) -> str:
-    lines = [",".join(map(_quoted, frame.columns))]
-    for row in _rows(frame):
-        cells = [
-            "" if value is None else _text(value) if _is_number(value) else _quoted(_text(value))
-            for value in row.values()
-        ]
+def _csv(answer: _Answer) -> str:
+    lines = [",".join(map(_quoted, answer.names))]
+    for row in answer.plain:
+        cells = ["" if value is None else _text(value) if _is_number(value) else _quoted(_text(value)) for value in row]
         # A lone null would be an empty line, which readers skip.
         lines.append(",".join(cells) or '""')
     return "\n".join(lines) + "\n"
@@ -155,36 +161,31 @@ def _quoted(text: str) -> str:
     return '"' + csv_cell(terminal_safe(text, keep="\n\t")).replace('"', '""') + '"'
 
 
-def _flush_right(frame: pl.DataFrame) -> list[bool]:
-    return [kind.is_numeric() for kind in frame.dtypes]
-
-
-def _markdown(frame: pl.DataFrame, truncated: bool) -> str:
-    if not frame.columns:
+def _markdown(answer: _Answer, truncated: bool) -> str:
+    if not answer.names:
         return ""
-    rows = ((_text(value, rounded=True) for value in row.values()) for row in _rows(frame))
-    return f"{markdown_table(frame.columns, rows, _flush_right(frame))}\n" + (f"\n{_CUT}\n" if truncated else "")
+    rows = ((_text(value, rounded=True) for value in row) for row in answer.plain)
+    return f"{markdown_table(answer.names, rows, answer.right)}\n" + (f"\n{_CUT}\n" if truncated else "")
 
 
-def _table(frame: pl.DataFrame, truncated: bool, width: int | None) -> str:
-    if not frame.columns:
+def _table(answer: _Answer, truncated: bool, width: int | None) -> str:
+    if not answer.names:
         return ""
-    if frame.columns == _PLAN:
-        return "\n".join(terminal_safe(plan, keep="\n") for plan in frame[_PLAN[1]])
-    right = _flush_right(frame)
-    header = [terminal_safe(name) for name in frame.columns]
-    body = [[terminal_safe(_text(value, rounded=True)) for value in row.values()] for row in _rows(frame)]
+    if answer.names == _PLAN:
+        return "\n".join(terminal_safe(plan, keep="\n") for _, plan in answer.rows)
+    header = [terminal_safe(name) for name in answer.names]
+    body = [[terminal_safe(_text(value, rounded=True)) for value in row] for row in answer.plain]
     sizes = [max(map(width_of, column)) for column in zip(header, *body, strict=True)]
     if width is not None:
-        sizes = _narrowed(sizes, right, width)
+        sizes = _narrowed(sizes, answer.right, width)
         if body and sum(sizes) + 2 * (len(sizes) - 1) > width:
-            return _records(header, body, width) + _footer(frame.height, truncated)
+            return _records(header, body, width) + _footer(len(body), truncated)
     grid: list[list[str]] = []
     for row in [header, ["-" * size for size in sizes], *body]:
         cells = [fold(cell, size) for cell, size in zip(row, sizes, strict=True)]
         height = max(map(len, cells))
         grid += [list(line) for line in zip(*(cell + [""] * (height - len(cell)) for cell in cells), strict=True)]
-    return "\n".join(columns(grid, right)) + "\n" + _footer(frame.height, truncated)
+    return "\n".join(columns(grid, answer.right)) + "\n" + _footer(len(body), truncated)
 
 
 def _footer(height: int, truncated: bool) -> str:

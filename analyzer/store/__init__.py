@@ -9,7 +9,7 @@ from analyzer.lazy import face
 
 if TYPE_CHECKING:
     from analyzer.importers import NOT_LOGS
-    from analyzer.store.db.frames import ArrowStream, load_frugal_polars
+    from analyzer.store.db.frames import ArrowStream, PlainRows, load_frugal_polars
     from analyzer.store.db.location import MEMORY
     from analyzer.store.db.tables.schema import Column, Header, Param, views
     from analyzer.store.doctor.checks import Check
@@ -40,7 +40,7 @@ __getattr__, __dir__ = face(
     __name__,
     {
         "analyzer.importers": "NOT_LOGS",
-        "db.frames": "ArrowStream load_frugal_polars",
+        "db.frames": "ArrowStream PlainRows load_frugal_polars",
         "db.location": "MEMORY",
         "db.tables.schema": "Column Header Param views",
         "doctor.checks": "Check",
@@ -76,6 +76,7 @@ __all__ = [
     "Header",
     "IngestResult",
     "Param",
+    "PlainRows",
     "Problem",
     "Progress",
     "Prune",

@@ -22,6 +22,7 @@ from analyzer.store.db.connection import (
     store_errors,
     transaction,
 )
+from analyzer.store.db.frames import PlainRows, to_frame, to_rows
 from analyzer.store.db.location import (
     MEMORY,
     complete_replacement,
@@ -69,7 +70,15 @@ class Store(Shown):
         Raises:
             QueryError: unknown name or parameter, or a bad value.
         """
-        return run_query(self._connection, name, params)
+        return run_query(self._connection, name, params, to_frame)
+
+    def rows(self, name: str, **params: object) -> PlainRows:
+        """The same as values of Python, for few rows: it takes no polars.
+
+        Raises:
+            QueryError: unknown name or parameter, or a bad value.
+        """
+        return run_query(self._connection, name, params, to_rows)
 
     def sql(self, statement: str, parameters: Parameters = None, *, timeout: float | None = None) -> pl.DataFrame:
         """Run one reading statement over the views and the registered frames, and return all its rows.

@@ -91,7 +91,7 @@ again as (
     where request_id is null
       and outcome is not null
   ) as e
-  asof left join request as r
+  asof inner join request as r
     on e.session_id = r.session_id
     and e.caller = r.caller
     and e.occurred_at <= r.occurred_at
@@ -267,7 +267,6 @@ from wasted as x
 cross join whole as w
 where ($since is null or x.occurred_at >= $since)
   and ($until is null or x.occurred_at < $until)
-  and x.tokens is not null
 group by
   x.cause,
   x.basis,

@@ -65,7 +65,7 @@ by_caller as (
     day,
     provider,
     caller,
-    count(distinct session) as sessions
+    count(session) as sessions
   from at_work
   group by all
 ),
@@ -109,17 +109,38 @@ whole as (
   group by all
 ),
 
+-- What is most frequent is told from few rows: a mode looks at each error.
+alike as (
+  select
+    *,
+    sum(errors) over (partition by day, provider, party, reason) as of_reason,
+    sum(errors) over (partition by day, provider, party, detail) as of_detail
+  from (
+    select
+      day,
+      provider,
+      party,
+      reason,
+      detail,
+      count(*) as errors,
+      min(occurred_at) as first_at,
+      max(occurred_at) as last_at
+    from error
+    group by all
+  )
+),
+
 met as (
   select
     day,
     provider,
     party,
-    count(*) as errors,
-    mode(reason order by reason) as reason,
-    mode(detail order by detail) as detail,
-    min(occurred_at) as first_at,
-    max(occurred_at) as last_at
-  from error
+    cast(sum(errors) as bigint) as errors,
+    first(reason order by of_reason desc, reason) as reason,
+    first(detail order by of_detail desc, detail) filter (where detail is not null) as detail,
+    min(first_at) as first_at,
+    max(last_at) as last_at
+  from alike
   group by all
 ),
 

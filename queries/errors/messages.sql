@@ -20,7 +20,11 @@
 with error as (
   select
     *,
-    coalesce(template, 'status ' || status, 'code ' || code, 'type ' || error_type, '(no text)') as text
+    -- A fingerprint stands for its template, and is compared sooner.
+    case
+      when fingerprint is null
+      then coalesce(template, 'status ' || status, 'code ' || code, 'type ' || error_type, '(no text)')
+    end as bare
   from errors
   where ($since is null or occurred_at >= $since)
     and ($until is null or occurred_at < $until)
@@ -31,7 +35,7 @@ with error as (
 select
   case
     when min(message) = max(message) then max(message)
-    else text
+    else coalesce(bare, min(template))
   end as message,
   reason,
   detail,
@@ -45,6 +49,6 @@ select
   max(occurred_at) as last_at,
   coalesce(fingerprint, '(no text)') as fingerprint
 from error
-group by fingerprint, text, reason, detail, party
-order by failed_sessions desc, sessions desc, errors desc, last_at desc, reason, detail, party, fingerprint, text
+group by fingerprint, bare, reason, detail, party
+order by failed_sessions desc, sessions desc, errors desc, last_at desc, reason, detail, party, fingerprint, bare
 limit $limit

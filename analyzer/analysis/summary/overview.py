@@ -22,7 +22,17 @@ from analyzer.analysis.summary.window_findings import (
     select_judged,
     spikes_of,
 )
-from analyzer.analysis.tables import Table, Window, WindowWords, as_window, json_ready, json_rows, json_value, table
+from analyzer.analysis.tables import (
+    Table,
+    Window,
+    WindowWords,
+    as_window,
+    json_ready,
+    json_rows,
+    json_value,
+    table,
+    table_without_rows,
+)
 from analyzer.classifier import Rules
 from analyzer.events.times import format_time, now
 from analyzer.readable import counted, duration, percent
@@ -66,6 +76,15 @@ TABLES = (
 """The catalogue queries that a report shows, in its order."""
 _UNPINNED = frozenset({"errors-messages"})
 """Those that ask for more columns than views have where they are pinned."""
+_COUNTED = {
+    "errors-": "errors",
+    "unknown-": "errors",
+    "retries-": "retry_chains",
+    "relays-": "relays",
+    "tools-": "tool_failures",
+}
+"""Queries by how their names begin, and the total of what they have rows about: of nothing none is asked."""
+_MORE_THAN_COUNTED = frozenset({"tools-by-day"})
 _SHOWN_TOOLS = 3
 _KINDS = {
     "exit_code": "failed commands",
@@ -327,7 +346,14 @@ def _judge(store: Store, window: Window, ruleset: str) -> tuple[Judged, Drifts]:
 
 def _overview(store: Store, window: Window, judged: Judged, drift: Drifts) -> Overview:
     row = next(table(store, "overview-totals", window).frame.iter_rows(named=True))
-    tables = {name: table(store, name, window) for name in TABLES if name not in _UNPINNED}
+    nothing = tuple(area for area, count in _COUNTED.items() if not row[count])
+    tables = {
+        name: table_without_rows(name)
+        if name.startswith(nothing) and name not in _MORE_THAN_COUNTED
+        else table(store, name, window)
+        for name in TABLES
+        if name not in _UNPINNED
+    }
     return Overview(
         generated_at=now(),
         window=window,

@@ -93,7 +93,6 @@ def command(
     load_frugal_polars()
     from analyzer.analysis import check, check_hours, each_night
     from analyzer.analysis.nightly.decisions import Undelivered
-    from analyzer.analysis.summary.window_findings import select_nights
     from analyzer.classifier.rules.loading import ruleset_for
     from analyzer.cli.settings import rules_in_use
 
@@ -123,7 +122,7 @@ def command(
         else:
             nights = [check(store, until=chosen.until, timezone=chosen.timezone, rules=rules, again=again)]
         gauges = night_gauges(store, nights[-1]) if prometheus else b""
-        judged, nights = nights, select_nights(store, nights, only)
+        judged, nights = nights, _about(store, nights, only)
         left = Undelivered.of(store, nights[-1]) if places and not each_day else None
     if others := sum(len(night.findings) for night in judged) - sum(len(night.findings) for night in nights):
         narrate(f"only {only}: {counted(others, 'finding')} about others not told", quiet=quiet)
@@ -148,6 +147,15 @@ def command(
     if left:
         deliver(left, places, lambda: judging(store_path, master))
     return FINDINGS if any(night.fails(fail_on) for night in nights) else 0
+
+
+def _about(store: Store, nights: list[Night], only: Selection) -> list[Night]:
+    """The nights with what is about that part alone."""
+    if not only:
+        return nights
+    from analyzer.analysis.summary.window_findings import select_nights
+
+    return select_nights(store, nights, only)
 
 
 def night_gauges(store: Store, night: Night) -> bytes:

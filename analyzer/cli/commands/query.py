@@ -92,10 +92,10 @@ def command(
             given.setdefault(key, value)
     query.values(given)  # what is wrong with one of them is told before a store is opened
     with asked(store_path, master) as store, store.selecting(only):
-        frame = store.query(name, **given)
-        if frame.is_empty() and {"since", "until", "last"} & words.keys():
-            (whole,) = store.query("overview-totals").iter_rows(named=True)
-            ends = " to ".join(f"{whole[end]:%Y-%m-%d %H:%M}" for end in ("first_at", "last_at") if whole[end])
+        frame = store.query(name, **given) if row_format == "parquet" else store.rows(name, **given)
+        if not len(frame) and {"since", "until", "last"} & words.keys():
+            ((first, last, *_),) = store.rows("overview-totals").rows
+            ends = " to ".join(f"{end:%Y-%m-%d %H:%M}" for end in (first, last) if end)
             narrate(
                 f"no row in this window; the logs go from {ends} UTC" if ends else "the logs are empty", quiet=quiet
             )

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sized
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import duckdb
@@ -99,6 +100,28 @@ def to_frame(relation: duckdb.DuckDBPyRelation) -> pl.DataFrame:
         if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError):
             raise
         raise QueryError("the answer holds a value that cannot be shown", "cast it to varchar") from None
+
+
+@dataclass(frozen=True, slots=True)
+class PlainRows(Sized):
+    """A small answer as values of Python: who only writes it down does not wait for polars."""
+
+    names: list[str]
+    numeric: list[bool]
+    """Which columns hold numbers."""
+    rows: list[tuple[Any, ...]]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+_NUMBERS = frozenset({"tinyint", "smallint", "integer", "bigint", "hugeint", "float", "double", "decimal"})
+
+
+def to_rows(relation: duckdb.DuckDBPyRelation) -> PlainRows:
+    """Turn a result into rows; beyond what `to_frame` asks for it must hold no dates outside of Python's years."""
+    numeric = [str(kind.id) in _NUMBERS for kind in relation.types]
+    return PlainRows(relation.columns, numeric, relation.fetchall())
 
 
 def alone(frame: pl.DataFrame) -> pl.DataFrame:

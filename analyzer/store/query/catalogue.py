@@ -6,14 +6,14 @@ Views are worked out once for many questions: a report asks some twenty, and eac
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sized
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 import duckdb
 
@@ -21,15 +21,12 @@ from analyzer.command_lines import command_line
 from analyzer.errors import QueryError
 from analyzer.events.times import now
 from analyzer.store.db.connection import attended, query_errors
-from analyzer.store.db.frames import MANY_ROWS, give_back, to_frame
+from analyzer.store.db.frames import MANY_ROWS, give_back
 from analyzer.store.db.sql_text import sql
 from analyzer.store.db.tables.schema import Header, Param, parse_header
 from analyzer.store.query.selection import Selection, moment, span
 
-if TYPE_CHECKING:
-    import polars as pl
-
-
+_Answer = TypeVar("_Answer", bound=Sized)
 _FIRST = ("overview", "errors", "unknown", "retries", "relays", "exhaustions", "tools", "timeline")
 """Areas in the order of what people ask first; others follow by name."""
 _INNER = ("compare", "detection")
@@ -92,8 +89,13 @@ def find(name: str) -> Query:
     return known[name]
 
 
-def run(connection: duckdb.DuckDBPyConnection, name: str, given: Mapping[str, object]) -> pl.DataFrame:
-    """The rows of a query, in its own order.
+def run(
+    connection: duckdb.DuckDBPyConnection,
+    name: str,
+    given: Mapping[str, object],
+    read: Callable[[duckdb.DuckDBPyRelation], _Answer],
+) -> _Answer:
+    """The rows of a query in its own order, as `read` gives them.
 
     Raises:
         QueryError: unknown name or parameter, a bad value, or the database refuses.
@@ -101,10 +103,10 @@ def run(connection: duckdb.DuckDBPyConnection, name: str, given: Mapping[str, ob
     query = find(name)
     values = query.values(given)
     with query_errors():
-        frame = attended(connection, lambda: to_frame(connection.sql(query.header.body, params=values)))
-    if frame.height >= MANY_ROWS:
+        answer = attended(connection, lambda: read(connection.sql(query.header.body, params=values)))
+    if len(answer) >= MANY_ROWS:
         give_back()
-    return frame
+    return answer
 
 
 @cache
@@ -173,6 +175,7 @@ PINNED = {
 take more room than these; a question for one of them fails. Views look names up when they are asked: those that stand
 behind another one here are made of its copy.
 """
+_COUNTED = ("retries", "errors")
 _IN_WINDOW = "occurred_at >= $since and occurred_at < $until"
 _SINCE = "occurred_at >= (select least($since, min(started_at)) from temp.sessions)"
 _OF_SESSIONS = "session_id in (select session_id from temp.sessions)"
@@ -212,7 +215,9 @@ def pinned(
             whole = since is None and until is None
             first, last = (None, None) if whole else connection.execute(CHAINS, window).fetchall()[0]
             known = {**window, "first": first, "last": last}
-            for name, columns in PINNED.items():
+            # Sessions bound the errors of a window; of all time they are counted from the copy of the errors.
+            for name in sorted(PINNED, key=_COUNTED.__contains__, reverse=True) if whole else PINNED:
+                columns = PINNED[name]
                 view = "internal.session" if name == "sessions" else f"main.{name}"
                 copy = sql(
                     "create temp table {name} as select {columns} from {view}", name=name, columns=columns, view=view

@@ -14,18 +14,13 @@ from itertools import islice
 import duckdb
 import msgspec
 
-from analyzer.errors import InputError
 from analyzer.events import Event
 from analyzer.events.appending.writer import recorded
 from analyzer.events.codec import decode
 from analyzer.events.times import EPOCH
 from analyzer.store.db.connection import transaction
 from analyzer.store.db.tables.schema import remember, setting
-from analyzer.store.ingest.inputs import Input
-from analyzer.store.ingest.read import Blocks
 from analyzer.store.journal import DECISIONS, journal_of, keep_decided
-from analyzer.store.upkeep.prune import restore_horizon
-from analyzer.store.verdicts.rulesets import restore_active
 
 _READ = "journal_read"
 """Key under which a store keeps how many bytes of each part of its journal were searched for decisions."""
@@ -33,6 +28,7 @@ _WORTH_KEEPING = 1024 * 1024
 """Bytes; fewer are searched again next time, which costs less than to write down that they were."""
 _AT_ONCE = 4_096
 """Decisions that are looked up in the store together."""
+_BLOCK = 1024 * 1024
 _DECISION = re.compile(
     rb'^\{"v":\d+,"id":"([^"\\]+)","type":"(?:%s)".*$' % b"|".join(re.escape(name).encode() for name in DECISIONS),
     re.MULTILINE,
@@ -43,7 +39,8 @@ _DECISION = re.compile(
 def catch_up(connection: duckdb.DuckDBPyConnection, path: str) -> int:
     """Give the store the decisions of its journal that it lacks, and act on them; how many these were."""
     folder = journal_of(path)
-    parts = sorted(glob(os.path.join(escape(folder), "*.jsonl"))) if folder else []
+    # A pipe in the place of a part would be waited for.
+    parts = sorted(filter(os.path.isfile, glob(os.path.join(escape(folder), "*.jsonl")))) if folder else []
     if not parts:
         return 0
     before = _places(connection)
@@ -66,6 +63,10 @@ def catch_up(connection: duckdb.DuckDBPyConnection, path: str) -> int:
 
 
 def _take_over(connection: duckdb.DuckDBPyConnection, missing: list[Event]) -> None:
+    # They load what reads logs, and hardly ever is there anything to take over.
+    from analyzer.store.upkeep.prune import restore_horizon
+    from analyzer.store.verdicts.rulesets import restore_active
+
     keep_decided(connection, map(recorded, missing))
     kinds = {event.type for event in missing}
     if "history.pruned" in kinds:
@@ -85,14 +86,17 @@ def _decisions(part: str, places: dict[str, int]) -> Iterator[tuple[str, bytes]]
     """Id and line of each decision behind the place up to which a part was searched; moves it on."""
     name = os.path.basename(part)
     try:
-        with Input(part) as source:
+        with open(part, "rb") as source:
             begin = places.get(name, 0)
-            if begin > source.size:
+            if begin > os.path.getsize(part):
                 begin = 0  # cut off, or another file under its name
-            places[name] = begin
-            for stretch in Blocks(source, begin):
-                for found in _DECISION.finditer(stretch.data):
+            places[name] = source.seek(begin)
+            while block := source.read(_BLOCK) + source.readline():
+                whole = block.rfind(b"\n") + 1
+                for found in _DECISION.finditer(block, 0, whole):
                     yield found[1].decode("utf-8", "replace"), found[0]
-                places[name] = stretch.offset + stretch.length
-    except InputError:
+                places[name] += whole
+                if whole < len(block):
+                    return  # its last line is not finished
+    except OSError:
         return  # `doctor` says so

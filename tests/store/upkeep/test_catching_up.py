@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -75,10 +75,13 @@ def test_a_journal_is_searched_once(path: Path, monkeypatch: pytest.MonkeyPatch)
     connection = connect(str(path), read_only=False)
     try:
         assert catch_up(connection, str(path)) == 0
-        monkeypatch.setattr("analyzer.store.upkeep.catching_up.Blocks", _Searched)
-        _Searched.bytes = 0
+        searched = _Searched()
+        monkeypatch.setattr("analyzer.store.upkeep.catching_up._DECISION", searched)
         assert catch_up(connection, str(path)) == 0
-        assert _Searched.bytes == 0
+        assert searched.bytes == 0
+        monkeypatch.setattr("analyzer.store.upkeep.catching_up._places", lambda _connection: {})
+        assert catch_up(connection, str(path)) == 0
+        assert searched.bytes > 0
     finally:
         connection.close()
     with open_store(path) as store:
@@ -86,14 +89,13 @@ def test_a_journal_is_searched_once(path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 class _Searched:
-    """Stands for the blocks of an input, and adds up how much there is to read of it."""
+    """Stands for the pattern of a decision, and adds up how much is searched for it."""
 
-    bytes = 0
+    def __init__(self) -> None:
+        self.bytes = 0
 
-    def __init__(self, source: Any, offset: int) -> None:
-        _Searched.bytes += source.size - offset
-
-    def __iter__(self) -> Any:
+    def finditer(self, _data: bytes, begin: int, end: int) -> Iterator[Any]:
+        self.bytes += end - begin
         return iter(())
 
 
