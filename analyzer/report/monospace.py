@@ -7,14 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rich.cells import cell_len as width_of
-from rich.cells import chop_cells
-
 from analyzer.report.escape import terminal_safe
 
 # Not rich's tables: they take 70 ms to load and forty times as long for 10,000 rows (2.4 s). Where a line has no room
 # they cut cells short, while ours fold them, or make a block of each row, so that all can be read.
-__all__ = ["columns", "fit", "fit_middle", "fold", "hanging", "indented", "pad", "width_of"]
+
+
+def width_of(text: str) -> int:
+    """The cells that a text takes."""
+    if text.isascii() and text.isprintable():
+        return len(text)
+    from rich.cells import cell_len  # which most commands do without
+
+    return cell_len(text)
 
 
 def fit(text: str, width: int) -> str:
@@ -88,11 +93,17 @@ def _pieces(text: str, width: int) -> Iterator[str]:
         if width_of(word) <= width:
             yield word
         else:
-            yield from chop_cells(word, max(width, 1))
+            yield from _chopped(word, max(width, 1))
 
 
 def _head(text: str, width: int) -> str:
-    return chop_cells(text, width)[0] if text and width > 0 else ""
+    return _chopped(text, width)[0] if text and width > 0 else ""
+
+
+def _chopped(text: str, width: int) -> list[str]:
+    from rich.cells import chop_cells
+
+    return chop_cells(text, width)
 
 
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"

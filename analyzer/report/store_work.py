@@ -1,13 +1,11 @@
 """Stores for a terminal: work done on them, their checks, logs to read into them, queries and prices.
 
-
 Paths and texts of logs went through `terminal_safe`.
 """
 
 from __future__ import annotations
 
 import os
-import textwrap
 from collections.abc import Iterable, Sequence
 
 from analyzer.command_lines import HERE, Asking, command_line
@@ -15,6 +13,7 @@ from analyzer.readable import counted
 from analyzer.redaction.homes import without_home
 from analyzer.report.cells import count
 from analyzer.report.escape import terminal_safe
+from analyzer.report.monospace import columns, fit, fold, hanging, step
 from analyzer.store import Check, IngestResult, Prune, QuarantineRetry, Rebuild, Stock, Survey, catalogue, find
 from analyzer.store.prices import Difference, Price
 
@@ -148,8 +147,6 @@ def render_checks(checks: Sequence[Check], problems: int, width: int | None = No
 
     A command is one line, however long.
     """
-    from analyzer.report.monospace import fold, hanging, step
-
     name = max((len(check.name) for check in checks), default=0)
     before = " " * (_STATE + name + 3)
     room = max(_NARROWEST, (width or _WHOLE) - len(before))
@@ -188,7 +185,7 @@ def render_found(survey: Survey, store_path: str, home: str | None, width: int) 
     lines += _table(rows, width)
     if hidden := len(agents) - len(shown):
         lines.append(f"  and {counted(hidden, 'more agent')}: {command_line('sources')}")
-    return "\n".join([*lines, _cut(f"Kept in {terminal_safe(without_home(store_path, home))}", width)])
+    return "\n".join([*lines, fit(f"Kept in {terminal_safe(without_home(store_path, home))}", width)])
 
 
 def render_sources(survey: Survey, store_path: str, home: str | None, width: int | None, asking: Asking = HERE) -> str:
@@ -197,7 +194,7 @@ def render_sources(survey: Survey, store_path: str, home: str | None, width: int
         (stock.place.agent, *_figures([stock]), f"{_path(stock, home)} ({', '.join(stock.place.formats)})")
         for stock in survey.found
     ]
-    lines = _table(rows, width)
+    lines = _table(rows, width or _WHOLE)
     new = sum(stock.new_bytes for stock in survey.found)
     files = sum(stock.new_files for stock in survey.found)
     if rows:
@@ -218,15 +215,8 @@ def render_nothing(survey: Survey, home: str | None, width: int | None) -> str:
     lines = ["Nothing in:"]
     for agent, paths in empty.items():
         more = f" and {len(paths) - _MOST_PATHS} more" if len(paths) > _MOST_PATHS else ""
-        said = f"{agent}: {', '.join(paths[:_MOST_PATHS])}{more}"
-        lines += textwrap.wrap(
-            said,
-            width or 10_000,
-            initial_indent="  ",
-            subsequent_indent="    ",
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
+        first, *rest = fold(f"{agent}: {', '.join(paths[:_MOST_PATHS])}{more}", (width or _WHOLE) - 4)
+        lines += [f"  {first}", *(f"    {line}" for line in rest)]
     return "\n".join(lines)
 
 
@@ -241,19 +231,9 @@ def _path(stock: Stock, home: str | None) -> str:
     return terminal_safe(without_home(stock.place.path, home))
 
 
-def _table(rows: list[tuple[str, str, str, str, str]], width: int | None) -> list[str]:
-    widths = [max((len(row[column]) for row in rows), default=0) for column in range(4)]
-    return [
-        _cut(
-            f"  {agent:{widths[0]}}  {files:>{widths[1]}}  {size:>{widths[2]}}  {new:>{widths[3]}}  {path}",
-            width,
-        )
-        for agent, files, size, new, path in rows
-    ]
-
-
-def _cut(line: str, width: int | None) -> str:
-    return line if width is None or len(line) <= width else f"{line[: width - 1]}…"
+def _table(rows: Sequence[Sequence[str]], width: int) -> list[str]:
+    lines = columns([["", *row] for row in rows], [False, False, True, True, True, False]) if rows else []
+    return [fit(line, width) for line in lines]
 
 
 def _size(size: int) -> str:
@@ -288,8 +268,6 @@ def render_catalogue(name: str | None = None) -> str:
 
 def render_prices(prices: Sequence[Price]) -> str:
     """One line a price: US dollars for a million tokens, and from when and from how many tokens of a prompt on."""
-    from analyzer.report.monospace import columns  # it loads rich, which an ingest does without
-
     head = ("provider", "model", "input", "output", "cache read", "cache write", "for an hour", "prompts over", "from")
     rows = [list(head)]
     for each in prices:
@@ -310,8 +288,6 @@ def render_prices(prices: Sequence[Price]) -> str:
 
 def render_differences(different: Sequence[Difference], compared: int) -> str:
     """The verdict, and one line a price that differs."""
-    from analyzer.report.monospace import columns  # it loads rich, which an ingest does without
-
     if not different:
         return f"None of {counted(compared, 'price')} differs."
     rows = [["provider", "model", "tokens", "ours", "theirs"]]
