@@ -29,11 +29,10 @@ if TYPE_CHECKING:
     from analyzer.analysis.rules.similar_templates import group
     from analyzer.analysis.rules.unknowns import Neighbour, UnknownGroup, Unknowns, unknowns
     from analyzer.analysis.run_verdict import RunEvidence, RunVerdict, run_verdict
-    from analyzer.analysis.summary.cases import Case
     from analyzer.analysis.summary.day_figures import LatestDay
     from analyzer.analysis.summary.leading import Leading
     from analyzer.analysis.summary.overview import Completeness, Overview, Totals, Verdict, overview
-    from analyzer.analysis.summary.window_findings import Spikes, spikes
+    from analyzer.analysis.summary.window_findings import Case, Spikes, spikes
     from analyzer.analysis.tables import Table, Window, WindowWords, as_window, json_rows, json_value, table, window
 
 __getattr__, __dir__ = face(
@@ -52,11 +51,10 @@ __getattr__, __dir__ = face(
         "rules.similar_templates": "group",
         "rules.unknowns": "Neighbour UnknownGroup Unknowns unknowns",
         "run_verdict": "RunEvidence RunVerdict run_verdict",
-        "summary.cases": "Case",
         "summary.day_figures": "LatestDay",
         "summary.leading": "Leading",
         "summary.overview": "Completeness Overview Totals Verdict overview",
-        "summary.window_findings": "Spikes spikes",
+        "summary.window_findings": "Case Spikes spikes",
         "tables": "Table Window WindowWords as_window json_rows json_value table window",
     },
 )

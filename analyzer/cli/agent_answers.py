@@ -96,7 +96,7 @@ def _meaning(store: Store, text: str) -> str:
 def is_it_me_or_them(store: Store, provider: str | None = None, last: str = "1h") -> str:
     """Whose failures the last hours had: the provider's, the account's, the network's, or those of what was asked."""
     from analyzer.analysis.nightly.check import check_hours
-    from analyzer.analysis.summary.blame import NOBODY, WHOSE, blame
+    from analyzer.analysis.summary.leading import NOBODY, WHOSE, blame
     from analyzer.analysis.tables import window
 
     chosen = window(last=last)

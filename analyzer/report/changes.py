@@ -13,10 +13,10 @@ from analyzer.analysis.rules.drafts import Recoveries
 from analyzer.analysis.rules.ruleset_changes import AlarmChanges, ChangedShare, Churn, Rejudged
 from analyzer.command_lines import HERE, Asking
 from analyzer.readable import counted, percent
-from analyzer.report.cells import brief, count
 from analyzer.report.document import Block, Command, Document, Heading, Items, Paragraph, TextTable
 from analyzer.report.escape import one_line, terminal_safe
 from analyzer.report.monospace import columns, fit, fold, indented
+from analyzer.report.rows import brief, count
 from analyzer.store import Change, Reclassification
 
 MAX_SHOWN = 10

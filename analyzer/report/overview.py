@@ -17,7 +17,6 @@ from analyzer.analysis import Finding, Overview
 from analyzer.classifier.fingerprint import fingerprint
 from analyzer.command_lines import HERE, Asking
 from analyzer.readable import counted, percent
-from analyzer.report.cells import brief, count, heading
 from analyzer.report.document import Block, Command, Heading, Items, Paragraph, TextTable, to_markdown
 from analyzer.report.escape import json_text, terminal_safe
 from analyzer.report.monospace import columns, fit, fit_middle, fold, indented, painted, step, width_of
@@ -41,7 +40,7 @@ from analyzer.report.overview_words import (
     verdict_word,
     window_words,
 )
-from analyzer.report.rows import plain
+from analyzer.report.rows import brief, count, heading, plain
 from analyzer.report.sections import Part, drift_part, sections, sessions_part, templates_part
 
 NARROWEST, WIDEST = 72, 100

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from analyzer import command_lines
 from analyzer.analysis.kinds.finding import RESOLUTIONS
 from analyzer.readable import counted, duration, percent
-from analyzer.report.cells import NOTHING, brief, count, minute
 from analyzer.report.document import FindingBlock
+from analyzer.report.rows import NOTHING, brief, count, minute
 
 if TYPE_CHECKING:
     from analyzer.analysis import Case, Finding, Handling, LatestDay, Leading, Overview

@@ -1,6 +1,9 @@
-"""The rows of a query become a table, JSON, CSV, Markdown or Parquet. Values keep all of their digits and their text.
+"""The rows of a query become a table, JSON, CSV, Markdown or Parquet; one value, and the heading of a column, in the
+words of a reader.
 
-Invariant: what one text format says of a value, the others say too; NaN and infinities are null in all of them.
+Invariants: what one text format says of a value, the others say too; NaN and infinities are null in all of them. Texts
+for readers are not escaped yet: each writer does that for its own medium. A name of a column carries its unit, which
+decides the form. The meanings of words are those of the glossary, word for word.
 """
 
 from __future__ import annotations
@@ -14,6 +17,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from analyzer.errors import AnalyzerError
 from analyzer.events.times import format_time
+from analyzer.readable import percent
+from analyzer.redaction.homes import without_home
 from analyzer.report.document import markdown_table
 from analyzer.report.escape import FORMATS, csv_cell, json_text, jsonl_text, terminal_safe
 from analyzer.report.monospace import columns, fold, hanging, pad, width_of
@@ -21,6 +26,7 @@ from analyzer.store.db.frames import PlainRows
 
 if TYPE_CHECKING:
     import polars as pl
+
 
 _CUT = "There are more rows: the limit cut them off."
 _NARROWEST = 12
@@ -224,3 +230,112 @@ def _parquet(frame: pl.DataFrame) -> bytes:
     buffer = io.BytesIO()
     frame.write_parquet(buffer)
     return buffer.getvalue()
+
+
+NOTHING = "–"
+"""What stands for a value that the log does not say."""
+_PATHS = frozenset({"source_path", "session", "cwd"})
+"""Columns that hold paths, all or some of them."""
+
+
+def heading(column: str) -> str:
+    """`unknown_share` → `Unknown share`; times say their zone, units stand in brackets."""
+    words = column.replace("_", " ")
+    if column.endswith("_at"):
+        words = f"{words.removesuffix(' at')} (UTC)"
+    elif column.endswith("_seconds"):
+        words = f"{words.removesuffix(' seconds')} (s)"
+    elif column.endswith("_usd"):
+        words = f"{words.removesuffix(' usd')} ($)"
+    elif column.endswith("_percent"):
+        words = words.removesuffix(" percent")
+    return words[:1].upper() + words[1:]
+
+
+def shown(column: str, value: object) -> str:
+    """A cell: thousands separated, shares in percent, times to the minute."""
+    if value is None:
+        return NOTHING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, datetime):
+        return minute(value)
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, int | float):
+        return _number(column, value)
+    return without_home(str(value)) if column in _PATHS else str(value)
+
+
+def count(number: int) -> str:
+    """`1,234`."""
+    return f"{number:,}"
+
+
+def brief(number: int) -> str:
+    """A count in at most seven cells; from a million on it is rounded and says so by its unit."""
+    for size, unit in ((10**12, "T"), (10**9, "G"), (10**6, "M")):
+        if number >= size:
+            return f"{number / size:,.1f}{unit}"
+    return count(number)
+
+
+def minute(moment: datetime) -> str:
+    """`2026-11-21 08:15`, of a naive UTC moment."""
+    return f"{moment:%Y-%m-%d %H:%M}"
+
+
+def _number(column: str, value: float) -> str:
+    if column == "share" or column.endswith("_share"):
+        return percent(value)
+    if column.endswith("_percent"):
+        return f"{value:.1f}%"
+    if column.endswith("_usd"):
+        return f"{value:,.2f}"
+    if column == "p_value":
+        return f"{value:.2g}"
+    if isinstance(value, int):
+        return count(value)
+    return f"{value:,.0f}" if column.endswith("_tokens") or abs(value) >= 1000 else f"{value:,.1f}"
+
+
+PLAIN = {
+    "relays": "handed off or compacted",
+    "auto_relays": "by themselves",
+    "manual_relays": "by hand",
+    "halted": "given up",
+    "surfaced": "shown to the user",
+    "exhausted": "gave up",
+    "escalated": "a person was asked",
+    "unresolved": "end not in the log",
+    "pre_tokens": "tokens before",
+    "post_tokens": "tokens after",
+    "mean_pre_tokens": "mean tokens before",
+    "quarantined": "unreadable lines",
+    "chains": "retried calls",
+}
+"""Columns and outcomes with a plainer name for people."""
+
+MEANINGS = {
+    "caller": "Who made the call that failed: a component, a tool, a project.",
+    "chain": "The calls that belong together because each one repeats the one before: a first call and its retries.",
+    "compaction": "An agent's conversation made shorter, so that it fits its model's context window again.",
+    "exhausted": "Of a chain, an outcome: all calls that its policy allows have failed.",
+    "finding": "What a night's check reports: something that changed, where, since when, and the evidence.",
+    "quarantine": "The lines that could not be read, each with its file, its place and the cause.",
+    "recovered": "An outcome: a later call of the same chain worked.",
+    "relay": (
+        "Work handed from an agent whose context is filling up to a fresh instance of it, by a checkpoint that says "
+        "what is done and what is left."
+    ),
+    "session": "One run of an agent under one id.",
+    "surfaced": "An outcome: nothing more was tried, and the error was shown to whoever had asked for the call.",
+    "unknown share": "The unknown errors divided by all errors that count.",
+}
+"""Words of the page, each with the sentence that the glossary begins with."""
+
+
+def plain_heading(column: str) -> str:
+    """The heading of a column, in plain words where there are some."""
+    plain = PLAIN.get(column)
+    return heading(column) if plain is None else f"{plain[:1].upper()}{plain[1:]}"

@@ -16,12 +16,11 @@ from analyzer.analysis import Case, Overview, Table, charts
 from analyzer.analysis.charts import Chart
 from analyzer.analysis.detection.detection import BASELINE_DAYS, RECENT_DAYS
 from analyzer.analysis.kinds.causes import Drift
-from analyzer.analysis.summary.cases import MAX_SESSIONS, MAX_TEMPLATES
 from analyzer.analysis.summary.leading import failure_usd
+from analyzer.analysis.summary.window_findings import MAX_SESSIONS, MAX_TEMPLATES
 from analyzer.command_lines import Asking, window_words
 from analyzer.importers.programs import resuming
 from analyzer.readable import counted, percent
-from analyzer.report.cells import shown
 from analyzer.report.overview_words import (
     alarms,
     completeness,
@@ -32,6 +31,7 @@ from analyzer.report.overview_words import (
     relays_words,
     retries_words,
 )
+from analyzer.report.rows import shown
 from analyzer.store import find, narrows
 
 MAX_ROWS = 50

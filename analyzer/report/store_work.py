@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from analyzer.command_lines import HERE, Asking, command_line
 from analyzer.readable import counted
 from analyzer.redaction.homes import without_home
-from analyzer.report.cells import count
 from analyzer.report.escape import terminal_safe
 from analyzer.report.monospace import columns, fit, fold, hanging, step
+from analyzer.report.rows import count
 from analyzer.store import Check, IngestResult, Prune, QuarantineRetry, Rebuild, Stock, Survey, catalogue, find
 from analyzer.store.prices import Difference, Price
 

@@ -15,9 +15,9 @@ from analyzer.analysis.rules.unknowns import UnknownGroup, Unknowns
 from analyzer.classifier.recovery_table import REASONS
 from analyzer.command_lines import HERE, Asking, command_line
 from analyzer.readable import counted
-from analyzer.report.cells import count, minute
 from analyzer.report.escape import one_line, terminal_safe
 from analyzer.report.monospace import columns, fit, fold, indented
+from analyzer.report.rows import count, minute
 
 NARROWEST, WIDEST = 60, 200
 TREND_DAYS = 28

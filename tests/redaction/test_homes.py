@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from analyzer.redaction.homes import without_home
-from analyzer.report.cells import shown
+from analyzer.report.rows import shown
 
 
 @pytest.mark.parametrize(

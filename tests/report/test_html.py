@@ -16,13 +16,13 @@ import pytest
 from plotly.offline import get_plotlyjs
 
 from analyzer.analysis import Overview
-from analyzer.analysis.summary.cases import MAX_CASES
 from analyzer.analysis.summary.overview import TABLES
+from analyzer.analysis.summary.window_findings import MAX_CASES
 from analyzer.classifier import REASONS
 from analyzer.command_lines import Asking
 from analyzer.report import render_html
-from analyzer.report.cells import MEANINGS
 from analyzer.report.page.html import Made
+from analyzer.report.rows import MEANINGS
 from tests import REPOSITORY
 
 Report = Callable[..., Overview]

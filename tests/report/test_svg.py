@@ -32,7 +32,7 @@ from analyzer.analysis.charts.chart import (
     milliseconds,
 )
 from analyzer.analysis.charts.figures import figure_of
-from analyzer.report.page import marks as svg_bars
+from analyzer.report.page import picture as svg_bars
 from analyzer.report.page.axes import moment, number, scale_of
 from analyzer.report.page.elements import palette, swatch
 from analyzer.report.page.picture import picture

@@ -7,8 +7,15 @@ from functools import wraps
 from typing import TYPE_CHECKING, ParamSpec, Protocol
 
 from analyzer.analysis.charts.chart import Chart
-from analyzer.analysis.charts.counts import errors_timeline, outcomes, relays, retries, utilization
-from analyzer.analysis.charts.shares import rules, unknown_share
+from analyzer.analysis.charts.tables import (
+    errors_timeline,
+    outcomes,
+    relays,
+    retries,
+    rules,
+    unknown_share,
+    utilization,
+)
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -21,8 +21,8 @@ from analyzer.analysis.detection.signals.versions import worse_versions
 from analyzer.analysis.detection.statistics.tails import false_discovery
 from analyzer.analysis.detection.volume_units import exposures, since_newest
 from analyzer.analysis.detection.volumes import OUTAGES, SHARED, Explained, volumes
-from analyzer.analysis.kinds.bursts import longest_bursts
 from analyzer.analysis.kinds.finding import KINDS, SHARE
+from analyzer.analysis.kinds.messages import longest_bursts
 from analyzer.analysis.observations import Observations, exposed, over_midnight
 
 FALSE_DISCOVERY_RATE = 0.01

@@ -1,8 +1,8 @@
-"""The sentences that a report opens with, whatever the night: what failed most, what it cost, who can mend
-it, what a week changed.
+"""The sentences that a report opens with, whatever the night: what failed most, what it cost, whose fault it was, what
+a week changed.
 
-Invariant: each rests on one table of the report, which its `query` names; a sentence that would have nothing to say is
-not there.
+Invariants: each rests on one table of the report, which its `query` names; a sentence that would have nothing to say is
+not there. The party that is blamed is the one of `errors-blame`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import Any
 from analyzer.analysis.comparison import chance_of_shares
 from analyzer.analysis.nightly.night import Night
 from analyzer.analysis.observations import end_of, start_of
-from analyzer.analysis.summary.blame import blame
 from analyzer.analysis.summary.day_figures import LatestDay
 from analyzer.analysis.tables import Table, Window, table
 from analyzer.classifier.recovery_table import RECOVERY, advice
@@ -241,3 +240,33 @@ def _change(latest: LatestDay | None) -> Leading | None:
     now, before = met / all_now, met_before / all_before
     text = f"Sessions with errors in the last {days}: {percent(now)} of {all_now:,.0f}"
     return Leading("change", f"{text}; a week before {percent(before)} of {all_before:,.0f}.", latest.days.query)
+
+
+WHOSE = {
+    "provider": "theirs",
+    "network": "the network's",
+    "account": "yours, the account's",
+    "request": "yours, what was asked",
+    "environment": "yours, this machine's",
+    "user": "somebody's who stopped it",
+}
+"""Whose fault an error of each party is; of others it is `NOBODY`."""
+NOBODY = "of unknown cause"
+
+
+def blame(row: Mapping[str, Any]) -> str:
+    """The sentence on a row of `errors-blame`, without a capital and a full stop."""
+    first, last = row["first_at"], row["last_at"]
+    span = f"at {first:%H:%M}" if f"{first:%H:%M}" == f"{last:%H:%M}" else f"between {first:%H:%M} and {last:%H:%M}"
+    when = f"{span} UTC on {first:%Y-%m-%d}"
+    at = "" if row["provider"] == "(none)" else f" at {row['provider']}"
+    text = (
+        f"{WHOSE.get(row['party'], NOBODY)}: {row['failed_sessions']:,} of {counted(row['sessions'], 'session')}{at}"
+        f" met {row['reason']} errors {when}"
+    )
+    if row["callers"] > 1 and row["failed_callers"]:
+        text += f", {row['failed_callers']:,} of {counted(row['callers'], 'caller')} hit"
+    if row["other_sessions"]:
+        others = counted(row["other_sessions"], "session")
+        text += f"; of {others} at other providers {row['other_failed_sessions']:,} did"
+    return text

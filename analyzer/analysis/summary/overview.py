@@ -11,10 +11,10 @@ from typing import Any, Unpack
 
 from analyzer.analysis.kinds.causes import Drifts, drifts
 from analyzer.analysis.kinds.finding import Finding
-from analyzer.analysis.summary.cases import Case
 from analyzer.analysis.summary.day_figures import LatestDay, latest_day
 from analyzer.analysis.summary.leading import LEAST_USD, Leading, leading
 from analyzer.analysis.summary.window_findings import (
+    Case,
     Judged,
     Spikes,
     judge_seen,

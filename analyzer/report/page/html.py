@@ -19,10 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from analyzer.analysis import Case, Overview, charts
-from analyzer.analysis.summary.cases import MAX_CASES
+from analyzer.analysis.summary.window_findings import MAX_CASES
 from analyzer.command_lines import HERE, Asking, command_line
 from analyzer.readable import counted, gist
-from analyzer.report.cells import MEANINGS, count, minute, plain_heading
 from analyzer.report.escape import terminal_safe
 from analyzer.report.overview_words import (
     completeness,
@@ -43,6 +42,7 @@ from analyzer.report.overview_words import (
 from analyzer.report.page.elements import Svg, palette
 from analyzer.report.page.figures import heat_map, tiles
 from analyzer.report.page.picture import Drawing, draw, plotly_script
+from analyzer.report.rows import MEANINGS, count, minute, plain_heading
 from analyzer.report.sections import drift_part, excerpts_part, numbers_part, places_part, sections, templates_part
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from analyzer.analysis.summary.blame import WHOSE, blame
+from analyzer.analysis.summary.leading import WHOSE, blame
 from analyzer.classifier import classify
 from analyzer.classifier.recovery_table import PARTIES
 from analyzer.store import open_store

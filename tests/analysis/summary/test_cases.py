@@ -14,15 +14,14 @@ import pytest
 from analyzer.analysis import Case, Window, overview
 from analyzer.analysis.detection.signals.relays import relay_days
 from analyzer.analysis.detection.statistics.rates import MIN_DAYS
-from analyzer.analysis.kinds.bursts import MAX_MOMENTS, burst_rows
 from analyzer.analysis.kinds.finding import KINDS, NOTHING, Basis, Finding
-from analyzer.analysis.kinds.relays import hand_off_rows
+from analyzer.analysis.kinds.messages import MAX_MOMENTS, burst_rows
+from analyzer.analysis.kinds.recovery import hand_off_rows
 from analyzer.analysis.nightly.detections import detections
 from analyzer.analysis.nightly.incidents import incidents
 from analyzer.analysis.observations import exposed
-from analyzer.analysis.summary.cases import MAX_CASES
-from analyzer.analysis.summary.cases import cases as look_behind
-from analyzer.analysis.summary.window_findings import judge_seen, observe_window
+from analyzer.analysis.summary.window_findings import MAX_CASES, judge_seen, observe_window
+from analyzer.analysis.summary.window_findings import cases as look_behind
 from analyzer.classifier.fingerprint import fingerprint
 from analyzer.store import Store, open_store
 from tests.analysis.histories import CHANGE, DAYS, START, every_finding
