@@ -1,4 +1,4 @@
-"""Charts of a report's tables: errors by day and reason, what became of them, how retry chains ended, hand-offs, and the
+"""Charts of a report's tables: errors by day and reason, what became of them, how retry chains ended, hand-offs, the
 unknown share by day.
 """
 
