@@ -17,6 +17,7 @@ from analyzer.analysis.charts import Chart
 from analyzer.analysis.detection.detection import BASELINE_DAYS, RECENT_DAYS
 from analyzer.analysis.kinds.causes import Drift
 from analyzer.analysis.summary.leading import failure_usd
+from analyzer.analysis.summary.overview import SECTIONS
 from analyzer.analysis.summary.window_findings import MAX_SESSIONS, MAX_TEMPLATES
 from analyzer.command_lines import Asking, window_words
 from analyzer.importers.programs import resuming
@@ -148,11 +149,8 @@ DRIFTS = {
 
 def changes_part(changes: tuple[Drift, ...], title: str, query: str = "") -> Part:
     """The drifts as a table, the most sessions first within each."""
-    names = tuple(Drift.__slots__)
     order = list(DRIFTS)
     rows = sorted(changes, key=lambda change: (order.index(change.drift), -change.sessions))
-    frame = pl.DataFrame([{name: getattr(change, name) for name in names} for change in rows], schema=_COLUMNS)
-    more = f"{MAX_ROWS} of {frame.height:,} rows." if frame.height > MAX_ROWS else ""
     meanings = {
         "drift": "; ".join(f"{name}: {meaning}" for name, meaning in DRIFTS.items()),
         "about": "a reason, a rule, or what a reason became",
@@ -162,17 +160,10 @@ def changes_part(changes: tuple[Drift, ...], title: str, query: str = "") -> Par
         "p_value": "probability of as much or more had nothing changed; none where nothing is left to chance",
     }
     about = "Traffic, classifier and wording look alike in a chart and ask for different people."
-    return Part(query, title, about, meanings, frame.select(list(meanings)), note=more)
-
-
-_COLUMNS = {
-    "drift": pl.String,
-    "about": pl.String,
-    "said": pl.String,
-    "message": pl.String,
-    "sessions": pl.Int64,
-    "p_value": pl.Float64,
-}
+    kinds = dict.fromkeys(meanings, pl.String) | {"sessions": pl.Int64, "p_value": pl.Float64}
+    frame = pl.DataFrame([[getattr(change, name) for name in kinds] for change in rows], kinds, orient="row")
+    more = f"{MAX_ROWS} of {frame.height:,} rows." if frame.height > MAX_ROWS else ""
+    return Part(query, title, about, meanings, frame, note=more)
 
 
 def templates_part(case: Case) -> Part:
@@ -291,10 +282,10 @@ def _rank(overview: Overview, section: str) -> tuple[float, int]:
 
 
 def _sections(overview: Overview) -> Iterator[Section]:
-    for name, title, lead, tables in _TOLD:
-        if name == "completeness":
-            yield _rules(overview)
-        yield Section(name, title, lead(overview), tuple(part_of(overview, table) for table in tables.split()))
+    for name, tables in SECTIONS.items():
+        title, lead = _TOLD[name]
+        parts = tuple(part_of(overview, table) for table in tables.split())
+        yield Section(name, title, lead(overview), (*_rules(overview), *parts) if name == "rules" else parts)
 
 
 def _unknown(overview: Overview) -> str:
@@ -365,34 +356,28 @@ def _tools(overview: Overview) -> str:
     return said
 
 
-def _rules(overview: Overview) -> Section:
+def _rules(overview: Overview) -> tuple[Part, Part]:
     """What changed under the errors of the whole fleet."""
     found = overview.drifts
-    return Section(
-        "rules",
-        "Rules and drift",
-        _rules_lead(overview),
-        (
-            Part(
-                "detection-counts",
-                "Unknown share of errors by day, as recorded and under the rules in force",
-                "Where the two lines part, rules made the difference and not the traffic. "
-                "The share is that of all callers together.",
-                {
-                    "day": "day in the time zone of the window",
-                    "errors": "errors that count: aborts and errors without any detail do not",
-                    "recorded_share": "of these recorded as unknown, 0..1",
-                    "unknown_share": "of these unknown to the rules in force, 0..1",
-                },
-                found.days,
-                partial(charts.rules, found),
-            ),
-            changes_part(
-                found.found,
-                f"What the last {RECENT_DAYS} days have that the {BASELINE_DAYS} before them had not",
-                "ruleset-groups",
-            ),
-            part_of(overview, "ruleset-applied"),
+    return (
+        Part(
+            "detection-counts",
+            "Unknown share of errors by day, as recorded and under the rules in force",
+            "Where the two lines part, rules made the difference and not the traffic. "
+            "The share is that of all callers together.",
+            {
+                "day": "day in the time zone of the window",
+                "errors": "errors that count: aborts and errors without any detail do not",
+                "recorded_share": "of these recorded as unknown, 0..1",
+                "unknown_share": "of these unknown to the rules in force, 0..1",
+            },
+            found.days,
+            partial(charts.rules, found),
+        ),
+        changes_part(
+            found.found,
+            f"What the last {RECENT_DAYS} days have that the {BASELINE_DAYS} before them had not",
+            "ruleset-groups",
         ),
     )
 
@@ -418,28 +403,16 @@ def _completeness(overview: Overview) -> str:
     return f"{completeness(overview)} {alarms(overview)}"
 
 
-_TOLD: tuple[tuple[str, str, Callable[[Overview], str], str], ...] = (
-    ("unknown", "Unknown errors", _unknown, "unknown-share unknown-messages"),
-    (
-        "errors",
-        "Errors",
-        _errors,
-        (
-            "errors-timeline errors-messages errors-by-reason errors-by-party errors-blame errors-by-caller"
-            " versions-by-agent errors-by-reason-caller-outcome"
-        ),
-    ),
-    ("retries", "Retries", _retries, "retries-outcomes retries-by-caller"),
-    ("relays", "Relays", _relays, "relays-by-day relays-by-step relays-by-session relays-utilization"),
-    ("exhaustions", "Usage-limit exhaustions", _exhaustions, "exhaustions-list limits-ahead"),
-    ("cost", "What it cost", _cost, "cost-of-failure cost-by-model cost-by-day"),
-    ("endings", "Ends that nobody tells", _endings, "endings-by-kind endings-sessions"),
-    (
-        "tools",
-        "Failed tools",
-        _tools,
-        "tools-by-tool tools-by-kind tools-by-project tools-by-day tools-messages tools-loops",
-    ),
-    ("completeness", "Completeness", _completeness, "sources-completeness quarantine-lines"),
-)
-"""Of each section but the one on rules its name, its title, what makes its sentence, and its tables."""
+_TOLD: dict[str, tuple[str, Callable[[Overview], str]]] = {
+    "unknown": ("Unknown errors", _unknown),
+    "errors": ("Errors", _errors),
+    "retries": ("Retries", _retries),
+    "relays": ("Relays", _relays),
+    "exhaustions": ("Usage-limit exhaustions", _exhaustions),
+    "cost": ("What it cost", _cost),
+    "endings": ("Ends that nobody tells", _endings),
+    "tools": ("Failed tools", _tools),
+    "rules": ("Rules and drift", _rules_lead),
+    "completeness": ("Completeness", _completeness),
+}
+"""Of each section its title, and what makes its sentence."""

@@ -39,41 +39,23 @@ from analyzer.readable import counted, duration, percent
 from analyzer.store import NOT_LOGS, Selection, Store
 from analyzer.store.shown import Shown
 
-TABLES = (
-    "errors-by-reason",
-    "errors-messages",
-    "errors-by-party",
-    "errors-blame",
-    "errors-by-caller",
-    "errors-by-reason-caller-outcome",
-    "errors-timeline",
-    "unknown-share",
-    "unknown-messages",
-    "retries-outcomes",
-    "retries-by-caller",
-    "relays-by-step",
-    "relays-by-session",
-    "relays-by-day",
-    "relays-utilization",
-    "exhaustions-list",
-    "limits-ahead",
-    "cost-of-failure",
-    "cost-by-model",
-    "cost-by-day",
-    "endings-by-kind",
-    "endings-sessions",
-    "tools-by-tool",
-    "tools-by-kind",
-    "tools-by-project",
-    "tools-by-day",
-    "tools-messages",
-    "tools-loops",
-    "versions-by-agent",
-    "ruleset-applied",
-    "quarantine-lines",
-    "sources-completeness",
-)
-"""The catalogue queries that a report shows, in its order."""
+SECTIONS = {
+    "unknown": "unknown-share unknown-messages",
+    "errors": (
+        "errors-timeline errors-messages errors-by-reason errors-by-party errors-blame errors-by-caller"
+        " versions-by-agent errors-by-reason-caller-outcome"
+    ),
+    "retries": "retries-outcomes retries-by-caller",
+    "relays": "relays-by-day relays-by-step relays-by-session relays-utilization",
+    "exhaustions": "exhaustions-list limits-ahead",
+    "cost": "cost-of-failure cost-by-model cost-by-day",
+    "endings": "endings-by-kind endings-sessions",
+    "tools": "tools-by-tool tools-by-kind tools-by-project tools-by-day tools-messages tools-loops",
+    "rules": "ruleset-applied",
+    "completeness": "sources-completeness quarantine-lines",
+}
+"""The sections of a report in their order, each with the catalogue queries that it shows."""
+TABLES = tuple(name for names in SECTIONS.values() for name in names.split())
 _UNPINNED = frozenset({"errors-messages"})
 """Those that ask for more columns than views have where they are pinned."""
 _COUNTED = {
