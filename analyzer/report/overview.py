@@ -173,9 +173,10 @@ def _reasons(overview: Overview, size: int, room: int) -> list[str]:
         ]
         for row in rows[:shown]
     ]
-    lines = columns([["Errors by reason", *_HEADINGS], *body], [False, *[True] * len(_HEADINGS)])
+    table, right = [["Errors by reason", *_HEADINGS], *body], [False, *[True] * len(_HEADINGS)]
+    lines = columns(table, right)
     if max(map(width_of, lines)) > size:
-        lines = columns([["Errors by reason", *_HEADINGS], *body], [False, *[True] * len(_HEADINGS)], gap=" ")
+        lines = columns(table, right, gap=" ")
     if (hidden := len(rows) - shown) > 0:
         errors = sum(row["errors"] for row in rows[shown:])
         lines.append(f"and {counted(hidden, 'more reason')} with {counted(errors, 'error')}")

@@ -365,18 +365,9 @@ def _first_day(finding: Finding) -> date:
 
 def _without_evidence(finding: Finding, last: date) -> Case:
     """The case of a finding beyond the first 30: its frames have no rows."""
+    nothing, sessions = pl.DataFrame(), pl.DataFrame(schema=SESSIONS)
     messages = pl.DataFrame(schema=MESSAGES).rename({"template": "message"})
-    return Case(
-        finding,
-        numbers=pl.DataFrame(),
-        sessions=pl.DataFrame(schema=SESSIONS),
-        templates=messages,
-        last=last,
-        changes=(),
-        places=pl.DataFrame(),
-        reported=False,
-        excerpts=pl.DataFrame(),
-    )
+    return Case(finding, nothing, sessions, messages, last, (), nothing, reported=False, excerpts=nothing)
 
 
 def _texts(store: Store, templates: set[str], spans: Sequence[tuple[date, date]], seen: Observations) -> _Texts:

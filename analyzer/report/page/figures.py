@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import sqrt
+from typing import Any
 
 import polars as pl
 
@@ -109,8 +110,7 @@ def tiles(overview: Overview) -> list[Tile]:
             "Errors",
             count(totals.errors),
             f"{counted(totals.callers, 'caller')}, {sessions_words(overview)}" if totals.errors else "",
-            _count_trend(latest, "errors"),
-            _line(latest, "errors", "Errors a day"),
+            *_course(latest, "errors", "", "Errors a day"),
         ),
         *_cost_tile(overview),
     ]
@@ -121,8 +121,7 @@ def tiles(overview: Overview) -> list[Tile]:
                 "Unknown share",
                 percent(totals.unknown_share),
                 f"{count(totals.unknown_errors)} of {count(totals.counted_errors)} that count",
-                _share_trend(latest, "unknown_errors", "counted_errors"),
-                _share_line(latest, "unknown_errors", "counted_errors", "Unknown share a day"),
+                *_course(latest, "unknown_errors", "counted_errors", "Unknown share a day"),
             )
         )
     if ended:
@@ -132,8 +131,7 @@ def tiles(overview: Overview) -> list[Tile]:
                 "Retries recovered",
                 percent(recovered / ended),
                 f"{count(recovered)} of {counted(ended, 'retried call')} that ended",
-                _share_trend(latest, "recovered_chains", "ended_chains"),
-                _share_line(latest, "recovered_chains", "ended_chains", "Share of retries that recovered a day"),
+                *_course(latest, "recovered_chains", "ended_chains", "Share of retries that recovered a day"),
             )
         )
     if totals.tool_failures:
@@ -147,8 +145,7 @@ def tiles(overview: Overview) -> list[Tile]:
                 "Handed off or compacted",
                 count(totals.relays),
                 f"usage limit reached {counted(totals.exhaustions, 'time')}" if totals.exhaustions else "",
-                _count_trend(latest, "relays"),
-                _line(latest, "relays", "Hand-offs and compactions a day"),
+                *_course(latest, "relays", "", "Hand-offs and compactions a day"),
             )
         )
     unreadable = f"{count(known.quarantined)} unreadable" if known.quarantined else "all of them readable"
@@ -168,23 +165,24 @@ def _cost_tile(overview: Overview) -> list[Tile]:
     return [Tile("cost", "Cost", f"${whole:,.2f}", more)] if whole >= LEAST_USD else []
 
 
-def _count_trend(latest: LatestDay | None, name: str) -> str:
+def _course(latest: LatestDay | None, part: str, whole: str, said: str) -> tuple[str, Svg]:
+    """The trend and the line of a count, or of the share that it is of a `whole`."""
     if latest is None:
-        return ""
-    now, before = latest.weeks(name)
-    if before is None:
-        return ""
-    return _against(latest, count(round(now)), count(round(before)), now - before)
-
-
-def _share_trend(latest: LatestDay | None, part: str, whole: str) -> str:
-    if latest is None:
-        return ""
-    (now, before), (all_now, all_before) = latest.weeks(part), latest.weeks(whole)
-    if not all_now or not all_before or before is None:
-        return ""
+        return "", _NO_LINE
+    shown = percent if whole else None
+    values = latest.course(part)
+    if whole:
+        pairs = zip(values, latest.course(whole), strict=True)
+        values = [a / b if b and a is not None else None for a, b in pairs]
+    # One day is no course.
+    drawn = sum(value is not None for value in values) > 1
+    line = sparkline(values, f"{said}, of the last 14 days", shown) if drawn else _NO_LINE
+    (now, before), (all_now, all_before) = latest.weeks(part), latest.weeks(whole) if whole else (1, 1)
+    if before is None or not all_now or not all_before:
+        return "", line
     here, there = now / all_now, before / all_before
-    return _against(latest, percent(here), percent(there), here - there)
+    words = (percent(here), percent(there)) if whole else (count(round(here)), count(round(there)))
+    return _against(latest, *words, here - there), line
 
 
 def _against(latest: LatestDay, now: str, before: str, change: float) -> str:
@@ -195,57 +193,18 @@ def _against(latest: LatestDay, now: str, before: str, change: float) -> str:
     return f"{days}: {now}, {course}{had}"
 
 
-def _line(latest: LatestDay | None, name: str, said: str) -> Svg:
-    return _drawn(latest.course(name), said) if latest else Svg("")
-
-
-def _share_line(latest: LatestDay | None, part: str, whole: str, said: str) -> Svg:
-    if latest is None:
-        return Svg("")
-    pairs = zip(latest.course(part), latest.course(whole), strict=True)
-    return _drawn([a / b if b and a is not None else None for a, b in pairs], said, percent)
-
-
-def _drawn(values: list[float | None], said: str, shown: Callable[[float], str] | None = None) -> Svg:
-    # One day is no course.
-    if sum(value is not None for value in values) < 2:
-        return Svg("")
-    return sparkline(values, f"{said}, of the last 14 days", shown)
-
-
 MAX_CALLERS = 30
 _DARKEST = 60
 """Percent of the shade's colour in the fullest cell."""
 _OTHER = "other"
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One caller."""
+def heat_map(overview: Overview, asking: Asking) -> dict[str, Any]:
+    """The map as its template takes it: the command that gives its numbers, the `reasons` that occur, all `callers`,
+    and of those with the most errors a row each, with errors and shade (percent of the colour) by reason.
 
-    caller: str
-    cells: tuple[tuple[int, int], ...]
-    """Errors by reason, in the order of the map's reasons, each with its shade: percent of the colour."""
-    errors: int
-    """All of them."""
-
-
-@dataclass(frozen=True, slots=True)
-class HeatMap:
-    """Errors by caller and reason; without rows where there is no error."""
-
-    command: str
-    """What gives its numbers, as it is pasted into a shell."""
-    reasons: tuple[str, ...]
-    """Those that occur."""
-    rows: tuple[Row, ...]
-    """The callers with the most errors, at most `MAX_CALLERS`."""
-    callers: int
-    """All there are."""
-
-
-def heat_map(overview: Overview, asking: Asking) -> HeatMap:
-    """The map of an overview; reasons that no rule of today gives are counted together."""
+    Reasons that no rule of today gives are counted together.
+    """
     query = "errors-by-reason-caller-outcome"
     callers = overview.tables["errors-by-caller"].frame
     ranked = callers.select("caller", "errors").head(MAX_CALLERS)
@@ -257,11 +216,16 @@ def heat_map(overview: Overview, asking: Asking) -> HeatMap:
     shown = shown.group_by("caller", "reason").agg(pl.col("errors").sum())
     top = max(shown["errors"], default=0)
     counts = {(caller, name): errors for caller, name, errors in shown.iter_rows()}
-    rows = tuple(
-        Row(caller, tuple((found := counts.get((caller, name), 0), _shade(found, top)) for name in reasons), errors)
+    rows = [
+        {
+            "caller": caller,
+            "cells": [(found := counts.get((caller, name), 0), _shade(found, top)) for name in reasons],
+            "errors": errors,
+        }
         for caller, errors in ranked.iter_rows()
-    )
-    return HeatMap(part_of(overview, query).asked(overview, asking).command, reasons, rows, len(callers))
+    ]
+    command = part_of(overview, query).asked(overview, asking).command
+    return {"command": command, "reasons": reasons, "rows": rows, "callers": len(callers)}
 
 
 def _shade(errors: int, top: int) -> int:
