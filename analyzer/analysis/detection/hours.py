@@ -155,21 +155,24 @@ def _best(
 ) -> Iterator[HourSpan]:
     """The clearest stretch of each day, name and reason, in the order of days."""
     unit = ["name", "reason"]
-    hourly = errors.group_by(*unit, "slot").agg(pl.sum("sessions"))
-    enough = hourly.group_by(unit).agg(pl.sum("sessions")).filter(pl.col("sessions") >= LEAST_MORE).select(unit)
-    hourly = hourly.join(enough, on=unit, how="semi").sort(*unit, "slot")
+    # Numbers of units are grouped, sorted and looked back over much sooner than their names.
+    enough = errors.group_by(unit).agg(pl.sum("sessions")).filter(pl.col("sessions") >= LEAST_MORE)
+    units = enough.select(unit).sort(unit).with_row_index("unit")
+    hourly = errors.join(units, on=unit).group_by("unit", "slot").agg(pl.sum("sessions"))
     if last is not None:  # a stretch may end with hours without any error
-        ends = hourly.select(unit).unique().with_columns(slot=pl.lit(last, pl.Int64), sessions=pl.lit(0, pl.Int64))
-        hourly = pl.concat([hourly, ends.select(hourly.columns)]).group_by(*unit, "slot").agg(pl.sum("sessions"))
-        hourly = hourly.filter(pl.col("slot") <= last).sort(*unit, "slot")
+        ends = units.select("unit", slot=pl.lit(last, pl.Int64), sessions=pl.lit(0, pl.Int64))
+        hourly = pl.concat([hourly, ends]).group_by("unit", "slot").agg(pl.sum("sessions"))
+        hourly = hourly.filter(pl.col("slot") <= last)
+    hourly = hourly.sort("unit", "slot")
     first = pl.concat([errors["slot"], seen["slot"]]).min()
-    near = [_near(hourly, length, first) for length in windows]
-    rows = pl.concat(near).sort("slot", "name", "reason", "length")
+    near = pl.concat([_near(hourly, length, first) for length in windows])
+    rows = near.sort("slot", "unit", "length").join(units, on="unit", maintain_order="left")
     names = rows["name"].unique()
-    sums = _sums(hourly.filter(pl.col("name").is_in(names.implode())), errors, seen, shared=shared)
+    told = hourly.join(units.filter(pl.col("name").is_in(names.implode())), on="unit", maintain_order="left")
+    sums = _sums(told, errors, seen, shared=shared)
     best: dict[tuple[int, str, str], HourSpan] = {}
     loud: dict[tuple[str, str], set[int]] = {}
-    for slot, name, reason, length, sessions in rows.iter_rows():
+    for slot, name, reason, length, sessions in rows.select("slot", *unit, "length", "sessions").iter_rows():
         days = loud.setdefault((name, reason), set())
         stretch = _stretch(sums[name], HourSpan(name, reason, slot + 1, length, sessions), alpha, days)
         if stretch is None:
@@ -186,15 +189,14 @@ def _near(hourly: pl.DataFrame, length: int, first: Any) -> pl.DataFrame:
     """The stretches with errors enough, and more than the days before let expect if all hours from the first were
     alike.
     """
-    unit = ["name", "reason"]
-    of_stretch = hourly.rolling("slot", period=f"{length}i", group_by=unit).agg(pl.sum("sessions"))
-    before = hourly.rolling("slot", period=f"{_BASE + length}i", group_by=unit).agg(pl.sum("sessions").alias("base"))
+    of_stretch = hourly.rolling("slot", period=f"{length}i", group_by="unit").agg(pl.sum("sessions"))
+    before = hourly.rolling("slot", period=f"{_BASE + length}i", group_by="unit").agg(pl.sum("sessions").alias("base"))
     rows = of_stretch.with_columns(base=before["base"] - of_stretch["sessions"], length=pl.lit(length))
     enough = pl.col("sessions") >= LEAST_MORE
     # By day an hour may have several times the errors of an hour of the whole week.
     hours = (pl.col("slot") + 1 - length - first).clip(1, _BASE)
     more = pl.col("sessions") >= RATIO * pl.col("base") * length / hours
-    return rows.filter(enough & more).select("slot", *unit, "length", "sessions")
+    return rows.filter(enough & more).select("slot", "unit", "length", "sessions")
 
 
 def _sums(hourly: pl.DataFrame, errors: pl.DataFrame, seen: pl.DataFrame, *, shared: bool) -> dict[str, _Sums]:
