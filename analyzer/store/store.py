@@ -132,11 +132,13 @@ class Store(Shown):
         mode = "writing" if self.writable else "reading"
         return f"Store {self.path!r}", store_facts(self._connection, mode, self._frames)
 
-    def pinned(self, since: datetime | None = None, until: datetime | None = None) -> AbstractContextManager[None]:
+    def pinned(
+        self, since: datetime | None = None, until: datetime | None = None
+    ) -> AbstractContextManager[Callable[[str], None]]:
         """For many questions about one window (naive UTC): within the block its errors, retries and relays are worked
         out once, with what a report asks of them.
 
-        What is written meanwhile does not show in them.
+        What is written meanwhile does not show in them. What the block gets lets go of one of them: `drop("errors")`.
         """
         return pinned(self._connection, since, until)
 

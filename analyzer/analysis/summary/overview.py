@@ -299,11 +299,13 @@ def _made(store: Store, chosen: Window, rules: Rules, only: Selection | None) ->
         with store.selecting(only):
             report = replace(_overview(store, chosen, judged, drift), only=only)
             return _with_texts(store, replace(report, latest=_latest(store, report)))
-    with store.pinned(chosen.since, chosen.until):
+    with store.pinned(chosen.since, chosen.until) as drop:
         report = _overview(store, chosen, judged, drift)
         # The fortnight up to the latest day may begin before a window.
         latest = _latest(store, report) if chosen.since is None else None
-    return _with_texts(store, replace(report, latest=latest or _latest(store, report)))
+        drop("errors")
+        report = _with_texts(store, report)
+    return replace(report, latest=latest or _latest(store, report))
 
 
 def _latest(store: Store, report: Overview) -> LatestDay | None:

@@ -203,11 +203,17 @@ where occurred_at >= $since
 @contextmanager
 def pinned(
     connection: duckdb.DuckDBPyConnection, since: datetime | None = None, until: datetime | None = None
-) -> Iterator[None]:
+) -> Iterator[Callable[[str], None]]:
     """Copy what these views have of a window into tables, and answer from the copies within the block.
 
-    Without room for copies the views are used.
+    Without room for copies the views are used. What the block gets drops the copy of a view: from then on it answers
+    itself, made of the copies that are left.
     """
+
+    def drop(name: str) -> None:
+        with suppress(duckdb.Error):
+            connection.execute(f"drop table if exists temp.{name}").fetchall()
+
     try:
         # Names of temporary tables come before those of views.
         with suppress(duckdb.Error):
@@ -227,8 +233,7 @@ def pinned(
                 ((rows,),) = connection.execute(copy + within, given).fetchall()
                 if rows >= MANY_ROWS:
                     give_back()
-        yield
+        yield drop
     finally:
         for name in PINNED:
-            with suppress(duckdb.Error):
-                connection.execute(f"drop table if exists temp.{name}").fetchall()
+            drop(name)
