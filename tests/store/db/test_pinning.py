@@ -96,12 +96,24 @@ def test_within_the_block_they_stay_and_behind_it_they_go_on(
     assert memory.sql("from errors").height == 2
 
 
+def test_a_copy_that_is_let_go_of_gives_its_place_to_the_view(
+    memory: Store, jsonl: Callable[..., Path], native: Any
+) -> None:
+    """The view has all of its columns, and is made of the copies that are left."""
+    memory.ingest([str(jsonl("a.jsonl", native("1", reason="rate_limited", message="slow").decode().strip()))])
+    with memory.pinned() as drop:
+        assert memory.sql("select message from errors").item() is None
+        drop("errors")
+        assert set(_kinds(memory)) == set(catalogue.PINNED) - {"errors"}
+        assert memory.sql("select message from errors").item() == "slow"
+
+
 def test_no_room_for_a_copy_costs_nothing_but_time(
     memory: Store, jsonl: Callable[..., Path], native: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A copy that cannot be made is done without."""
     memory.ingest([str(jsonl("a.jsonl", native("1", reason="unknown").decode().strip()))])
-    monkeypatch.setattr(catalogue, "PINNED", {"retries": "*", "no_such_view": "*", "errors": "*"})
+    monkeypatch.setattr(catalogue, "PINNED", {"retries": "*", "no_such_view": "*", "relays": "*"})
     with memory.pinned():
         assert set(_kinds(memory)) == {"retries"}
         assert memory.sql("from errors").height == 1
