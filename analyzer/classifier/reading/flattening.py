@@ -98,6 +98,8 @@ _CHARACTERS = {
     **dict.fromkeys(map(ord, "\u205f\u3000\t"), " "),
     **dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\u00ad\u200e\u200f\ufe0f\x00"), None),
     **dict.fromkeys(map(ord, "\u2010\u2011\u2012"), "-"),
+    ord("\u017f"): "s",
+    ord("\u212a"): "k",
     **dict.fromkeys(map(ord, "\u2028\u2029\x85\x0b\x0c\r"), "\n"),
 }
 _DRESSING = frozenset(map(chr, _CHARACTERS)) | frozenset(_MARKS + _FRAME) | _DRAWN

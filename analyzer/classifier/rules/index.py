@@ -30,6 +30,7 @@ from analyzer.classifier.rules.ruleset import (
     normal_name,
     options,
     utf8_matcher,
+    without_old_letters,
 )
 from analyzer.redaction.automata import Late, kept_until_fork
 
@@ -51,13 +52,12 @@ def first_texts(patterns: Sequence[Pattern], words: Sequence[Sequence[Sequence[s
 
     @cache
     def regex(text: str) -> Any:
-        return re2.compile(text.encode(), options())
+        return re2.compile(without_old_letters(text).encode(), options())
 
     parts = [list(zip(known, each.parts, strict=True)) for known, each in zip(words, patterns, strict=True)]
 
     def match(text: bytes) -> list[int]:
-        # RE2 takes these two for an `s` and a `k`; in lower case only the second one is.
-        folded = text.decode("utf-8", "replace").lower().replace("\u017f", "s")
+        folded = text.decode("utf-8", "replace").lower()
         if not folded.isascii():
             folded += BEYOND_ASCII
         found: list[int] = []

@@ -22,6 +22,26 @@ Match = Callable[[bytes], list[int]]
 
 
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
+_S_OR_K = re.compile(
+    r"\\(?:x\{[^}]*\}|x[0-9A-Fa-f]{2}|[pP](?:\{[^}]*\}|.)|.)|\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]"
+    r"|\(\?(?:P?<\w+>|[A-Za-z-]*[:)])|([sSkK])",
+    re.DOTALL,
+)
+"""The letters s and k of a pattern, which stand in no class, escape or flag; group 1."""
+
+
+def without_old_letters(pattern: str) -> str:
+    """The pattern with an s that is no long s, and a k that is no kelvin sign.
+
+    Without case RE2 takes these two for the letters, at three instructions each. Flattened texts have none of them.
+    """
+    if "(?-" in pattern or "\\Q" in pattern:
+        return pattern
+    return _S_OR_K.sub(_both_cases, pattern)
+
+
+def _both_cases(found: re.Match[str]) -> str:
+    return found[0] if found[1] is None else f"(?-i:[{found[1].upper()}{found[1].lower()}])"
 
 
 def ascii_matcher(patterns: Sequence[str]) -> Match:
@@ -46,7 +66,7 @@ def utf8_matcher(patterns: Sequence[str]) -> Match:
 
     @cache
     def made() -> Match:
-        return _matcher(patterns, options())
+        return _matcher([without_old_letters(pattern) for pattern in patterns], options())
 
     return lambda text: made()(text)
 
@@ -78,10 +98,11 @@ STATUS, PROSE = "status", "prose"
 # What may stand before an error on its line: bullets and quotes of terminals, then the names of wrappers.
 _LINE_START = (
     r"(?m:^)[\s>*•⎿│|\[(\-–]*"
-    r"(?:(?-i:[A-Za-z_.]*)(?:error|exception|fatal)\b(?-i:[ -9;-~]{0,20})[:(]\s*)*(?:\d{3} )?(?:"
+    r"(?:(?-i:[A-Za-z_.]*)(?:error|exception|fatal)\b(?-i:[ -9;-~]{0,12})[:(]\s*)*(?:\d{3} )?(?:"
 )
-_WORD_START = r"(?:^|[^0-9A-Za-z_])(?:"
-_WORD_END = r")(?:$|[^0-9A-Za-z_])"
+_WORD_START, _WORD_END = r"\b(?:", r")\b"
+_NUMBER_START = r"(?:^|[^0-9A-Za-z_])(?:"
+"""Before a name that begins with a minus, beside which there is no boundary of a word."""
 
 LISTS = (
     "names", "types", "signals", "line", "text", "statuses", "subtypes", "terminal_reasons", "failure_reasons",
@@ -172,7 +193,7 @@ class Pattern:
             re2.error: it is too large.
         """
         if self._regex is None:
-            self._regex = re2.compile(self.text.encode(), options())
+            self._regex = re2.compile(without_old_letters(self.text).encode(), options())
         return self._regex
 
 
@@ -271,7 +292,8 @@ class Compiled:
 
     def _add_patterns(self, index: int, rule: Rule, shared: Mapping[str, object]) -> None:
         if rule.signals:
-            self._add(SIGNAL, index, _WORD_START, [_name_pattern(name) for name in rule.signals], _WORD_END)
+            start = _NUMBER_START if any(name.startswith("-") for name in rule.signals) else _WORD_START
+            self._add(SIGNAL, index, start, [_name_pattern(name) for name in rule.signals], _WORD_END)
         if rule.line:
             self._add(LINE, index, _LINE_START, rule.line, ")")
         own = tuple(pattern for pattern in rule.not_text if pattern not in shared)

@@ -57,3 +57,142 @@ def test_the_cause_comes_before_the_symptom_and_other_trades_decide_nothing(erro
     assert found.reason == reason
     if reason == "unknown":
         assert (found.current_tokens, found.max_tokens, found.reset_at) == (None, None, None)
+
+
+CLASSES = {
+    "the-callers-own-limits": (
+        "validation",
+        [
+            "The next request would exceed the request_limit of 7",
+            "Recursion limit of 40 reached, no answer yet",
+            "The heron agent reached maximum iteration: 60",
+            "The run stopped because of max steps",
+            "Reached maximum budget for the run: 3.10",
+        ],
+        ["You have reached the maximum number of requests", "We reached the end of the steps"],
+    ),
+    "a-reset-before-a-sale": (
+        "rate_limited",
+        [
+            "Free quota used, resets at 10:00",
+            "Free tier quota exceeded. Upgrade to Pro or try again tomorrow",
+            {"status": 402, "message": "Free quota used, resets at 10:00"},
+            "Your credits are exhausted, they refill on Monday",
+        ],
+        ["Free quota used", {"status": 402, "message": "Buy more credits at 10:00"}, "Quota exceeded, limit: 0"],
+    ),
+    "tokens-behind-a-429": (
+        "rate_limited",
+        [
+            {"status": 429, "message": "Token limit exceeded"},
+            {"status": 429, "message": "Used up all tokens of the key"},
+        ],
+        [
+            {"status": 400, "message": "Token limit exceeded"},
+            {"status": 429, "message": "The prompt has 9,100 tokens, the model takes 8,000 tokens"},
+        ],
+    ),
+    "a-command-that-is-not-there": (
+        "tool_not_found",
+        [
+            "The command failed with exit code 127",
+            "Hook exited with status 127",
+            "/bin/sh: heron: not found",
+            "step 2 failed: sh: 1: heron: not found",
+            "npx: not found",
+            "Cannot locate the heron binary",
+            "Executable doesn't exist at /opt/heron/bin",
+        ],
+        ["The command failed with exit code 1", "127 herons were found", "exit code 1270"],
+    ),
+    "a-tool-that-nobody-offers": (
+        "tool_not_found",
+        [
+            "'fold' is no tool of ours. Available tools: crease, cut",
+            "Tool 'fold' was called but is not available",
+            {"status": 500, "message": "Tool fold was requested but not found"},
+        ],
+        ["tools is not supported by this model", "The tool has many uses"],
+    ),
+    "answers-that-are-none": (
+        "network_transient",
+        [
+            "The response was empty",
+            "Invalid API response",
+            "Unable to get json response",
+            "no response body",
+            "The tunnel closed before a response was there",
+            "Reconnecting... 2/5",
+        ],
+        ["Invalid response_format: heron", "The prompt is empty"],
+    ),
+    "empty-and-missing-parts": (
+        "validation",
+        [
+            "Message text is empty",
+            "The prompt must not be blank",
+            "A value must be provided",
+            "The blocks hold no non-whitespace text",
+            "Invalid 'nests': too many",
+            "No tool output found for the call",
+            "The provider was not specified",
+        ],
+        ["The answer of the model is empty", "The street is empty", "An API key must be provided"],
+    ),
+    "access-that-an-account-has-not": (
+        "auth_error",
+        [
+            "Nest mode is only available to paid users",
+            "Your plan does not support this model",
+            "Invalid authentication",
+            "Set the `HERON_API_KEY` environment variable",
+            "You do not have any credits yet",
+            "Login failed",
+            "The MCP server requires authentication",
+            "To use nests, upgrade to Plus",
+            "No access to this model",
+        ],
+        ["The door is only available in blue", "Set the table", "IO error: Permission denied (os error 13)"],
+    ),
+    "a-status-after-a-dash": (
+        "network_transient",
+        ["unexpected status code - 502", "request failed: 503", "Server error '500 Internal' for the url"],
+        ["unexpected status code - 404", "page - 502"],
+    ),
+    "what-is-too-long-is-no-overflow": (
+        "validation",
+        [
+            "The maximum tokens requested exceed the model limit of 4096",
+            "Cut off because the output limit was reached, raise max_tokens",
+        ],
+        ["The prompt exceeds the maximum of 4096 tokens"],
+    ),
+}
+"""Reason, texts that have it, texts that look alike and have it not."""
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_each_class_is_known_and_not_what_looks_like_it(name):
+    """A class of words is judged by what it says, in the words of nobody in particular."""
+    reason, those, others = CLASSES[name]
+    assert [text for text in those if classify(text).reason != reason] == []
+    assert [text for text in others if classify(text).reason == reason] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "heron-core exited unexpectedly with code 134",
+        "The nest was stopped by signal SIGKILL",
+        "The heron crashed. (Exit code: 18446744072635812000)",
+    ],
+)
+def test_a_program_that_ends_is_no_network(text):
+    """A local process says by its exit code that it ended, not that another try helps."""
+    assert classify(text).reason == "unknown"
+
+
+def test_a_status_does_not_hide_what_its_body_says_of_memory():
+    """A 500 of a local server whose machine is too small is not mended by another try."""
+    text = "model requires more system memory (9 GiB) than is available"
+    assert not classify({"status": 500, "message": text}).retryable

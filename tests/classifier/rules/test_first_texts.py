@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from analyzer.classifier import classify, default_ruleset
 from analyzer.classifier.rules.index import MOST, Index, first_texts
-from analyzer.classifier.rules.ruleset import ascii_matcher, utf8_matcher
+from analyzer.classifier.rules.ruleset import ascii_matcher, utf8_matcher, without_old_letters
 from benchmarks import workload
 from tests import REPOSITORY
 from tests.needed_words import needed_words
@@ -88,11 +88,28 @@ def test_words_of_a_pattern(pattern, words):
 
 
 @pytest.mark.parametrize(
-    "text", ["TOO MANY REQUE\u017fT\u017f", "to\u212aen limit", "ОШИБКА АУТЕНТИФИКАЦИИ", "rate limit"]
+    ("text", "plain"),
+    [("TOO MANY REQUE\u017fT\u017f", "too many requests"), ("to\u212aen has expired", "token has expired")],
 )
-def test_letters_that_re2_takes_for_others(text):
-    """A long s is an s to RE2, and a kelvin sign a k: they are when the words are looked for."""
+def test_letters_that_re2_takes_for_others(text, plain):
+    """A long s is an s, and a kelvin sign a k: they are when a text is flattened, and no pattern looks for them."""
+    assert classify(text).rule == classify(plain).rule != "none"
     assert same(text)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "plain"),
+    [
+        ("ask", "a(?-i:[Ss])(?-i:[Kk])"),
+        (r"\bS\s\x6b\pS[[:space:]k]?", r"\b(?-i:[Ss])\s\x6b\pS[[:space:]k]?"),
+        ("(?s:k)(?P<ask>[]s^])", "(?s:(?-i:[Kk]))(?P<ask>[]s^])"),
+        ("(?-i:ask) me", "(?-i:ask) me"),
+        (r"\Qask\E", r"\Qask\E"),
+    ],
+)
+def test_letters_of_patterns_have_two_cases(pattern, plain):
+    """Only the letters that stand for themselves are named by their two cases."""
+    assert without_old_letters(pattern) == plain
 
 
 def test_an_index_changes_to_the_automata():
