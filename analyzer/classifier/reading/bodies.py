@@ -115,7 +115,7 @@ class _Walk:
         self.left -= 1
         if depth <= 0 or self.left <= 0 or value is None:
             return
-        if isinstance(value, Mapping):
+        if type(value) is dict or isinstance(value, Mapping):  # looking for an abstract class is dear
             self.mapping(value, depth)
         elif isinstance(value, (list, tuple)):
             for item in islice(value, 20):
@@ -161,12 +161,15 @@ class _Walk:
 
         JSON, a Python repr or an HTML page inside it is read as a body, and replaced by what it says.
         """
+        given = text
         if "\\" in text or text.startswith(_QUOTES):
             text = unescaped(text.strip())
         if depth > 0 and ("{" in text or "[" in text):
             text = self.opened(text, depth)
         if "<" in text:
             text = page_text(text)
+        if text is given:
+            self.draft.unread = text
         self.draft.add_text(text)
 
     def opened(self, text: str, depth: int) -> str:
@@ -239,7 +242,7 @@ def _merge(outer: Draft, inner: Draft) -> None:
 
 
 def _status(walk: _Walk, value: object, depth: int) -> None:
-    if isinstance(value, Mapping):
+    if type(value) is not int and isinstance(value, Mapping):
         walk.value(value, depth - 1)
     else:
         walk.draft.take_status(value)

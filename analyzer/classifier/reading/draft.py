@@ -77,6 +77,7 @@ class Draft:
         "terminal_reason",
         "texts",
         "type",
+        "unread",
     )
 
     def __init__(self) -> None:
@@ -88,6 +89,8 @@ class Draft:
         self.failure_reason: str | None = None
         self.is_error: bool | None = None
         self.texts: list[str] = []
+        self.unread: str | None = None
+        """The last text in which nothing was found to read, as it was when secrets went."""
         self.hints: dict[str, str] = {}
         self.provider: str | None = None
         self.model: str | None = None
@@ -175,6 +178,11 @@ class Draft:
         if self.hints:
             texts = [*texts, *(f"{name}: {value}" for name, value in self.hints.items())]
         message = "\n".join(texts) if texts else None
+        if message is not None and not (
+            # It is as it was redacted: no escape code or other letter hides the name of a secret from a second look.
+            message is self.unread and len(message) <= MESSAGE_CHARS and message.isascii() and message.isprintable()
+        ):
+            message = _clean(message, MESSAGE_CHARS)
         headers = self.headers
         if headers is not None:
             headers = {name: _clean(text, HEADER_CHARS) or "" for name, text in headers.items()}
@@ -186,7 +194,7 @@ class Draft:
             _clean(self.terminal_reason, NAME_CHARS) if self.terminal_reason else None,
             _clean(self.failure_reason, NAME_CHARS) if self.failure_reason else None,
             self.is_error,
-            _clean(message, MESSAGE_CHARS) if message else None,
+            message,
             _clean(self.provider, NAME_CHARS) if self.provider else None,
             _clean(self.model, NAME_CHARS) if self.model else None,
             _clean(self.exception_class, NAME_CHARS) if self.exception_class else None,

@@ -72,7 +72,7 @@ def _extract(error: object, causes: int) -> Facts:
     text = plain(error)
     if text is not None:
         read_text(draft, redact(text))
-    elif isinstance(error, Mapping):
+    elif type(error) is dict or isinstance(error, Mapping):
         _read_mapping(draft, redact_value(error), causes)
     elif isinstance(error, (list, tuple)) and len(error) == 2 and type(error[0]) is int and 100 <= error[0] < 600:
         # A status and what came with it, as many clients give an answer back.
@@ -86,11 +86,23 @@ def _extract(error: object, causes: int) -> Facts:
     return draft.finish()
 
 
+_OF_CALLERS = frozenset(
+    (
+        *("exit_code", "exitCode", "returncode", "stdout", "output", "stderr", "exception_class", "cause", "caused_by"),
+        *("connection", "timestamp", "stack", "traceback"),
+    )
+)
+"""Keys that only a caller gives; all others belong to a body."""
+
+
 def _read_mapping(draft: Draft, error: Mapping[object, object], causes: int) -> None:
     """Read an object as `analyzer classify -` does: first the keys that only a caller gives, the rest as a body."""
     rest: dict[object, object] = {}
     for key, value in error.items():
         if value is None:
+            continue
+        if key not in _OF_CALLERS:
+            rest[key] = value
             continue
         match key:
             case "exit_code" | "exitCode" | "returncode":
@@ -105,9 +117,7 @@ def _read_mapping(draft: Draft, error: Mapping[object, object], causes: int) -> 
                 draft.cause = _cause(value, causes)
             case "connection" if isinstance(value, Mapping) and draft.cause is None:
                 draft.cause = _cause(value, causes)
-            case "timestamp" | "stack" | "traceback":
-                pass
-            case _:
+            case "connection":
                 rest[key] = value
     read_output(draft)
     if rest:

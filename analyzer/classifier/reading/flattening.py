@@ -102,6 +102,7 @@ _CHARACTERS = {
     ord("\u212a"): "k",
     **dict.fromkeys(map(ord, "\u2028\u2029\x85\x0b\x0c\r"), "\n"),
 }
+_ASCII_CHARACTERS = tuple(chr(code) for code in _CHARACTERS if code < 128)
 _DRESSING = frozenset(map(chr, _CHARACTERS)) | frozenset(_MARKS + _FRAME) | _DRAWN
 """Printable or not, what a dress is known by."""
 _HUMPS = Late(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
@@ -127,7 +128,7 @@ def _undressed(text: str) -> bytes:
 
 def _is_bare(text: str) -> bool:
     """Whether a text wears no dress: most errors do not, and looking closer is dear."""
-    if not text.isprintable() or "  " in text or "\\" in text or "&" in text or "%" in text:
+    if "\n" in text or not text.isprintable() or "  " in text or "\\" in text or "&" in text or "%" in text:
         return False
     if not text.isascii() and not _DRESSING.isdisjoint(text):
         return False
@@ -191,7 +192,7 @@ def _flattened(text: str) -> str:
         for form in forms(raw):
             raw = form.data
         text = raw.decode("utf-8", "replace")
-    if not text.isascii() or not text.replace("\n", "").isprintable():
+    if not text.isascii() or any(each in text for each in _ASCII_CHARACTERS):
         text = text.translate(_CHARACTERS)  # looking at each character is dear
     if "\n" not in text:
         return unescaped(_bare(text))

@@ -37,6 +37,8 @@ from analyzer.redaction.automata import Late, kept_until_fork
 _ID = Late(rb"[0-9]+(?![dhms][0-9])[A-Za-z]+[0-9][0-9A-Za-z]{4,}(?:-[0-9a-f]{4,12}\b)*")
 """Letters between digits, and more of both: an id, and no duration such as `1d10h20m30s`."""
 _ANY_ID = b"0a0a0a0a"
+LONGEST = 600
+"""Bytes of a text whose ids are not looked into."""
 
 BEYOND_ASCII = "\x80"
 """Stands among the words for any letter beyond ASCII: RE2 knows more pairs of those that differ in case alone."""
@@ -199,9 +201,9 @@ class Index:
         """The numbers of the patterns that a text matches, in no order.
 
         Ids look alike to the built-in rules: a new one would be a new state of the automaton at each of its letters,
-        and making these costs ten times what matching does. Rules of a user may look for an id.
+        and making these costs ten times what matching does. A long text is new anyway. A user's rules may look for one.
         """
-        if self._without_ids:
+        if self._without_ids and len(text) <= LONGEST:
             text = _ID.sub(_ANY_ID, text)
         return (self.match_ascii(text) if text.isascii() else self.match(text)) or ()
 
