@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import cache
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, Unpack
 
 import re2
@@ -72,55 +74,33 @@ _KEPT = 300
 """Characters of its first line that are kept."""
 _TAGS = ("<tool_use_error>", "</tool_use_error>", "<error>", "</error>")
 
-_SAYING = (
-    ("exit_code", (r"^(?:error: )?(?:exit code|process exited with code|command failed with exit code):? -?\d",)),
-    (
-        "refused",
-        (
-            r"doesn't want to (?:proceed|take)|tool use was rejected|^the user (?:chose|provided)|\breject(?:ed)? tool",
-            r"(?:rejected|denied|declined|refused) by (?:the )?user|user (?:has )?(?:rejected|denied|declined|refused)",
-        ),
-    ),
-    ("cancelled", (r"interrupted by (?:the )?user|\bcancell?ed\b|\baborted\b|sibling tool call|operation was abort",)),
-    (
-        "not_found",
-        (
-            r"\b(?:no such|unknown|unsupported) (?:tool|skill|call|function|command)|agent type .{0,200}not found",
-            r"\btool\b.{0,120}\b(?:not found|does not exist|not registered|is not available)|tool_not_registered",
-        ),
-    ),
-    (
-        "environment",
-        (
-            r"command not found|\bnot installed\b|is not recognized as|\bENOSPC\b|no space left|ECONN(?:REFUSED|RESET)",
-            r"EAI_AGAIN|getaddrinfo|connection (?:closed|refused|reset|error)|\bEMFILE\b|out of memory|\bspawn \S+ E",
-            r"socket hang up|network error",
-        ),
-    ),
-    (
-        "edit_mismatch",
-        (
-            r"string to replace|has not been read|has been (?:unexpectedly )?modified|old_?string|new_?string",
-            r"no changes to (?:make|apply)|failed to (?:find|apply)|verification failed|sufficiently similar|\bhunk\b",
-            r"\bsearch (?:block|content|text)|search/replace|\b0 occurrences|edit_(?:no_|expected)|invalid patch",
-        ),
-    ),
-    ("timeout", (r"timed[ -]?out|time ?out\b|deadline exceeded",)),
-    (
-        "permission",
-        (
-            r"permission|\bnot (?:allowed|permitted)|\bE(?:ACCES|PERM)\b|access denied|\bforbidden\b|\bblocked\b",
-            r"\bdenied\b|outside (?:of )?(?:the )?(?:allowed|working|workspace)|\bsandbox",
-        ),
-    ),
-    (
-        "not_found",
-        (
-            r"\bENOENT\b|no such file|does not exist|doesn't exist|\bnot[ _]found\b|no files? found",
-            r"(?:cannot|could not|couldn't) find",
-        ),
-    ),
-    ("exit_code", (r"exit(?:ed)?(?: with)?(?: (?:exit )?(?:code|status)):? -?\d|non-zero|shell_execute_error",)),
+
+def _rows(table: str) -> list[tuple[str, str]]:
+    """Kinds and patterns, a row each; a kind has as many rows one after another as it needs."""
+    return [(kind, said) for kind, said in (line.split(None, 1) for line in table.strip().splitlines())]
+
+
+_SAYING = _rows(
+    r"""
+exit_code     ^(?:error: )?(?:exit code|process exited with code|command failed with exit code):? -?\d
+refused       doesn't want to (?:proceed|take)|tool use was rejected|^the user (?:chose|provided)|\breject(?:ed)? tool
+refused       (?:rejected|denied|declined|refused) by (?:the )?user|user (?:has )?(?:rejected|denied|declined|refused)
+cancelled     interrupted by (?:the )?user|\bcancell?ed\b|\baborted\b|sibling tool call|operation was abort
+not_found     \b(?:no such|unknown|unsupported) (?:tool|skill|call|function|command)|agent type .{0,200}not found
+not_found     \btool\b.{0,120}\b(?:not found|does not exist|not registered|is not available)|tool_not_registered
+environment   command not found|\bnot installed\b|is not recognized as|\bENOSPC\b|no space left|ECONN(?:REFUSED|RESET)
+environment   EAI_AGAIN|getaddrinfo|connection (?:closed|refused|reset|error)|\bEMFILE\b|out of memory|\bspawn \S+ E
+environment   socket hang up|network error
+edit_mismatch string to replace|has not been read|has been (?:unexpectedly )?modified|old_?string|new_?string
+edit_mismatch no changes to (?:make|apply)|failed to (?:find|apply)|verification failed|sufficiently similar|\bhunk\b
+edit_mismatch \bsearch (?:block|content|text)|search/replace|\b0 occurrences|edit_(?:no_|expected)|invalid patch
+timeout       timed[ -]?out|time ?out\b|deadline exceeded
+permission    permission|\bnot (?:allowed|permitted)|\bE(?:ACCES|PERM)\b|access denied|\bforbidden\b|\bblocked\b
+permission    \bdenied\b|outside (?:of )?(?:the )?(?:allowed|working|workspace)|\bsandbox
+not_found     \bENOENT\b|no such file|does not exist|doesn't exist|\bnot[ _]found\b|no files? found
+not_found     (?:cannot|could not|couldn't) find
+exit_code     exit(?:ed)?(?: with)?(?: (?:exit )?(?:code|status)):? -?\d|non-zero|shell_execute_error
+"""
 )
 """What each kind says, in the order in which they are tried."""
 _BARE = re2.compile(
@@ -128,50 +108,27 @@ _BARE = re2.compile(
     r"(?:exit )?(?:code|status):? (-?\d{1,10})\.?$"
 )
 """A first line that gives the exit code of a command and nothing else."""
-_PRINTING = (
-    (
-        "tests",
-        (
-            r"^FAILED \S+::|^FAIL:? |^--- FAIL|^test .{1,200} \.\.\. FAILED|^\s*[×✕✗] |Failure/Error:|^not ok \d",
-            r"Tests run: \d+, (?:Failures: [1-9]|Failures: 0, Errors: [1-9])|^\s*[1-9]\d* (?:failing|failed)\b",
-        ),
-    ),
-    (
-        "lint",
-        (
-            r"^\S+:\d+(?::\d+)?:? [A-Z]{1,4}\d{2,4}\b|^\s*\d+:\d+\s+(?:error|warning)\s|^would reformat |^\[warn\] ",
-            r"^\S+\.pyi?:\d+(?::\d+)?: error: .{1,200}\[[\w-]+\]$|^Code style issues",
-            r"^\S+:\d+:\d+: .{1,200} \([\w-]+\)$",
-        ),
-    ),
-    (
-        "build",
-        (
-            r"\berror (?:TS|CS|LNK|C)\d{3,5}\b|^error\[E\d+\]|^error: could not compile|^CMake Error",
-            r"\.(?:cc?|cpp|hp?p?|java|kt|rs|swift|mm?)(?::\d+){1,2}: (?:fatal )?error: |^(?:\./)?\S+\.go:\d+:\d+: ",
-            r"^g?make(?:\[\d+\])?: \*\*\*|undefined reference to|^ERROR: Failed building|^Module build failed",
-            r"\] Could not resolve",
-        ),
-    ),
-    (
-        "environment",
-        (
-            r"(?i)command not found|is not recognized as|No module named|cannot find module|could not resolve host",
-            r"(?i)connection refused|\bECONN|\bENOTFOUND|\bEAI_AGAIN|network is unreachable|no space left",
-            r"(?i)in name resolution",
-        ),
-    ),
-    ("permission", (r"(?i)permission denied|\bEACCES\b|\bEPERM\b|operation not permitted|access is denied",)),
-    ("timeout", (r"(?i)\btimed out\b|deadline exceeded",)),
-    ("not_found", (r"(?i)no such file or directory|\bENOENT\b|cannot find the (?:file|path)",)),
-    (
-        "exit_code",
-        (
-            r"^\s*(?:fatal|error|panic|ERROR|Error)\b[:\]]|^(?:\w+\.)*\w*(?:Error|Exception|Exit|Interrupt)\b(?::|$)",
-            r"^npm (?:ERR!|error)",
-            r"(?i)\berror: |\bfailed to \b|^CONFLICT|^Killed|^Aborted|segmentation fault|: is a directory|\bcannot \w+",
-        ),
-    ),
+_PRINTING = _rows(
+    r"""
+tests         ^FAILED \S+::|^FAIL:? |^--- FAIL|^test .{1,200} \.\.\. FAILED|^\s*[×✕✗] |Failure/Error:|^not ok \d
+tests         Tests run: \d+, (?:Failures: [1-9]|Failures: 0, Errors: [1-9])|^\s*[1-9]\d* (?:failing|failed)\b
+lint          ^\S+:\d+(?::\d+)?:? [A-Z]{1,4}\d{2,4}\b|^\s*\d+:\d+\s+(?:error|warning)\s|^would reformat |^\[warn\][ ]
+lint          ^\S+\.pyi?:\d+(?::\d+)?: error: .{1,200}\[[\w-]+\]$|^Code style issues
+lint          ^\S+:\d+:\d+: .{1,200} \([\w-]+\)$
+build         \berror (?:TS|CS|LNK|C)\d{3,5}\b|^error\[E\d+\]|^error: could not compile|^CMake Error
+build         \.(?:cc?|cpp|hp?p?|java|kt|rs|swift|mm?)(?::\d+){1,2}: (?:fatal )?error: |^(?:\./)?\S+\.go:\d+:\d+:[ ]
+build         ^g?make(?:\[\d+\])?: \*\*\*|undefined reference to|^ERROR: Failed building|^Module build failed
+build         \] Could not resolve
+environment   (?i)command not found|is not recognized as|No module named|cannot find module|could not resolve host
+environment   (?i)connection refused|\bECONN|\bENOTFOUND|\bEAI_AGAIN|network is unreachable|no space left
+environment   (?i)in name resolution
+permission    (?i)permission denied|\bEACCES\b|\bEPERM\b|operation not permitted|access is denied
+timeout       (?i)\btimed out\b|deadline exceeded
+not_found     (?i)no such file or directory|\bENOENT\b|cannot find the (?:file|path)
+exit_code     ^\s*(?:fatal|error|panic|ERROR|Error)\b[:\]]|^(?:\w+\.)*\w*(?:Error|Exception|Exit|Interrupt)\b(?::|$)
+exit_code     ^npm (?:ERR!|error)
+exit_code     (?i)\berror: |\bfailed to \b|^CONFLICT|^Killed|^Aborted|segmentation fault|: is a directory|\bcannot \w+
+"""
 )
 """What commands print that failed, by kind, in the order in which they are tried: lines that tell, and no others are
 kept of what a command prints."""
@@ -180,11 +137,11 @@ _KIND_OF_CODE = {124: "timeout", 126: "permission", 127: "environment"}
 _MOST_LINES = 200
 
 
-def _finder(rows: Iterable[tuple[str, Iterable[str]]], flags: str) -> Callable[[str], list[str]]:
+def _finder(rows: Iterable[tuple[str, str]], flags: str) -> Callable[[str], list[str]]:
     """What gives the kinds whose patterns a text matches, in their order, by one search for all of them."""
     together, kinds = re2.Set.SearchSet(), []
     for kind, said in rows:
-        together.Add(flags + "|".join(said))
+        together.Add(f"{flags}(?:{said})")
         kinds.append(kind)
     together.Compile()
     match = together._set.Match  # without a call that looks for texts
@@ -199,8 +156,8 @@ def _said() -> Callable[[str], list[str]]:
 @cache
 def _printed() -> tuple[Callable[[str], list[str]], dict[str, Any]]:
     """What gives the kinds that some lines may tell of, and what says of one line whether it tells of a kind."""
-    rows = [(kind, [f"(?:{one})" for one in said]) for kind, said in _PRINTING]
-    return _finder(rows, "(?m)"), {kind: re2.compile("|".join(said)) for kind, said in rows}
+    runs = [(kind, "|".join(f"(?:{said})" for _, said in rows)) for kind, rows in groupby(_PRINTING, itemgetter(0))]
+    return _finder(runs, "(?m)"), {kind: re2.compile(said) for kind, said in runs}
 
 
 def failure(

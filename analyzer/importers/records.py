@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, ClassVar
 
 import msgspec
 
-from analyzer.agent_stream import mapping
+from analyzer.agent_stream import count, mapping
 from analyzer.events import Event
 from analyzer.events.model import derived_id, present
 from analyzer.events.payloads import EVENT_TYPES
@@ -36,7 +36,7 @@ from analyzer.importers.base import (
     objects_in,
 )
 from analyzer.importers.commands import command_head
-from analyzer.importers.failures import MOST_TOOLS, classify_foreign, failure, number
+from analyzer.importers.failures import MOST_TOOLS, classify_foreign, failure
 from analyzer.importers.programs import DIMENSIONS, Author, caller_of, place_of
 from analyzer.importers.shapes.files import cursor_of, moved_on
 
@@ -44,6 +44,7 @@ MAIN = "main"
 """The chain of a log that is of one conversation."""
 ANTHROPIC = "input_tokens output_tokens cache_read_input_tokens cache_creation_input_tokens"
 """The names of tokens as Anthropic's interface has them, in the order of `spent_as`."""
+_SPENT = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
 _IN_HAND = 64
 """Calls of tools that are remembered until their results come."""
 
@@ -68,11 +69,18 @@ def moment_here(value: object) -> datetime | None:
 
 def identity_of(value: object) -> str:
     """Derive a name from any JSON value, whatever the order of its keys."""
+    if type(value) is str and len(value) <= _OFTEN:
+        return _named(value)
     if isinstance(value, Mapping):
         value = sorted((str(key), identity_of(inner)) for key, inner in value.items())
     elif isinstance(value, list):
         value = [identity_of(inner) for inner in value]
     return derived_id(value)
+
+
+_OFTEN = 40
+"""Characters of words that come again and again, as types and roles do."""
+_named = lru_cache(4_096)(derived_id)
 
 
 def folder_of(path: str, above: int) -> str | None:
@@ -381,14 +389,17 @@ class RecordReader(Reader):
         payload = {"request": request, "caller": self.caller, **tokens, "cost_usd": cost_usd}
         return [self.event("usage.recorded", payload, request, tokens.get("output_tokens"))]
 
-    def spent_as(self, usage: object, names: str, *identity: object, whole: bool = False) -> list[Event]:
-        """The tokens of one request by the names that a log has for input, output, and the cache read and written.
+    def spent_as(
+        self, usage: object, names: str, *identity: object, whole: bool = False, cost_usd: float | None = None
+    ) -> list[Event]:
+        """The tokens of one request by the names that a log has for input, output, the cache read and written, and of
+        the output what was thought, as many as it has.
 
         Where `whole`, input counts those of the cache, too.
         """
-        asked, *others = (number(mapping(usage).get(name)) for name in names.split())
-        tokens = dict(zip(("output_tokens", "cache_read_tokens", "cache_write_tokens"), others, strict=True))
-        return self.spent(*identity, prompt=asked if whole else None, input_tokens=None if whole else asked, **tokens)
+        found = dict(zip(_SPENT, (count(mapping(usage).get(name)) for name in names.split()), strict=False))
+        prompt = found.pop("input_tokens") if whole else None
+        return self.spent(*identity, prompt=prompt, cost_usd=cost_usd, **found)
 
     def observed(
         self,

@@ -22,6 +22,7 @@ from analyzer.importers.shapes.parts import RAW, glance, shape
 from analyzer.importers.shapes.rows import listed
 
 _IN_HAND = 50
+_TOKENS = "input output cacheRead cacheWrite"
 _STATUS = re.compile(r"^(\d{3})\b")
 _ENDED = re.compile(r"(?:^|\n)(Command (?:exited with code|aborted|timed out)[^\n]{0,100})\s*$")
 _OPENCLAW_SAYS = ("gateway-injected", "delivery-mirror")
@@ -46,25 +47,28 @@ class PiReader(RecordReader, name="pi", agent="pi", visibility="full"):
         """What the last replies hold, for the commands of calls that failed."""
 
     def glanced(self, record: Mapping[str, Any]) -> Iterable[Event] | None:
-        """See `RecordReader`: replies, and answers of tools that did not fail."""
+        """See `RecordReader`: all but replies and answers of tools that failed; entries of older versions had no id."""
         message, unique = mapping(record.get("message")), text(record.get("id"))
-        role, known = message.get("role"), message.get("model") not in _OPENCLAW_SAYS
-        if record.get("type") != "message" or not known or unique is None:
+        if record.get("type") != "message" or message.get("model") in _OPENCLAW_SAYS:
             return None
+        role = message.get("role")
+        if role == "user":
+            self.time(record.get("timestamp"))
+            self.see()
+            return self._asked_again()
         if role == "toolResult" and message.get("isError") is not True:
             self.time(record.get("timestamp"))
             self.see_calls(text(message.get("toolName")))
             return ()
-        if role == "assistant" and message.get("stopReason") != "error":
+        if role == "assistant" and message.get("stopReason") != "error" and unique:
             self.time(record.get("timestamp"))
-            self._asked.append(message.get("content"))
             return self._reply(message, (self.session, unique))
         return None
 
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         self.time(record.get("timestamp"))
-        kind = record.get("type")
-        unique = text(record.get("id")) or identity_of(record)
+        kind, message = record.get("type"), mapping(record.get("message"))
+        unique = self.session, text(record.get("id")) or identity_of(record)
         if kind == "session":
             self.session = text(record.get("id"))
             self.known = {"agent": self.agent}
@@ -72,34 +76,33 @@ class PiReader(RecordReader, name="pi", agent="pi", visibility="full"):
         self.see()
         if kind == "compaction":
             self.chains.settled(MAIN, "unresolved")  # an overflow is mended by it, and by no retry
-            began = {"strategy": "compact", "pre_tokens": count(record.get("tokensBefore"))}
-            begun = self.relay(began, self.session, unique)
+            begun = self.relay({"strategy": "compact", "pre_tokens": count(record.get("tokensBefore"))}, *unique)
             self._relay = begun.id
             return [begun]
         if kind == "custom" and record.get("customType") == "openclaw:prompt-error":
-            return self._prompt_failed(mapping(record.get("data")), (self.session, unique))
-        if kind == "message":
-            message = mapping(record.get("message"))
-            if message.get("model") in _OPENCLAW_SAYS:
-                return self.settled("exhausted") if said_by(message.get("content")).startswith(_NO_REPLY) else ()
-            if message.get("role") == "assistant":
-                self._asked.append(message.get("content"))
-                return self._reply(message, (self.session, unique))
-            if message.get("role") == "toolResult":
-                tool = text(message.get("toolName"))
-                self.see_calls(tool)
-                if message.get("isError") is not True:
-                    return ()
-                # A command's own output stands before what became of it.
-                said = said_by(message.get("content"))
-                ended = _ENDED.search(said)
-                shown = f"{ended[1]}\n{said[: ended.start()]}" if ended else said
-                command = self._command(text(message.get("toolCallId")))
-                return [self.tool_failed(tool, shown, self.session, unique, command=command)]
-            if message.get("role") == "user":
-                self._said = None
-                return self.settled("exhausted")
-        return ()
+            return self._prompt_failed(mapping(record.get("data")), unique)
+        if kind != "message":
+            return ()
+        if message.get("model") in _OPENCLAW_SAYS:
+            return self.settled("exhausted") if said_by(message.get("content")).startswith(_NO_REPLY) else ()
+        if message.get("role") == "assistant":
+            return self._reply(message, unique)
+        if message.get("role") == "toolResult":
+            tool = text(message.get("toolName"))
+            self.see_calls(tool)
+            if message.get("isError") is not True:
+                return ()
+            # A command's own output stands before what became of it.
+            said = said_by(message.get("content"))
+            ended = _ENDED.search(said)
+            shown = f"{ended[1]}\n{said[: ended.start()]}" if ended else said
+            command = self._command(text(message.get("toolCallId")))
+            return [self.tool_failed(tool, shown, *unique, command=command)]
+        return self._asked_again() if message.get("role") == "user" else ()
+
+    def _asked_again(self) -> list[Event]:
+        self._said = None
+        return self.settled("exhausted")
 
     def _prompt_failed(self, data: Mapping[str, Any], unique: object) -> list[Event]:
         """What OpenClaw writes of a prompt that failed, also behind the failed reply itself."""
@@ -118,17 +121,6 @@ class PiReader(RecordReader, name="pi", agent="pi", visibility="full"):
         facts = {"status": int(status[1]) if status else None, "message": said}
         return [*again, self.failed(facts, unique, chain=MAIN)]
 
-    def _used(self, usage: Mapping[str, Any], unique: object) -> list[Event]:
-        """The tokens and the cost of a reply; none where it counts none."""
-        return self.spent(
-            unique,
-            input_tokens=count(usage.get("input")),
-            output_tokens=count(usage.get("output")),
-            cache_read_tokens=count(usage.get("cacheRead")),
-            cache_write_tokens=count(usage.get("cacheWrite")),
-            cost_usd=quantity(mapping(usage.get("cost")).get("total")),
-        )
-
     def _command(self, call: str | None) -> str | None:
         """The command of a call that one of the last replies made."""
         for content in reversed(self._asked):
@@ -138,10 +130,12 @@ class PiReader(RecordReader, name="pi", agent="pi", visibility="full"):
         return None
 
     def _reply(self, message: Mapping[str, Any], unique: object) -> list[Event]:
+        self._asked.append(message.get("content"))
         self.known |= present({"provider": text(message.get("provider")), "model": text(message.get("model"))})
         stopped = message.get("stopReason")
         self.see(requests=int(stopped != "aborted"), aborted=int(stopped == "aborted"))
-        used = self._used(mapping(message.get("usage")), unique)
+        usage = mapping(message.get("usage"))
+        used = self.spent_as(usage, _TOKENS, unique, cost_usd=quantity(mapping(usage.get("cost")).get("total")))
         if stopped == "aborted":
             return [*used, *self.settled("aborted")]
         events: list[Event] = []
@@ -149,7 +143,6 @@ class PiReader(RecordReader, name="pi", agent="pi", visibility="full"):
             # The failed reply before this one was tried again.
             again = [self.scheduled(unique)] if MAIN in self.chains else []
             if self._relay is not None:
-                usage = mapping(message.get("usage"))
                 parts = [count(usage.get(key)) for key in ("input", "cacheRead", "cacheWrite")]
                 events.append(self.resumed(self._relay, sum(part for part in parts if part is not None) or None))
                 self._relay = None
