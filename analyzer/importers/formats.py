@@ -155,7 +155,7 @@ FORMATS: tuple[Format, ...] = (
         "id^prt_ sessionID messageID",
         "part.id^prt_ part.sessionID part.messageID",
     ),
-    _lines("junie", "a Junie session", "transcripts.junie:JunieReader", "kind=SessionA2uxEvent event.agentEvent"),
+    _lines("junie", "a Junie session", "transcripts.messages:JunieReader", "kind=SessionA2uxEvent event.agentEvent"),
     Format(
         "openhands",
         "OpenHands events",
@@ -216,7 +216,7 @@ FORMATS: tuple[Format, ...] = (
     _lines(
         "vibe",
         "a Mistral Vibe session",
-        "transcripts.vibe:VibeReader",
+        "transcripts.messages:VibeReader",
         "role message_id|tool_call_id injected:flag",
     ),
     _records(
@@ -230,7 +230,7 @@ FORMATS: tuple[Format, ...] = (
     _lines(
         "antigravity",
         "an Antigravity transcript",
-        "transcripts.antigravity:AntigravityReader",
+        "transcripts.messages:AntigravityReader",
         "step_index source type status created_at",
     ),
     _records(
@@ -285,7 +285,7 @@ FORMATS: tuple[Format, ...] = (
     _records(
         "copilot_chat",
         "a chat of VS Code",
-        "editors.copilot_chat:CopilotChatReader",
+        "transcripts.editors:CopilotChatReader",
         "sessionId requests:list responderUsername",
         "kind=0 v.sessionId v.requests:list v.responderUsername",
         marks=(b'"responderUsername"', b'"requests"'),
@@ -294,7 +294,7 @@ FORMATS: tuple[Format, ...] = (
     _lines(
         "cursor",
         "a Cursor transcript",
-        "editors.cursor:CursorReader",
+        "transcripts.editors:CursorReader",
         "type=turn_ended status:text",
         "role=user,assistant <role,message message.content message<content",
     ),
@@ -341,13 +341,13 @@ FORMATS: tuple[Format, ...] = (
     _lines(
         "letta",
         "a Letta Code conversation",
-        "transcripts.letta:LettaReader",
+        "agents.pi:LettaReader",
         "role=assistant api provider model stopReason usage",
     ),
     _lines(
         "droid",
         "a Droid session",
-        "transcripts.droid:DroidReader",
+        "transcripts.messages:DroidReader",
         "type=session_start id title owner|cwd",
         version=("version", (2,)),
     ),
@@ -368,7 +368,7 @@ FORMATS: tuple[Format, ...] = (
     _records(
         "cline_cli",
         "a session of Cline CLI",
-        "transcripts.cline_cli:ClineCliReader",
+        "transcripts.documents:ClineCliReader",
         "version updated_at agent sessionId messages:list",
         marks=(b'"updated_at"', b'"sessionId"', b'"messages"'),
         version=("version", (1,)),
@@ -376,7 +376,7 @@ FORMATS: tuple[Format, ...] = (
     _records(
         "continue",
         "a session of Continue",
-        "editors.continue_dev:ContinueReader",
+        "transcripts.documents:ContinueReader",
         "sessionId workspaceDirectory history:list",
         marks=(b'"workspaceDirectory"', b'"history"'),
     ),

@@ -1,12 +1,31 @@
-"""Auggie's sessions (`~/.augment/sessions/*.json`) and Amp's threads (`~/.local/share/amp/threads/T-*.json`).
+"""Sessions that are one document each: Auggie's (`~/.augment/sessions/*.json`), Amp's threads
+(`~/.local/share/amp/threads/T-*.json`), those of Cline CLI and Continue.
 
-Each is one document. Of Auggie an exchange that did not complete may be at work, stopped or failed: which one is not
+Of Auggie an exchange that did not complete may be at work, stopped or failed: which one is not
 told. Amp names how each reply ended; newer programs keep threads on its server. Neither writes down retries.
 Sources: the programs of npm @augmentcode/auggie 0.36.0, and of @sourcegraph/amp 0.0.1767830505 of January 2026, as
 newer ones cannot be read; Amp's places are those of ccusage, too.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from analyzer.agent_stream import mapping, text
+from analyzer.events import Event
+from analyzer.importers.records import RecordReader, identity_of, session_of
+from analyzer.importers.shapes.rows import listed
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from analyzer.agent_stream import mapping, text
+from analyzer.events import Event
+from analyzer.events.model import present
+from analyzer.importers.agents.gemini import said_by
+from analyzer.importers.records import RecordReader, session_of
+from analyzer.importers.shapes.rows import listed
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -22,7 +41,10 @@ from analyzer.importers.shapes.rows import listed
 _RESULT, _TOOL_USE, _TOKEN_USAGE = 1, 5, 10
 """Types of the nodes of a request and a response that are read."""
 _TOKENS = "inputTokens outputTokens cacheReadInputTokens cacheCreationInputTokens"
-_FAILED = {"error": None, "cancelled": "cancelled", "rejected-by-user": "refused"}
+_FAILED = {
+    **{"error": None, "cancelled": "cancelled", "rejected-by-user": "refused"},  # Amp's
+    **{"errored": None, "canceled": "cancelled"},  # Continue's
+}
 
 
 class AuggieReader(RecordReader, name="auggie", agent="auggie", visibility="none"):
@@ -103,3 +125,67 @@ class AmpReader(RecordReader, name="amp", agent="amp", visibility="terminal"):
             return []
         said = text(mapping(run.get("error")).get("message")) or text(run.get("error")) or text(run.get("reason"))
         return [self.tool_failed(tool, said, self.session, call, kind=_FAILED[status])]
+
+
+class ClineCliReader(RecordReader, name="cline_cli", agent="cline", visibility="none"):
+    """Reads a session's messages, whose blocks are Anthropic's.
+
+    Cline CLI's sessions (`~/.cline/data/sessions/*/*.messages.json`): one document a session, no failed calls.
+
+    Source: cline/cline, `sdk/packages/core/docs/messages-contract-v1.md`, August 2026. By it a turn that fails before
+    any output leaves no message, and a retry that works leaves its answer alone.
+    """
+
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
+        self.session = text(record.get("sessionId")) or session_of(self.source.path)
+        self.role = "subagent" if record.get("agent") in ("subagent", "teammate") else None
+        self.known = {"agent": self.agent}
+        events: list[Event] = []
+        for message in listed(record.get("messages")):
+            self.time(message.get("ts") or (record.get("updated_at") if not self.timed else None))
+            model = mapping(message.get("modelInfo"))
+            self.known |= present({"model": text(model.get("id")), "provider": text(model.get("provider"))})
+            self.see(requests=int(message.get("role") == "assistant"))
+            events += block_events(self, message.get("content"))
+        return events
+
+
+def block_events(reader: RecordReader, content: object) -> list[Event]:
+    """The failed calls among blocks as Anthropic's interface has them, some with camel-case keys; all are counted."""
+    events = []
+    for block in listed(content):
+        if block.get("type") == "tool_use":
+            reader.called(text(block.get("name")), text(block.get("id")))
+        elif block.get("type") == "tool_result":
+            call = text(block.get("tool_use_id")) or text(block.get("toolUseId"))
+            tool = reader.tool_of(call)
+            if block.get("is_error") is True or block.get("isError") is True:
+                events.append(reader.tool_failed(tool, said_by(block.get("content")), reader.session, call))
+    return events
+
+
+class ContinueReader(RecordReader, name="continue", agent="continue", visibility="none"):
+    """Reads a session's history.
+
+    Continue's sessions (`~/.continue/sessions/*.json`): one document a session, without times and failed calls.
+
+    Source: continuedev/continue, `core/index.d.ts` and `core/util/paths.ts`, June 2026.
+    """
+
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
+        self.session = text(record.get("sessionId")) or session_of(self.source.path)
+        self.known = {"agent": self.agent}
+        self.work_in((text(record.get("workspaceDirectory")) or "").removeprefix("file://") or None)
+        events: list[Event] = []
+        for place, item in enumerate(listed(record.get("history"))):
+            self.see(requests=int(mapping(item.get("message")).get("role") == "assistant"))
+            for call in listed(item.get("toolCallStates")):
+                tool = text(mapping(mapping(call.get("toolCall")).get("function")).get("name"))
+                unique, status = text(call.get("toolCallId")) or identity_of(call), call.get("status")
+                self.see_calls(tool)
+                if isinstance(status, str) and status in _FAILED:
+                    said = next((text(part.get("content")) for part in listed(call.get("output"))), None)
+                    events.append(self.tool_failed(tool, said, self.session, unique, kind=_FAILED[status]))
+            if text(item.get("conversationSummary")):
+                events += self.compacted({}, self.session, place)
+        return events

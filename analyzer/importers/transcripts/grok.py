@@ -26,15 +26,13 @@ _TELLING = re2.compile(
 )
 
 
-class GrokReader(RecordReader, name="grok", agent="grok-build", visibility="full"):
+class GrokReader(RecordReader, name="grok", agent="grok-build", visibility="full", folder=1):
     """Reads the updates of a session; the folder above it is its working directory, encoded as in a URL."""
 
     telling: ClassVar[Any] = _TELLING
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
         super().__init__(source, state)
-        self.session = folder_of(source.path, 1)
-        self.known |= {"agent": self.agent}
         self.work_in(unquote(folder_of(source.path, 2) or ""))
 
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:

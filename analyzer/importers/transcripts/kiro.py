@@ -21,13 +21,11 @@ _FINE = "exit status: 0"
 _KINDS = {"Interrupted": "interrupted", "contextWindowOverflow": "context_window_overflow", "throttling": "throttling"}
 
 
-class KiroReader(RecordReader, name="kiro", agent="kiro-cli", visibility="terminal"):
+class KiroReader(RecordReader, name="kiro", agent="kiro-cli", visibility="terminal", folder=0):
     """Reads messages, or the turns of a session; the file names the session."""
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
         super().__init__(source, state)
-        self.session = session_of(source.path)
-        self.known |= {"agent": self.agent}
         self.time(state.get("last"))
 
     def remembered(self) -> dict[str, Any]:

@@ -1,0 +1,256 @@
+"""Sessions that are lines of messages: Mistral Vibe, Antigravity, Droid and Junie. A folder or the file names each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+import re2
+
+from analyzer.agent_stream import mapping, text
+from analyzer.events import Event
+from analyzer.importers.base import Source
+from analyzer.importers.failures import number
+from analyzer.importers.records import RecordReader, folder_of, identity_of, kept
+from analyzer.importers.shapes.rows import listed
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from analyzer.agent_stream import mapping, text
+from analyzer.events import Event
+from analyzer.importers.records import RecordReader, identity_of, kept, session_of
+from analyzer.importers.transcripts.documents import block_events
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from analyzer.agent_stream import text
+from analyzer.events import Event
+from analyzer.importers.base import Source
+from analyzer.importers.failures import number
+from analyzer.importers.records import MAIN, RecordReader, folder_of, identity_of, session_of
+from analyzer.importers.shapes.rows import listed
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+import re2
+
+from analyzer.agent_stream import mapping, text
+from analyzer.events import Event
+from analyzer.importers.base import Source
+from analyzer.importers.records import RecordReader, identity_of, session_of
+from analyzer.importers.shapes.rows import listed
+
+
+
+_FAILED = re.compile(r"^<(tool_error|user_cancellation)>(?:\S{1,100} failed: )?((?s:.*?))</\1>")
+_RETURNED = re.compile(r"^Command failed: .*\nReturn code: (-?\d{1,6})")
+_SUMMARY = "<compaction_summary>"
+_TELLING = re2.compile(rb'"role": ?"assistant"|<tool_error>|<user_cancellation>|<compaction_summary>')
+
+
+class VibeReader(RecordReader, name="vibe", agent="mistral-vibe", visibility="none", folder=0):
+    """Reads messages; the folder names the session.
+
+    Mistral Vibe's sessions (`~/.vibe/logs/session/*/messages.jsonl`): messages without times, and no failed calls.
+
+    A compaction begins a new session with an injected message. Source: mistralai/mistral-vibe,
+    `vibe/core/compaction.py` and `vibe/core/utils/tags.py`, July 2026.
+    """
+
+    telling: ClassVar[Any] = _TELLING
+
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
+        role, said = record.get("role"), text(record.get("content")) or ""
+        unique = self.session, text(record.get("message_id")) or identity_of(record)
+        if role == "assistant":
+            self.see(requests=1)
+            for call in listed(record.get("tool_calls")):
+                self.called(text(mapping(call.get("function")).get("name")), text(call.get("id")))
+        elif role == "tool":
+            tool = text(record.get("name")) or self.tool_of(text(record.get("tool_call_id")))
+            if failed := _FAILED.match(said):
+                returned = _RETURNED.match(failed[2])
+                kind = "cancelled" if failed[1] == "user_cancellation" else None
+                return [
+                    self.tool_failed(tool, f"Exit code {returned[1]}" if returned else failed[2], unique, kind=kind)
+                ]
+        elif record.get("injected") is True and _SUMMARY in said:
+            self.see()
+            return self.compacted({}, unique)
+        return ()
+
+
+_CHECKPOINT = re.compile(r"^\{\{ CHECKPOINT [1-9]\d{0,5} \}\}")
+_ENDED = re.compile(r"\bcommand failed with (exit code: -?\d{1,6})")
+_HEAD = re.compile(r"^(?:(?:Created|Completed) At: .*\n)*\s*")
+_LOOKED_AT = 400
+
+
+class AntigravityReader(RecordReader, name="antigravity", agent="antigravity", visibility="terminal", folder=3):
+    """Reads the steps of a conversation; a folder names it.
+
+    Antigravity's transcripts (`~/.gemini/antigravity-cli/brain/*/.system_generated/logs/transcript.jsonl`).
+
+    No source of it is open: its steps are read as recordings of June 2026 show them. Checkpoint 0 is written at the end
+    of each session's first turn, however short, and is no compaction; those with a higher number are.
+    """
+
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
+        self.session = self.session or session_of(self.source.path)
+        self.time(record.get("created_at"))
+        self.see()
+        kind, said = record.get("type"), text(record.get("content")) or ""
+        if kind == "USER_INPUT":
+            return self.settled("exhausted")
+        if kind == "PLANNER_RESPONSE":
+            self.see(requests=1)
+            self.see_calls(*(text(call.get("name")) for call in listed(record.get("tool_calls"))))
+            if MAIN not in self.chains:
+                return ()
+        unique = self.session, number(record.get("step_index")), identity_of(record)
+        if kind == "PLANNER_RESPONSE":
+            return [self.scheduled(*unique), *self.settled("recovered", made=1)]
+        if kind == "ERROR_MESSAGE":
+            again = [self.scheduled(*unique)] if MAIN in self.chains else []
+            return [*again, self.failed({"message": said.removeprefix("Error: ")}, *unique, chain=MAIN)]
+        if kind == "CHECKPOINT" and _CHECKPOINT.match(said):
+            return self.compacted({}, *unique)
+        if record.get("source") == "MODEL" and isinstance(kind, str):
+            ended = _ENDED.search(said[:_LOOKED_AT])
+            if ended or record.get("status") == "ERROR":
+                shown = ended[1].replace("exit code:", "Exit code") if ended else _HEAD.sub("", said)
+                return [self.tool_failed(kind.lower()[:100], shown, *unique)]
+        return ()
+
+
+_WORDS = {"model_usage_exhausted": "usage limit reached"}
+"""What a reason means, where no rule knows it by its name."""
+
+
+class DroidReader(RecordReader, name="droid", agent="droid", visibility="terminal"):
+    """Reads the lines of a session; the first one names it and the folder that it works in.
+
+    Droid's sessions (`~/.factory/sessions/*/*.jsonl`): messages, compactions, and for which reason a turn ended.
+
+    A turn that failed names its reason and no words, and shows no retries before it. Turns that waited in line and
+    ended with it are lines of their own, which say the same: they count once. Tokens stand in `*.settings.json` beside
+    it, for a session as a whole, and are not read. Source: the program of npm @factory/cli 0.225.2, as it writes and
+    reads a session.
+    """
+
+    _last: str | None = kept()
+    """The time of the last message, as ends of turns name none."""
+    _ended: str | None = kept()
+    """How the last turn ended, until another message comes."""
+
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
+        kind = record.get("type")
+        if kind == "session_start":
+            self.session = text(record.get("id"))
+            self.role = "subagent" if text(record.get("callingSessionId")) else None
+            self.known = {"agent": self.agent}
+            self.work_in(record.get("cwd"))
+            return ()
+        self.session = self.session or session_of(self.source.path)
+        self._last = text(record.get("timestamp")) or self._last
+        self.time(self._last)
+        if kind == "message":
+            message, self._ended = mapping(record.get("message")), None
+            self.see(requests=int(message.get("role") == "assistant"))
+            return block_events(self, message.get("content"))
+        if kind == "compaction_state":
+            self.see()
+            return self.compacted({}, self.session, text(record.get("id")) or identity_of(record))
+        return self._turn(record) if kind == "agent_turn_outcome" else ()
+
+    def _turn(self, record: Mapping[str, Any]) -> list[Event]:
+        """A turn that was stopped, or that failed for the sake of a model; other reasons are the program's own."""
+        reason, before = text(record.get("reason")) or "", self._ended
+        self._ended = reason
+        if reason == before:
+            return []
+        self.see(aborted=int(reason == "cancelled"))
+        if reason not in ("error", "prompt_rejected") and not reason.startswith("model_"):
+            return []
+        unique = self.session, text(record.get("turnId")) or identity_of(record)
+        facts = {"type": reason if reason != "error" else None, "message": _WORDS.get(reason)}
+        failure = self.failed(facts, *unique)
+        return [failure, *([self.exhausted(failure, *unique)] if reason in _WORDS else [])]
+
+
+_TOKENS = "inputTokens outputTokens cacheInputTokens cacheCreateTokens"
+_BLOCK = "BlockUpdatedEvent"
+_TELLING = re2.compile(
+    rb"UserPromptEvent|CurrentDirectoryUpdatedEvent|LlmResponseMetadataEvent|AgentFailureEvent|BlockUpdatedEvent"
+)
+
+
+class JunieReader(RecordReader, name="junie", agent="junie", visibility="terminal", folder=1):
+    """Reads the events of a session; the folder names it.
+
+    Junie's sessions (`~/.junie/sessions/*/events.jsonl`): failures that ended a task, and steps as they change.
+
+    Its source is not open: the events are read as programs that read them have them, in August 2026 (junhoyeo/tokscale,
+    `crates/tokscale-core/src/sessions/junie.rs`, and tests of others with lines that it has written). Retries are not
+    told.
+    """
+
+    telling: ClassVar[Any] = _TELLING
+    _steps: dict[str, bool] = kept({})
+    """The last steps, and whether each was told as one that failed or was stopped."""
+    _asked: str | None = kept()
+    """The last request, as Junie may write an event twice."""
+
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
+        told = mapping(mapping(record.get("event")).get("agentEvent"))
+        kind = text(told.get("kind")) or ""
+        self.time(record.get("timestampMs"))
+        if record.get("kind") == "UserPromptEvent":
+            self.see()
+        elif kind == "CurrentDirectoryUpdatedEvent":
+            self.work_in(told.get("currentDirectory"))
+        elif kind == "LlmResponseMetadataEvent":
+            return self._request(told, identity_of(record))
+        elif kind == "AgentFailureEvent":
+            self.see()
+            code = text(told.get("errorCode"))
+            facts = {"code": code if code != "ExitEarly" else None, "message": text(told.get("message"))}
+            return [self.failed(facts, self.session, identity_of(record))]
+        elif kind.endswith(_BLOCK):
+            return self._step(told, kind.removesuffix(_BLOCK).lower())
+        return ()
+
+    def _request(self, told: Mapping[str, Any], unique: str) -> list[Event]:
+        if unique == self._asked:
+            return []
+        self._asked, events = unique, list[Event]()
+        for place, usage in enumerate(listed(told.get("modelUsage"))):
+            self.known |= {"model": model} if (model := text(usage.get("model"))) else {}
+            self.see(requests=1)
+            events += self.spent_as(usage, _TOKENS, self.session, unique, place)
+        return events
+
+    def _step(self, told: Mapping[str, Any], tool: str) -> list[Event]:
+        """A step, which comes again as it goes on: a call of a tool, or a result, which may be a stop."""
+        step = text(told.get("stepId")) or identity_of(told)
+        if tool == "result":
+            if told.get("cancelled") is True and not self._steps.get(step):
+                self._steps[step] = True
+                self.see(aborted=1)
+            return []
+        if "status" not in told:
+            return []
+        if step not in self._steps:
+            self._steps[step] = False
+            self.see_calls(tool)
+        code = number(told.get("exitCode"))
+        if self._steps[step] or not (told.get("status") == "FAILED" or code):
+            return []
+        self._steps[step] = True
+        said = f"Exit code {code}" if code else text(told.get("output")) or text(told.get("details"))
+        return [self.tool_failed(tool, said, self.session, step, command=told.get("command"))]
