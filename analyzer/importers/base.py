@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypedDict, runtime_checkable
+
+import msgspec
 
 from analyzer.agent_stream import mapping
 from analyzer.events import Event, Reject
@@ -195,6 +197,32 @@ def objects_in(text: bytes, openings: Sequence[bytes]) -> tuple[list[dict[str, A
         if not isinstance(salvaged, Reject):
             return [*found, salvaged], Reject("torn", f"{position} bytes of a torn record in front of an intact one")
     return found, Reject("torn", whole.detail) if found else whole
+
+
+# The few fields of a record that a reader needs, decoded without the rest, which is checked to be JSON and no more --
+
+RAW = msgspec.Raw
+"""The type of a field that is kept as it stands, to be decoded where it is asked for."""
+
+
+def shape(names: str, **inner: Any) -> Any:
+    """The type of an object of which these fields are decoded, those of `inner` by types of their own."""
+    return TypedDict("Shape", {**dict.fromkeys(names.split(), Any), **inner}, total=False)  # type: ignore[operator]
+
+
+def list_of(names: str) -> Any:
+    """The type of a list of such objects."""
+    return list[shape(names)]  # type: ignore[misc]
+
+
+def glance(names: str, **inner: Any) -> Callable[[bytes | str], Mapping[str, Any]]:
+    """What decodes these fields of a line, as `shape` says.
+
+    It raises `msgspec.DecodeError` where the line is no JSON or a field has another type than it should have,
+    `UnicodeDecodeError` and `RecursionError`.
+    """
+    decode: Callable[[bytes | str], Mapping[str, Any]] = msgspec.json.Decoder(shape(names, **inner)).decode
+    return decode
 
 
 @dataclass(frozen=True, slots=True)

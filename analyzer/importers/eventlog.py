@@ -7,7 +7,7 @@ GDD's `.design/telemetry/events.jsonl` has the same envelope without ids.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -76,79 +76,52 @@ def translate(event: Event) -> Event | None:
     """Translate a GDD event into one of ours; None where it says nothing of errors, retries or relays."""
     if event.type in EVENT_TYPES:
         return event
-    change = _TRANSLATIONS.get(event.type)
-    if change is None:
+    told = _told(event, event.payload)
+    if told is None:
         return None
-    kind, payload = change(event)
+    kind, payload = told
     return replace(event, type=kind, payload=present(payload), id=derived_id("gdd", event.id, kind))
 
 
-def _error(event: Event) -> tuple[str, Mapping[str, Any]]:
-    payload = event.payload
-    fields = mapping(payload.get("fields"))
-    raw = {
-        "status": number(payload.get("status")) or number(fields.get("status")),
-        "code": text(payload.get("code")) or text(fields.get("code")),
-        "message": text(payload.get("message")) or text(payload.get("msg")),
-    }
-    caller = text(payload.get("caller")) or text(mapping(event.extra.get("_meta")).get("source")) or "gdd"
-    return "error.classified", classify_foreign(present(raw), event.occurred_at, caller=caller)[1]
+def _told(event: Event, payload: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]] | None:
+    """Type and payload of what GDD tells of errors, retries, limits, compactions and budgets."""
+    match event.type:
+        case "error":
+            fields = mapping(payload.get("fields"))
+            raw = {
+                "status": number(payload.get("status")) or number(fields.get("status")),
+                "code": text(payload.get("code")) or text(fields.get("code")),
+                "message": text(payload.get("message")) or text(payload.get("msg")),
+            }
+            caller = text(payload.get("caller")) or text(mapping(event.extra.get("_meta")).get("source"))
+            return _failed(event, raw, caller)
+        case "peer_call_failed":
+            raw = {"type": text(payload.get("error_class")), "message": text(payload.get("message"))}
+            return _failed(event, raw, text(payload.get("peer_id")))
+        case "api.retry":
+            delay_ms = number(payload.get("delay_ms"))
+            return "retry.scheduled", {
+                "caller": text(payload.get("provider")) or "gdd",
+                "reason": text(payload.get("reason")),
+                "attempt": number(payload.get("attempt")),
+                "delay_seconds": delay_ms / 1000 if delay_ms is not None else None,
+            }
+        case "rate_limit":
+            return "call.short_circuited", {
+                "caller": text(payload.get("caller")) or "gdd",
+                "provider": text(payload.get("provider")),
+                "reason": "rate_limited",
+                "reset_at": text(payload.get("reset_at")),
+            }
+        case "compact.boundary":
+            before, after = number(payload.get("tokens_before")), number(payload.get("tokens_after"))
+            compaction = {"relay": event.id, "caller": "gdd", "strategy": "compact"}
+            return "relay.triggered", {**compaction, "pre_tokens": before, "post_tokens": after}
+        case "session.budget_exceeded":
+            spent = {"consumed": number(payload.get("turns")), "limit": number(payload.get("limit"))}
+            return "budget.exhausted", {"caller": text(payload.get("stage")) or "gdd", **spent}
+    return None
 
 
-def _peer_call(event: Event) -> tuple[str, Mapping[str, Any]]:
-    payload = event.payload
-    raw = {"type": text(payload.get("error_class")), "message": text(payload.get("message"))}
-    caller = text(payload.get("peer_id")) or "gdd"
-    return "error.classified", classify_foreign(present(raw), event.occurred_at, caller=caller)[1]
-
-
-def _api_retry(event: Event) -> tuple[str, Mapping[str, Any]]:
-    payload = event.payload
-    delay_ms = number(payload.get("delay_ms"))
-    provider = text(payload.get("provider")) or "gdd"
-    return "retry.scheduled", {
-        "caller": provider,
-        "reason": text(payload.get("reason")),
-        "attempt": number(payload.get("attempt")),
-        "delay_seconds": delay_ms / 1000 if delay_ms is not None else None,
-    }
-
-
-def _rate_limit(event: Event) -> tuple[str, Mapping[str, Any]]:
-    payload = event.payload
-    return "call.short_circuited", {
-        "caller": text(payload.get("caller")) or "gdd",
-        "provider": text(payload.get("provider")),
-        "reason": "rate_limited",
-        "reset_at": text(payload.get("reset_at")),
-    }
-
-
-def _compaction(event: Event) -> tuple[str, Mapping[str, Any]]:
-    payload = event.payload
-    return "relay.triggered", {
-        "relay": event.id,
-        "caller": "gdd",
-        "strategy": "compact",
-        "pre_tokens": number(payload.get("tokens_before")),
-        "post_tokens": number(payload.get("tokens_after")),
-    }
-
-
-def _budget(event: Event) -> tuple[str, Mapping[str, Any]]:
-    payload = event.payload
-    return "budget.exhausted", {
-        "caller": text(payload.get("stage")) or "gdd",
-        "consumed": number(payload.get("turns")),
-        "limit": number(payload.get("limit")),
-    }
-
-
-_TRANSLATIONS: dict[str, Callable[[Event], tuple[str, Mapping[str, Any]]]] = {
-    "error": _error,
-    "peer_call_failed": _peer_call,
-    "api.retry": _api_retry,
-    "rate_limit": _rate_limit,
-    "compact.boundary": _compaction,
-    "session.budget_exceeded": _budget,
-}
+def _failed(event: Event, raw: Mapping[str, Any], caller: str | None) -> tuple[str, Mapping[str, Any]]:
+    return "error.classified", classify_foreign(present(raw), event.occurred_at, caller=caller or "gdd")[1]

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from analyzer.agent_stream import count, mapping
-from analyzer.events import Event
+from analyzer.events import Event, Reject
 from analyzer.events.model import derived_id, present
 from analyzer.events.payloads import EVENT_TYPES
 from analyzer.events.times import format_time, parse_time
@@ -200,7 +200,7 @@ class RecordReader(Reader):
                 if told:
                     yield Hit(line.offset, len(line.text), tuple(told))
                 continue
-            found, reject = objects_in(line.text, self.openings)
+            found, reject = self._found(line.text)
             if self._author.may_change:
                 for record in found:
                     self._take_author(record)
@@ -211,6 +211,10 @@ class RecordReader(Reader):
             if events or reject:
                 why, detail = (reject.why, reject.detail) if reject else ("", "")
                 yield Hit(line.offset, len(line.text), tuple(events), why, detail)
+
+    def _found(self, line: bytes) -> tuple[list[dict[str, Any]], Reject | None]:
+        """The records of a line, and what could not be read of it."""
+        return objects_in(line, self.openings)
 
     def finish(self) -> Sequence[Event]:
         """What the log shows of each session so far, where anything new was seen of it."""

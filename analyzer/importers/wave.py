@@ -6,17 +6,17 @@ One hand-off is three lines that name no id: they are folded a step and worker, 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from datetime import datetime
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from analyzer.agent_stream import FAILURE_REASONS, count, mapping, text
 from analyzer.events import Event, Reject
 from analyzer.events.codec import decode_object
-from analyzer.events.model import derived_id, present, settled_reason
+from analyzer.events.model import derived_id, settled_reason
 from analyzer.events.times import parse_time
-from analyzer.importers.base import Block, Hit, Reader, Source, all_lines, forget_oldest
-from analyzer.importers.failures import classify_foreign, digits, number, quantity
+from analyzer.importers.failures import digits, number, quantity
+from analyzer.importers.records import RecordReader, kept
 
 _RELAY = re.compile(r"^Context relay triggered at (\d+(?:\.\d+)?)% utilization")
 _COMPACTING = re.compile(r"^Token threshold exceeded \((\d+) tokens, (\d+)% threshold\)")
@@ -25,196 +25,145 @@ _ATTEMPT = re.compile(r"attempt (\d+)/(\d+)")
 _FINISHED = frozenset({"completed", "success", "succeeded"})
 
 
-class WaveReader(Reader):
+class WaveReader(RecordReader, name="wave", agent="wave", visibility="full"):
     """Reads Wave's events; remembers the open relays and retries of each step and worker."""
 
-    def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
-        self._source = source
-        self._relays: dict[str, dict[str, Any]] = {
-            key: dict(value) for key, value in mapping(state.get("relays")).items()
-        }
-        self._retries: dict[str, dict[str, Any]] = {
-            key: dict(value) for key, value in mapping(state.get("retries")).items()
-        }
+    _relays: dict[str, dict[str, str]] = kept({})
+    _retries: dict[str, dict[str, Any]] = kept({})
 
-    def read(self, block: Block) -> Iterator[Hit]:
-        """Hits for relays, retries and failures, and for lines that cannot be read."""
-        for line in all_lines(block):
-            record = decode_object(line.text)
-            if isinstance(record, Reject):
-                yield Hit(line.offset, len(line.text), (), record.why, record.detail)
-                continue
-            try:
-                moment = parse_time(record.get("timestamp"))
-            except ValueError as error:
-                yield Hit(line.offset, len(line.text), (), "bad_timestamp", str(error))
-                continue
-            events = _Line(self, record, line.text, moment).events()
-            if events:
-                yield Hit(line.offset, len(line.text), tuple(events))
-        forget_oldest(self._relays)
-        forget_oldest(self._retries)
+    def _found(self, line: bytes) -> tuple[list[dict[str, Any]], Reject | None]:
+        """See `RecordReader`: a line is one record or none, and has a time that can be."""
+        record = decode_object(line)
+        if isinstance(record, Reject):
+            return [], record
+        try:
+            self.clock(parse_time(record.get("timestamp")))
+        except ValueError as error:
+            return [], Reject("bad_timestamp", str(error))
+        self._line = derived_id("wave", line.strip().decode("utf-8", "replace"))
+        return [record], None
 
-    def state(self) -> Mapping[str, Any]:
-        """The hand-offs and retries that are still open."""
-        return {"relays": self._relays, "retries": self._retries}
+    @property
+    def caller(self) -> str:
+        """The caller of the record in hand."""
+        return "wave" if self._step is None else f"wave/{self._step}"
 
+    def identity(self, kind: str, *_: object) -> str:
+        """Of one line no two events are of a type."""
+        return derived_id(self._line, kind)
 
-class _Line:
-    """One record, and the events that it gives."""
-
-    def __init__(self, reader: WaveReader, record: Mapping[str, Any], line: bytes, moment: datetime | None) -> None:
-        self.relays, self.retries = reader._relays, reader._retries
-        self.record = record
-        self.moment = moment or reader._source.file_time
-        self.time_source = "event" if moment else "file"
-        self.step = text(record.get("step_id"))
-        self.worker = text(record.get("worker_id"))
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
+        # By what the line says, not by its state alone: relay lines come under `running`.
+        self._record, meta = record, mapping(record.get("meta"))
+        self._step, self._worker = text(record.get("step_id")), text(record.get("worker_id"))
         self.session = text(record.get("pipeline_id")) or text(record.get("pipeline_name"))
-        self.message = text(record.get("message")) or ""
-        self.meta = mapping(record.get("meta"))
-        self.identity = derived_id("wave", line.strip().decode("utf-8", "replace"))
-        self.key = "/".join(part or "" for part in (self.session, self.step, self.worker))
-        self.caller = "wave" if self.step is None else f"wave/{self.step}"
-
-    def events(self) -> list[Event]:
-        """By what the line says, not by its state alone: relay lines come under `running`."""
-        if "token_usage_percent" in self.meta or _RELAY.match(self.message):
-            return self._triggered(strategy=text(self.meta.get("strategy")))
-        if "checkpoint_tokens" in self.meta:
-            return self._follow("relay.checkpointed", checkpoint_tokens=number(self.meta.get("checkpoint_tokens")))
-        if "relay_count" in self.meta:
-            return self._follow("relay.resumed", close=True, relay_count=number(self.meta.get("relay_count")))
-        by_state: dict[object, Callable[[], list[Event]]] = {
-            "compacting": lambda: self._triggered(strategy="summarize_to_checkpoint"),
-            "compacted": self._compacted,
-            "warning": self._warning,
-            "retrying": self._retrying,
-            "failed": self._failed,
-        }
-        state = self.record.get("state")
-        if not isinstance(state, str):
-            return []
-        if state in _FINISHED:
-            return self._finished()
-        found = by_state.get(state)
-        return found() if found else []
+        self._message, state = text(record.get("message")) or "", record.get("state")
+        self._key = "/".join(part or "" for part in (self.session, self._step, self._worker))
+        if "token_usage_percent" in meta or _RELAY.match(self._message):
+            return self._triggered(meta, text(meta.get("strategy")))
+        if "checkpoint_tokens" in meta:
+            return self._follow("relay.checkpointed", checkpoint_tokens=number(meta.get("checkpoint_tokens")))
+        if "relay_count" in meta:
+            return self._follow("relay.resumed", close=True, relay_count=number(meta.get("relay_count")))
+        if state == "compacting":
+            return self._triggered(meta, "summarize_to_checkpoint")
+        if state == "compacted":
+            # The count in this message is of characters; tokens are not known, and not guessed.
+            return self._follow("relay.checkpointed") + self._follow("relay.resumed", close=True)
+        if state in ("warning", "retrying", "failed"):
+            return {"warning": self._warned, "retrying": self._retrying, "failed": self._given_up}[state]()
+        return self._finished() if isinstance(state, str) and state in _FINISHED else ()
 
     # Relays
 
-    def _triggered(self, strategy: str | None) -> list[Event]:
-        said = _RELAY.match(self.message)
-        threshold = _COMPACTING.match(self.message)
-        percent = quantity(self.meta.get("token_usage_percent"))
+    def _triggered(self, meta: Mapping[str, Any], strategy: str | None) -> list[Event]:
+        said, threshold = _RELAY.match(self._message), _COMPACTING.match(self._message)
+        percent = quantity(meta.get("token_usage_percent"))
         if percent is None:
             percent = float(said[1]) if said else None
-        self.relays[self.key] = {"relay": self.identity}
+        self._relays[self._key] = {"relay": self._line}
         return [
-            self._event(
+            self._relay(
                 "relay.triggered",
-                relay=self.identity,
+                relay=self._line,
                 token_usage_percent=percent,
                 threshold_percent=float(threshold[2]) if threshold else None,
-                pre_tokens=digits(threshold[1]) if threshold else number(self.record.get("tokens_used")) or None,
+                pre_tokens=digits(threshold[1]) if threshold else number(self._record.get("tokens_used")) or None,
                 strategy=strategy,
                 trigger="auto",
             )
         ]
 
     def _follow(self, kind: str, *, close: bool = False, **payload: Any) -> list[Event]:
-        relay = self.relays.pop(self.key, None) if close else self.relays.get(self.key)
-        return [self._event(kind, relay=relay["relay"] if relay else self.identity, **payload)]
+        relay = self._relays.pop(self._key, None) if close else self._relays.get(self._key)
+        return [self._relay(kind, relay=relay["relay"] if relay else self._line, **payload)]
 
-    def _compacted(self) -> list[Event]:
-        # The count in this message is of characters; tokens are not known, and not guessed.
-        return self._follow("relay.checkpointed") + self._follow("relay.resumed", close=True)
+    def _relay(self, kind: str, **payload: Any) -> Event:
+        place = {"caller": self.caller, "step_id": self._step, "worker_id": self._worker}
+        return self.event(kind, {**place, **payload})
 
     # Failures and retries
 
-    def _warning(self) -> list[Event]:
-        if self.message.startswith("relay compaction failed"):
-            return self._follow("relay.halted", close=True, cause=self.message)
-        exited = _EXITED.match(self.message)
+    def _warned(self) -> list[Event]:
+        if self._message.startswith("relay compaction failed"):
+            return self._follow("relay.halted", close=True, cause=self._message)
+        exited = _EXITED.match(self._message)
         if exited is None:
             return []
-        facts = {"exit_code": digits(exited[1]), "message": self.message, "failure_reason": exited[2]}
+        facts = {"exit_code": digits(exited[1]), "message": self._message, "failure_reason": exited[2]}
         # Whether a retry follows is told by a later line: this failure opens the chain that a retry would go on with.
-        return [self._failure(facts, self._open_run())]
+        return [self._failure_of(facts, self._open_run())]
 
     def _retrying(self) -> list[Event]:
-        match = _ATTEMPT.search(self.message)
+        match = _ATTEMPT.search(self._message)
         attempt = (digits(match[1]) if match else None) or 2
         run = self._open_run()
         run["attempts"], run["retried"] = attempt, True
         # Wave counts the call that comes next; our log counts the one that failed.
-        return [
-            self._event(
-                "retry.scheduled", operation=run["operation"], reason=run["reason"], attempt=max(attempt - 1, 1)
-            )
-        ]
+        told = {"operation": run["operation"], "reason": run["reason"], "attempt": max(attempt - 1, 1)}
+        return [self.event("retry.scheduled", {"caller": self.caller, **told})]
 
-    def _failed(self) -> list[Event]:
-        run = self.retries.get(self.key)
+    def _given_up(self) -> list[Event]:
+        run = self._retries.get(self._key)
         facts = {
-            "message": self.message or text(self.record.get("failure_class")),
-            "failure_reason": text(self.record.get("failure_reason")),
+            "message": self._message or text(self._record.get("failure_class")),
+            "failure_reason": text(self._record.get("failure_reason")),
         }
-        failure = self._failure(facts, run)
+        failure = self._failure_of(facts, run)
         return [failure, *self._settle("exhausted" if run and run.get("retried") else "surfaced")]
 
-    def _failure(self, facts: dict[str, Any], run: dict[str, Any] | None) -> Event:
-        verdict, payload = classify_foreign(
-            facts,
-            self.moment,
-            caller=self.caller,
-            operation=run["operation"] if run else None,
-            attempt=run["attempts"] if run else None,
-            outcome=None if run else "surfaced",
-            remediation=text(self.record.get("remediation")),
-            model=text(self.record.get("model")),
-            input_tokens=count(self.record.get("tokens_in")),
-            output_tokens=count(self.record.get("tokens_out")),
-            tokens_used=count(self.record.get("tokens_used")),
-        )
+    def _failure_of(self, facts: dict[str, Any], run: dict[str, Any] | None) -> Event:
+        known: dict[str, Any] = {
+            "operation": run["operation"] if run else None,
+            "attempt": run["attempts"] if run else None,
+            "outcome": None if run else "surfaced",
+            "remediation": text(self._record.get("remediation")),
+            "model": text(self._record.get("model")),
+            "input_tokens": count(self._record.get("tokens_in")),
+            "output_tokens": count(self._record.get("tokens_out")),
+            "tokens_used": count(self._record.get("tokens_used")),
+        }
+        failure = self.failed({**facts, "is_error": None}, **known)
+        if run:
+            run["reason"] = failure.payload["reason"]
+        payload = {"caller": self.caller, **failure.payload}
         if facts["failure_reason"] in FAILURE_REASONS:
             payload["failure_reason"] = facts["failure_reason"]
-        if run:
-            run["reason"] = verdict.reason
-        return self._event("error.classified", **payload)
+        return replace(failure, payload=payload)
 
     def _finished(self) -> list[Event]:
-        if self.retries.get(self.key, {}).get("retried"):
+        if self._retries.get(self._key, {}).get("retried"):
             return self._settle("recovered")
         # A failure that the step went on from without a retry: no chain, and nothing to settle.
-        self.retries.pop(self.key, None)
+        self._retries.pop(self._key, None)
         return []
 
     def _open_run(self) -> dict[str, Any]:
-        return self.retries.setdefault(self.key, {"operation": self.identity, "reason": "unknown", "attempts": 1})
+        return self._retries.setdefault(self._key, {"operation": self._line, "reason": "unknown", "attempts": 1})
 
     def _settle(self, outcome: str) -> list[Event]:
-        run = self.retries.pop(self.key, None)
+        run = self._retries.pop(self._key, None)
         if run is None:
             return []
-        return [
-            self._event(
-                "retry.settled",
-                operation=run["operation"],
-                reason=settled_reason(run["reason"], outcome),
-                outcome=outcome,
-                attempts=run["attempts"],
-            )
-        ]
-
-    def _event(self, kind: str, **payload: Any) -> Event:
-        merged = {"caller": self.caller, "step_id": self.step, "worker_id": self.worker, **payload}
-        if not kind.startswith("relay."):
-            del merged["step_id"], merged["worker_id"]
-        return Event(
-            type=kind,
-            occurred_at=self.moment,
-            session_id=self.session,
-            payload=present(merged),
-            id=derived_id(self.identity, kind),
-            time_source=self.time_source,
-        )
+        ended = {"operation": run["operation"], "reason": settled_reason(run["reason"], outcome), "outcome": outcome}
+        return [self.event("retry.settled", {"caller": self.caller, **ended, "attempts": run["attempts"]})]

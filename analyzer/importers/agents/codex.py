@@ -13,10 +13,9 @@ from analyzer.events import Event
 from analyzer.events.codec import parsed
 from analyzer.events.model import present
 from analyzer.events.times import format_time
-from analyzer.importers.base import Block, Hit, Source
+from analyzer.importers.base import RAW, Block, Hit, Source, glance, shape
 from analyzer.importers.failures import digits, number, quantity
 from analyzer.importers.records import MAIN, RecordReader, identity_of, kept, moment_of
-from analyzer.importers.shapes.parts import RAW, glance, shape
 
 _STATUS = re.compile(r"\b(?:unexpected|last) status:? (\d{3})\b")
 _OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})

@@ -10,9 +10,9 @@ from analyzer.agent_stream import count, mapping, text
 from analyzer.events import Event
 from analyzer.events.model import present
 from analyzer.events.times import format_time
+from analyzer.importers.base import glance, shape
 from analyzer.importers.failures import digits, number
 from analyzer.importers.records import MAIN, RecordReader, identity_of, kept
-from analyzer.importers.shapes.parts import glance, shape
 
 _COUNTERS = {
     "inputTokens": "input_tokens",

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 from analyzer.agent_stream import count, mapping, text
 from analyzer.events import Event
 from analyzer.events.model import present
+from analyzer.importers.base import glance, list_of
 from analyzer.importers.failures import digits
 from analyzer.importers.records import RecordReader, identity_of, kept, moment_of
-from analyzer.importers.shapes.parts import glance, list_of
 
 _ERROR = "[API Error"
 _CODE = re.compile(r'"code": ?(\d{3})\b')

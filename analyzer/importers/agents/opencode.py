@@ -12,10 +12,10 @@ from analyzer.agent_stream import count, mapping, text
 from analyzer.events import Event
 from analyzer.events.model import present
 from analyzer.events.times import format_time
+from analyzer.importers.base import glance, shape
 from analyzer.importers.failures import number, quantity
 from analyzer.importers.records import RecordReader, identity_of, kept, moment_of
 from analyzer.importers.shapes.files import moved_on
-from analyzer.importers.shapes.parts import glance, shape
 
 _ABORTED = "MessageAbortedError"
 _SAY_NOTHING = frozenset({"APIError", "UnknownError"})

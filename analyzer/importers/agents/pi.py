@@ -5,14 +5,6 @@ A retry is a failed reply with another reply behind it: the failed ones stay in 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
-
-from analyzer.agent_stream import count, mapping, text
-from analyzer.events import Event
-from analyzer.importers.base import Source
-from analyzer.importers.records import session_of
-
 import re
 from collections import deque
 from collections.abc import Iterable, Mapping
@@ -23,10 +15,9 @@ from analyzer.events import Event
 from analyzer.events.codec import parsed
 from analyzer.events.model import present
 from analyzer.importers.agents.gemini import said_by
-from analyzer.importers.base import Source
+from analyzer.importers.base import RAW, Source, glance, shape
 from analyzer.importers.failures import quantity
 from analyzer.importers.records import MAIN, RecordReader, identity_of, kept
-from analyzer.importers.shapes.parts import RAW, glance, shape
 from analyzer.importers.shapes.rows import listed
 
 _IN_HAND = 50

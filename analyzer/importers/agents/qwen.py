@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 from analyzer.agent_stream import count, mapping, text
 from analyzer.events import Event
 from analyzer.events.model import present
+from analyzer.importers.base import glance
 from analyzer.importers.records import identity_of
-from analyzer.importers.shapes.parts import glance
 from analyzer.importers.telemetry.model_calls import TelemetryReader
 
 _DONE = 1

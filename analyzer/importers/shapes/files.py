@@ -312,8 +312,8 @@ def _changed(
     """Rows of a table behind the cursor, each with its change, table and line; of one change as they came."""
     since, seen = cursor if isinstance(cursor, list) and len(cursor) == 2 else (-1, [])
     known = frozenset(map(str, seen))
-    columns = [name for name in table.columns if name in there]
-    missing = {name: None for name in table.columns if name not in there}
+    columns = [name for name in table.columns.split() if name in there]
+    missing = {name: None for name in table.columns.split() if name not in there}
     listed = ", ".join(f'"{name}"' for name in columns)
     complete = table.completing(connection.execute) if table.completing else None
     # The places of rows are put in order, and not the rows, which hold all that was said. The limit keeps that order.

@@ -17,7 +17,7 @@ import msgspec
 from analyzer.agent_stream import mapping, text
 from analyzer.events.codec import parsed
 from analyzer.events.model import derived_id
-from analyzer.importers.shapes.parts import glance, shape
+from analyzer.importers.base import glance, shape
 
 GOOSE_FAILURES = ("Ran into this error", "Network error: ", "Error: Context length exceeds limits")
 """How a message of goose begins that stands for a reply which failed."""
@@ -36,8 +36,8 @@ class RowTable:
     name: str
     changed: str
     """The column, or the expression, that grows with each change of a row."""
-    columns: tuple[str, ...]
-    """Those that the table may have; others, and those of other versions, are left out."""
+    columns: str
+    """Those that the table may have, with spaces between; others, and those of other versions, are left out."""
     record: Callable[[Row], Row]
     """What of a row is a record."""
     ahead: bool = False
@@ -222,6 +222,7 @@ def slim_hermes(row: Mapping[str, Any]) -> Row:
     return {**kept, **named, "called": [{"name": call.get("name")} for call in called], "failed": first_words(failed)}
 
 
+_SPAN_OWN = "span_id trace_id parent_span_id start_time_ms end_time_ms status_code status_message"
 _SPAN_COLUMNS = {
     "operation_name": "gen_ai.operation.name",
     "provider_name": "gen_ai.provider.name",
@@ -280,10 +281,8 @@ _SPANS = (
     RowTable(
         "spans",
         "rowid",
-        (
-            *("span_id", "trace_id", "parent_span_id", "start_time_ms", "end_time_ms", "status_code", "status_message"),
-            *_SPAN_COLUMNS,
-        ),
+        "span_id trace_id parent_span_id start_time_ms end_time_ms status_code status_message "
+        + " ".join(_SPAN_COLUMNS),
         _copilot_span,
         completing=_span_errors,
         key="span_id",
@@ -294,50 +293,29 @@ _HERMES = (
     RowTable(
         "sessions",
         "coalesce(ended_at, started_at)",
-        (
-            "id",
-            "model",
-            "billing_provider",
-            "started_at",
-            "ended_at",
-            "end_reason",
-            "cwd",
-            "git_branch",
-            "compression_failure_error",
-        ),
+        "id model billing_provider started_at ended_at end_reason cwd git_branch compression_failure_error",
         dict,
         ahead=True,
     ),
-    RowTable(
-        "messages",
-        "id",
-        ("id", "session_id", "role", "content", "tool_call_id", "tool_calls", "tool_name", "timestamp"),
-        slim_hermes,
-    ),
+    RowTable("messages", "id", "id session_id role content tool_call_id tool_calls tool_name timestamp", slim_hermes),
 )
 _OPENCODE = (
-    RowTable("session", "time_updated", ("id", "directory", "version", "time_updated"), _opencode_session),
-    RowTable(
-        "message",
-        "time_updated",
-        ("id", "session_id", "time_updated", "data"),
-        _opencode_message,
-        completing=_opencode_own,
-    ),
+    RowTable("session", "time_updated", "id directory version time_updated", _opencode_session),
+    RowTable("message", "time_updated", "id session_id time_updated data", _opencode_message, completing=_opencode_own),
     RowTable(
         "part",
         "time_updated",
-        ("id", "message_id", "session_id", "time_created", "time_updated", "data"),
+        "id message_id session_id time_created time_updated data",
         _opencode_part,
         completing=_opencode_own,
     ),
 )
 _CRUSH = (
-    RowTable("sessions", "updated_at", ("id", "parent_session_id", "summary_message_id", "updated_at"), dict),
+    RowTable("sessions", "updated_at", "id parent_session_id summary_message_id updated_at", dict),
     RowTable(
         "messages",
         "updated_at",
-        ("id", "session_id", "role", "parts", "model", "provider", "is_summary_message", "created_at", "updated_at"),
+        "id session_id role parts model provider is_summary_message created_at updated_at",
         _crush_message,
         completing=_crush_tools,
     ),
@@ -346,12 +324,12 @@ _GOOSE = (
     RowTable(
         "sessions",
         "cast(strftime('%s', updated_at) as integer)",
-        ("id", "working_dir", "session_type", "provider_name", "model_config_json", "updated_at"),
+        "id working_dir session_type provider_name model_config_json updated_at",
         _goose_session,
         ahead=True,
     ),
     # Its numbers grow, also where a compaction writes the whole conversation anew.
-    RowTable("messages", "id", ("id", "session_id", "role", "content_json", "created_timestamp"), _goose_message),
+    RowTable("messages", "id", "id session_id role content_json created_timestamp", _goose_message),
 )
 SHAPES: tuple[tuple[frozenset[str], tuple[RowTable, ...]], ...] = (
     (frozenset({"session", "message", "part"}), _OPENCODE),

@@ -150,7 +150,7 @@ _Q = (
         # No column tells of a change: a conversation's last reply does.
         "case when json_valid(value) then coalesce(json_extract(value, "
         "'$.history[#-1].request_metadata.stream_end_timestamp_ms'), 0) else 0 end",
-        ("key", "value"),
+        "key value",
         _q_conversation,
         key="key",
     ),
@@ -158,18 +158,14 @@ _Q = (
 _KIRO = (
     # Its columns as agentsview reads them, August 2026: `internal/parser/kiro_sqlite.go` of kenn-io/agentsview.
     RowTable(
-        "conversations_v2",
-        "updated_at",
-        ("key", "conversation_id", "value", "updated_at"),
-        _q_conversation,
-        key="conversation_id",
+        "conversations_v2", "updated_at", "key conversation_id value updated_at", _q_conversation, key="conversation_id"
     ),
 )
 _ZED = (
     RowTable(
         "threads",
         "(julianday(updated_at) - 2440587.5) * 86400.0",
-        ("id", "parent_id", "folder_paths", "created_at", "updated_at", "data_type", "data"),
+        "id parent_id folder_paths created_at updated_at data_type data",
         _zed_thread,
     ),
 )
@@ -180,28 +176,20 @@ _WARP = (
         """case when id < coalesce((select min(id) from ai_queries where output_status = '"Pending"' and start_ts >"""
         " (select datetime(max(start_ts), '-1 day') from ai_queries)), id + 1)"
         """ and output_status <> '"Pending"' then id end""",
-        ("id", "exchange_id", "conversation_id", "start_ts", "working_directory", "output_status", "model_id"),
+        "id exchange_id conversation_id start_ts working_directory output_status model_id",
         dict,
     ),
 )
 _GROK_CLI = (
     RowTable(
-        "sessions",
-        "cast(strftime('%s', updated_at) as integer)",
-        ("id", "model", "cwd_at_start", "updated_at"),
-        dict,
-        ahead=True,
+        "sessions", "cast(strftime('%s', updated_at) as integer)", "id model cwd_at_start updated_at", dict, ahead=True
     ),
-    RowTable("tool_calls", "id", ("id", "session_id", "tool_name", "started_at"), dict),
+    RowTable("tool_calls", "id", "id session_id tool_name started_at", dict),
     RowTable(
-        "tool_results",
-        "id",
-        ("id", "tool_call_row_id", "output_json", "success", "created_at"),
-        _grok_result,
-        completing=_grok_tools,
+        "tool_results", "id", "id tool_call_row_id output_json success created_at", _grok_result, completing=_grok_tools
     ),
-    RowTable("usage_events", "id", ("id", "session_id", "model", "input_tokens", "output_tokens", "created_at"), dict),
-    RowTable("compactions", "id", ("id", "session_id", "tokens_before", "created_at"), dict),
+    RowTable("usage_events", "id", "id session_id model input_tokens output_tokens created_at", dict),
+    RowTable("compactions", "id", "id session_id tokens_before created_at", dict),
 )
 SHAPES = (
     *ROWS,

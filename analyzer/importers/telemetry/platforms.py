@@ -28,7 +28,7 @@ from analyzer.events.model import present
 from analyzer.importers.records import identity_of, kept, moment_of
 from analyzer.importers.shapes.rows import listed
 from analyzer.importers.telemetry.model_calls import nanoseconds, whole
-from analyzer.importers.telemetry.spans import SpanReader
+from analyzer.importers.telemetry.otlp import SpanReader
 
 Record = Mapping[str, Any]
 
@@ -70,6 +70,11 @@ class Platform:
     `kind`, `trace`, `run`, `began`, `ended`, the `state` that tells a failure, and what is `said` of it."""
     apart: bool = False
     """Whether the tokens of caches are no part of the prompt's, nor those of reasoning of the reply's."""
+
+
+def _has(table: str) -> dict[str, str]:
+    """Names with their paths, commas between several."""
+    return {name: paths.replace(",", " ") for name, _, paths in (pair.partition("=") for pair in table.split())}
 
 
 @cache
@@ -151,26 +156,17 @@ class LangfuseReader(PlatformReader, name="langfuse", agent="langfuse"):
         models=frozenset({"GENERATION"}),
         tools="TOOL",
         failing=("ERROR",),
-        has={
-            "kind": "type",
-            "run": "id",
-            "trace": "traceId trace_id",
-            "began": "startTime start_time",
-            "ended": "endTime end_time",
-            "said": "statusMessage status_message",
-            "state": "level",
-            "session": "sessionId session_id",
-            "service": "traceName trace_name",
-            "model": "model provided_model_name",
-            "tool": "name",
-            "prompt": "usageDetails/input usage_details/input",
-            "reply": "usageDetails/output usage_details/output",
-            "read": "usageDetails/input_cached_tokens usage_details/input_cached_tokens "
-            "usageDetails/cache_read_input_tokens usage_details/cache_read_input_tokens",
-            "written": "usageDetails/cache_creation_input_tokens usage_details/cache_creation_input_tokens",
-            "reasoned": "usageDetails/output_reasoning_tokens usage_details/output_reasoning_tokens",
-            "cost": "totalCost total_cost",
-        },
+        has=_has(
+            "kind=type run=id trace=traceId,trace_id began=startTime,start_time ended=endTime,end_time "
+            "state=level said=statusMessage,status_message session=sessionId,session_id service=traceName,trace_name "
+            "model=model,provided_model_name tool=name "
+            "prompt=usageDetails/input,usage_details/input reply=usageDetails/output,usage_details/output "
+            "cost=totalCost,total_cost "
+            "read=usageDetails/input_cached_tokens,usage_details/input_cached_tokens,"
+            "usageDetails/cache_read_input_tokens,usage_details/cache_read_input_tokens "
+            "written=usageDetails/cache_creation_input_tokens,usage_details/cache_creation_input_tokens "
+            "reasoned=usageDetails/output_reasoning_tokens,usage_details/output_reasoning_tokens"
+        ),
         apart=True,
     )
 
@@ -182,26 +178,17 @@ class LangsmithReader(PlatformReader, name="langsmith", agent="langsmith"):
         models=frozenset({"llm"}),
         tools="tool",
         failing=(),
-        has={
-            "kind": "run_type",
-            "run": "id",
-            "trace": "trace_id",
-            "began": "start_time",
-            "ended": "end_time",
-            "said": "error",
-            "state": "error",
-            "session": "extra/metadata/thread_id extra/metadata/session_id extra/metadata/conversation_id",
-            "service": "session_name",
-            "provider": "extra/metadata/ls_provider",
-            "model": "extra/metadata/ls_model_name extra/invocation_params/model",
-            "tool": "name",
-            "prompt": "prompt_tokens",
-            "reply": "completion_tokens",
-            "read": "prompt_token_details/cache_read",
-            "written": "prompt_token_details/cache_creation",
-            "reasoned": "completion_token_details/reasoning",
-            "cost": "total_cost",
-        },
+        has=_has(
+            "kind=run_type run=id trace=trace_id began=start_time ended=end_time "
+            "state=error said=error "
+            "session=extra/metadata/thread_id,extra/metadata/session_id,extra/metadata/conversation_id "
+            "service=session_name "
+            "provider=extra/metadata/ls_provider model=extra/metadata/ls_model_name,extra/invocation_params/model "
+            "tool=name "
+            "prompt=prompt_tokens reply=completion_tokens cost=total_cost "
+            "read=prompt_token_details/cache_read "
+            "written=prompt_token_details/cache_creation reasoned=completion_token_details/reasoning"
+        ),
     )
 
 
@@ -212,25 +199,17 @@ class MlflowReader(PlatformReader, name="mlflow", agent="mlflow"):
         models=frozenset({"CHAT_MODEL", "LLM"}),
         tools="TOOL",
         failing=("STATUS_CODE_ERROR", "ERROR"),
-        has={
-            "kind": "attributes/mlflow.spanType",
-            "run": "span_id context/span_id",
-            "trace": "trace_id context/trace_id",
-            "began": "start_time_unix_nano start_time",
-            "ended": "end_time_unix_nano end_time",
-            "said": "status/message status_message",
-            "state": "status/code status_code",
-            "session": "info/trace_metadata/mlflow.trace.session",
-            "service": "info/tags/mlflow.traceName",
-            "provider": "attributes/mlflow.llm.provider",
-            "model": "attributes/mlflow.llm.model",
-            "tool": "name",
-            "prompt": "attributes/mlflow.chat.tokenUsage/input_tokens",
-            "reply": "attributes/mlflow.chat.tokenUsage/output_tokens",
-            "read": "attributes/mlflow.chat.tokenUsage/cache_read_input_tokens",
-            "written": "attributes/mlflow.chat.tokenUsage/cache_creation_input_tokens",
-            "cost": "attributes/mlflow.llm.cost/total_cost",
-        },
+        has=_has(
+            "kind=attributes/mlflow.spanType run=span_id,context/span_id trace=trace_id,context/trace_id "
+            "began=start_time_unix_nano,start_time ended=end_time_unix_nano,end_time "
+            "state=status/code,status_code said=status/message,status_message "
+            "session=info/trace_metadata/mlflow.trace.session service=info/tags/mlflow.traceName "
+            "provider=attributes/mlflow.llm.provider model=attributes/mlflow.llm.model tool=name "
+            "prompt=attributes/mlflow.chat.tokenUsage/input_tokens "
+            "reply=attributes/mlflow.chat.tokenUsage/output_tokens cost=attributes/mlflow.llm.cost/total_cost "
+            "read=attributes/mlflow.chat.tokenUsage/cache_read_input_tokens "
+            "written=attributes/mlflow.chat.tokenUsage/cache_creation_input_tokens"
+        ),
     )
 
 
@@ -241,21 +220,13 @@ class WeaveReader(PlatformReader, name="weave", agent="weave"):
         models=frozenset({"llm"}),
         tools="tool",
         failing=(),
-        has={
-            "kind": "attributes/weave/kind",
-            "run": "id",
-            "trace": "trace_id",
-            "began": "started_at",
-            "ended": "ended_at",
-            "said": "exception/message exception",
-            "state": "exception",
-            "session": "thread_id",
-            "service": "project_id",
-            "model": "output/model inputs/model",
-            "tool": "display_name op_name",
-            "prompt": "summary/usage/*/prompt_tokens summary/usage/*/input_tokens",
-            "reply": "summary/usage/*/completion_tokens summary/usage/*/output_tokens",
-        },
+        has=_has(
+            "kind=attributes/weave/kind run=id trace=trace_id began=started_at ended=ended_at "
+            "state=exception said=exception/message,exception session=thread_id service=project_id "
+            "model=output/model,inputs/model tool=display_name,op_name "
+            "prompt=summary/usage/*/prompt_tokens,summary/usage/*/input_tokens "
+            "reply=summary/usage/*/completion_tokens,summary/usage/*/output_tokens"
+        ),
     )
 
     def _run(self, run: Record, around: Record) -> list[Event]:
@@ -273,23 +244,14 @@ class OpenaiAgentsReader(PlatformReader, name="openai_agents", agent="openai-age
         models=frozenset({"generation", "response"}),
         tools="function",
         failing=(),
-        has={
-            "kind": "span_data/type",
-            "run": "id",
-            "trace": "trace_id",
-            "began": "started_at",
-            "ended": "ended_at",
-            "said": "error/data/error error/message",
-            "state": "error",
-            "session": "group_id",
-            "service": "workflow_name",
-            "model": "span_data/model",
-            "tool": "span_data/name",
-            "prompt": "span_data/usage/input_tokens",
-            "reply": "span_data/usage/output_tokens",
-            "read": "span_data/usage/input_tokens_details/cached_tokens",
-            "reasoned": "span_data/usage/output_tokens_details/reasoning_tokens",
-        },
+        has=_has(
+            "kind=span_data/type run=id trace=trace_id began=started_at ended=ended_at "
+            "state=error said=error/data/error,error/message session=group_id service=workflow_name "
+            "model=span_data/model tool=span_data/name "
+            "prompt=span_data/usage/input_tokens reply=span_data/usage/output_tokens "
+            "read=span_data/usage/input_tokens_details/cached_tokens "
+            "reasoned=span_data/usage/output_tokens_details/reasoning_tokens"
+        ),
     )
 
     def _runs(self, record: Record, around: Record, depth: int) -> Iterator[tuple[Record, Record]]:

@@ -11,29 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any
-
-from analyzer.agent_stream import mapping, text
-from analyzer.events import Event
-from analyzer.importers.records import RecordReader, identity_of, session_of
-from analyzer.importers.shapes.rows import listed
-
-from collections.abc import Iterable, Mapping
-from typing import Any
-
-from analyzer.agent_stream import mapping, text
-from analyzer.events import Event
-from analyzer.events.model import present
-from analyzer.importers.agents.gemini import said_by
-from analyzer.importers.records import RecordReader, session_of
-from analyzer.importers.shapes.rows import listed
-
-from collections.abc import Iterable, Mapping
-from typing import Any
 from urllib.parse import unquote
 
 from analyzer.agent_stream import mapping, text
 from analyzer.events import Event
 from analyzer.events.model import present
+from analyzer.importers.agents.gemini import said_by
 from analyzer.importers.failures import number
 from analyzer.importers.records import ANTHROPIC, RecordReader, identity_of, session_of
 from analyzer.importers.shapes.rows import listed
@@ -42,8 +25,11 @@ _RESULT, _TOOL_USE, _TOKEN_USAGE = 1, 5, 10
 """Types of the nodes of a request and a response that are read."""
 _TOKENS = "inputTokens outputTokens cacheReadInputTokens cacheCreationInputTokens"
 _FAILED = {
-    **{"error": None, "cancelled": "cancelled", "rejected-by-user": "refused"},  # Amp's
-    **{"errored": None, "canceled": "cancelled"},  # Continue's
+    "error": None,
+    "cancelled": "cancelled",
+    "rejected-by-user": "refused",  # Amp's
+    "errored": None,
+    "canceled": "cancelled",  # Continue's
 }
 
 

@@ -13,17 +13,9 @@ from typing import Any
 
 from analyzer.agent_stream import mapping, text
 from analyzer.events import Event
-from analyzer.importers.records import RecordReader, kept, session_of
-from analyzer.importers.shapes.rows import listed
-
-from collections.abc import Iterable, Mapping
-from typing import Any
-
-from analyzer.agent_stream import mapping, text
-from analyzer.events import Event
 from analyzer.events.model import present
 from analyzer.importers.failures import number, quantity
-from analyzer.importers.records import RecordReader, kept, moment_of
+from analyzer.importers.records import RecordReader, kept, moment_of, session_of
 from analyzer.importers.shapes.rows import listed
 
 _INITIAL, _SET, _PUSH = 0, 1, 2

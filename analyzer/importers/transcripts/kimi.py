@@ -15,10 +15,9 @@ from analyzer.agent_stream import count, mapping, text
 from analyzer.events import Event
 from analyzer.events.model import present
 from analyzer.importers.agents.gemini import said_by
-from analyzer.importers.base import Source
+from analyzer.importers.base import Source, glance, shape
 from analyzer.importers.failures import number, quantity
 from analyzer.importers.records import MAIN, RecordReader, folder_of, identity_of
-from analyzer.importers.shapes.parts import glance, shape
 
 _ATTEMPT = re.compile(r"^(\d{1,6})/\d{1,6}$")
 _STEPS = frozenset({"step.end", "tool.call", "tool.result"})

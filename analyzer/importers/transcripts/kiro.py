@@ -14,7 +14,7 @@ from analyzer.events import Event
 from analyzer.events.times import format_time
 from analyzer.importers.base import Source
 from analyzer.importers.failures import number
-from analyzer.importers.records import RecordReader, identity_of, moment_of, session_of
+from analyzer.importers.records import RecordReader, identity_of, moment_of
 from analyzer.importers.shapes.rows import listed
 
 _FINE = "exit status: 0"

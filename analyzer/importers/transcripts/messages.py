@@ -2,55 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import re2
 
 from analyzer.agent_stream import mapping, text
 from analyzer.events import Event
-from analyzer.importers.base import Source
 from analyzer.importers.failures import number
-from analyzer.importers.records import RecordReader, folder_of, identity_of, kept
+from analyzer.importers.records import MAIN, RecordReader, identity_of, kept, session_of
 from analyzer.importers.shapes.rows import listed
-
-from collections.abc import Iterable, Mapping
-from typing import Any
-
-from analyzer.agent_stream import mapping, text
-from analyzer.events import Event
-from analyzer.importers.records import RecordReader, identity_of, kept, session_of
 from analyzer.importers.transcripts.documents import block_events
-
-import re
-from collections.abc import Iterable, Mapping
-from typing import Any
-
-from analyzer.agent_stream import text
-from analyzer.events import Event
-from analyzer.importers.base import Source
-from analyzer.importers.failures import number
-from analyzer.importers.records import MAIN, RecordReader, folder_of, identity_of, session_of
-from analyzer.importers.shapes.rows import listed
-
-import re
-from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
-
-import re2
-
-from analyzer.agent_stream import mapping, text
-from analyzer.events import Event
-from analyzer.importers.base import Source
-from analyzer.importers.records import RecordReader, identity_of, session_of
-from analyzer.importers.shapes.rows import listed
-
-
 
 _FAILED = re.compile(r"^<(tool_error|user_cancellation)>(?:\S{1,100} failed: )?((?s:.*?))</\1>")
 _RETURNED = re.compile(r"^Command failed: .*\nReturn code: (-?\d{1,6})")
 _SUMMARY = "<compaction_summary>"
-_TELLING = re2.compile(rb'"role": ?"assistant"|<tool_error>|<user_cancellation>|<compaction_summary>')
 
 
 class VibeReader(RecordReader, name="vibe", agent="mistral-vibe", visibility="none", folder=0):
@@ -62,7 +29,7 @@ class VibeReader(RecordReader, name="vibe", agent="mistral-vibe", visibility="no
     `vibe/core/compaction.py` and `vibe/core/utils/tags.py`, July 2026.
     """
 
-    telling: ClassVar[Any] = _TELLING
+    telling = re2.compile(rb'"role": ?"assistant"|<tool_error>|<user_cancellation>|<compaction_summary>')
 
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         role, said = record.get("role"), text(record.get("content")) or ""
@@ -185,9 +152,6 @@ class DroidReader(RecordReader, name="droid", agent="droid", visibility="termina
 
 _TOKENS = "inputTokens outputTokens cacheInputTokens cacheCreateTokens"
 _BLOCK = "BlockUpdatedEvent"
-_TELLING = re2.compile(
-    rb"UserPromptEvent|CurrentDirectoryUpdatedEvent|LlmResponseMetadataEvent|AgentFailureEvent|BlockUpdatedEvent"
-)
 
 
 class JunieReader(RecordReader, name="junie", agent="junie", visibility="terminal", folder=1):
@@ -200,7 +164,9 @@ class JunieReader(RecordReader, name="junie", agent="junie", visibility="termina
     told.
     """
 
-    telling: ClassVar[Any] = _TELLING
+    telling = re2.compile(
+        rb"UserPromptEvent|CurrentDirectoryUpdatedEvent|LlmResponseMetadataEvent|AgentFailureEvent|BlockUpdatedEvent"
+    )
     _steps: dict[str, bool] = kept({})
     """The last steps, and whether each was told as one that failed or was stopped."""
     _asked: str | None = kept()
