@@ -33,8 +33,8 @@ _IN_PART = frozenset({"not_json", "glued", "torn", "trailing_garbage"})
 _raw = json.JSONDecoder(parse_constant=_refuse)
 _BEHIND_SPACE = re.compile(r"\S|\Z")
 _WINDOW = 256 * 1024
-_FEW = _WINDOW // 256
-"""Lines of a window that is worth going over line by line."""
+_LONG = 256
+"""Bytes of a line, on the average of a window, that is worth going over line by line."""
 _CLOSING = ord("}")
 _BLANK = re.compile(rb"\n[ \t\r\x0b\x0c]*(?=\n)")
 
@@ -75,10 +75,11 @@ def _counted(data: bytes, start: int, end: int, *, joints: bool) -> tuple[int, i
     which way is taken in the one behind it, and nobody's choice of lines makes that slow.
     """
     lines = between = 0
-    long = False
+    long = True
     while start < end:
         upto, at, found = min(start + _WINDOW, end), start, 0
-        while long and found < _FEW and at <= upto:
+        few = (upto - start) // _LONG
+        while long and found < few and at <= upto:
             place = data.find(b"\n", at, upto)
             at = upto + 1 if place < 0 else place + 1
             found += place >= 0
@@ -86,7 +87,7 @@ def _counted(data: bytes, start: int, end: int, *, joints: bool) -> tuple[int, i
         if at < upto:
             found += data.count(b"\n", at, upto)
             between += data.count(b"}\n{", max(at - 1, 0), upto + 1) if joints else 0
-        long = found < _FEW
+        long = found < few
         lines += found
         start = upto
     return lines, between

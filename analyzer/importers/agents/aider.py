@@ -11,7 +11,7 @@ from typing import Any
 
 from analyzer.events import Event
 from analyzer.events.model import derived_id, present
-from analyzer.importers.base import Block, Hit, Source, all_lines
+from analyzer.importers.base import Block, Hit, Source
 from analyzer.importers.failures import first_digits
 from analyzer.importers.records import MAIN, RecordReader, kept, moment_here
 
@@ -23,6 +23,10 @@ _AGAIN = re.compile(r"^> Retrying in ([\d.]{1,12}) seconds")
 _OVERFLOW = re.compile(r"^> Model \S{1,200} has hit a token limit!")
 _VERSION = re.compile(r"^> Aider v(\S{1,40})")
 _MODEL = re.compile(r"^> (?:Main model|Model): (\S{1,200})")
+_TELLING = re.compile(
+    rb"\n(?:# aider chat started at |> (?:litellm\.|Retrying in |Model|Main model|\^C|Tokens:|Aider v))"
+)
+"""The beginnings of lines that are looked at where no chain of failures is open."""
 _CODE = re.compile(r'"code": ?(\d{3})\b|\bstatus(?: code)?:? (\d{3})\b|Error code: (\d{3})\b')
 
 PROVIDERS = {
@@ -54,10 +58,19 @@ class AiderReader(RecordReader, name="aider", agent="aider", visibility="full"):
 
     def read(self, block: Block) -> Iterator[Hit]:
         """Hits of the block: every line is text, and none can be broken."""
-        for line in all_lines(block):
-            events = tuple(self._said(line.text.decode("utf-8", "replace").rstrip()))
-            if events:
-                yield Hit(line.offset, len(line.text), events)
+        data, at = block.data, 0
+        while at < len(data):
+            # Between two failures few lines say anything.
+            if at and not (self._waits or MAIN in self.chains):
+                telling = _TELLING.search(data, at - 1)
+                if telling is None:
+                    return
+                at = telling.start() + 1
+            ends = data.find(b"\n", at)
+            line = data[at:ends]
+            if line and not line.isspace() and (events := self._said(line.decode("utf-8", "replace").rstrip())):
+                yield Hit(at, len(line), tuple(events))
+            at = ends + 1
 
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         return ()
