@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from analyzer.agent_stream import count, mapping
+from analyzer.agent_stream import count, mapping, text
 from analyzer.events import Event, Reject
 from analyzer.events.model import derived_id, present
 from analyzer.events.payloads import EVENT_TYPES
@@ -253,6 +253,19 @@ class RecordReader(Reader):
     def clock(self, moment: datetime | None) -> None:
         """Take a moment (naive UTC) for the record in hand, or the file's where it names none."""
         self.timed, self.at = moment is not None, moment or self.source.file_time
+
+    def begin(self, session: str | None, **known: object) -> None:
+        """Take a session for the one in hand; nothing else is known of it yet than its program and this, as `learn`."""
+        self.session, self.known = session, {"agent": self.agent}
+        self.learn(**known)
+
+    def learn(self, **known: object) -> None:
+        """Take what is a text of this, by the names of `DIMENSIONS`, for what is known of the session in hand."""
+        self.known |= {name: value for name, value in known.items() if text(value)}
+
+    def again(self, *identity: object, chain: str = MAIN) -> list[Event]:
+        """The retry that another call after a failed one is; none where no chain is open."""
+        return [self.scheduled(*identity, chain=chain)] if chain in self.chains else []
 
     def work_in(self, folder: object) -> None:
         """Take the working directory that the session began in, and the project that its last name is."""

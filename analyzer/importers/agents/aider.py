@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from analyzer.events import Event
-from analyzer.events.model import derived_id, present
+from analyzer.events.model import derived_id
 from analyzer.importers.base import Block, Hit, Source
 from analyzer.importers.failures import first_digits
 from analyzer.importers.records import MAIN, RecordReader, kept, moment_here
@@ -97,17 +97,16 @@ class AiderReader(RecordReader, name="aider", agent="aider", visibility="full"):
             self.see(requests=1)
             return self._ended()
         if found := _VERSION.match(line):
-            self.known |= {"agent_version": found[1]}
+            self.learn(agent_version=found[1])
         elif found := _MODEL.match(line):
             served = PROVIDERS.get(found[1].partition("/")[0])
-            self.known |= present({"model": found[1], "provider": served})
+            self.learn(model=found[1], provider=served)
         return []
 
     def _begin(self, head: str) -> None:
         self._head, self._number = head.strip(), 0
         self.clock(moment_here(self._head))
-        self.session = derived_id("aider", self.source.path if not self.timed else "", self._head)
-        self.known = {"agent": self.agent}
+        self.begin(derived_id("aider", self.source.path if not self.timed else "", self._head))
         folder, slash, file = self.source.path.replace("\\", "/").rpartition("/")
         if slash and file == _FILE:
             self.work_in(folder)

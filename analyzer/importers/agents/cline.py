@@ -12,7 +12,6 @@ from typing import Any
 from analyzer.agent_stream import count, mapping, text
 from analyzer.events import Event
 from analyzer.events.codec import parsed
-from analyzer.events.model import present
 from analyzer.events.times import format_time
 from analyzer.importers.base import Source
 from analyzer.importers.failures import first_digits, number, quantity
@@ -43,7 +42,7 @@ class ClineReader(RecordReader, name="cline", agent="cline", visibility="full"):
             return ()
         self.clock(moment_of(record.get("ts")))
         model = mapping(record.get("modelInfo"))
-        self.known |= present({"model": text(model.get("modelId")), "provider": text(model.get("providerId"))})
+        self.learn(model=model.get("modelId"), provider=model.get("providerId"))
         kind = (text(record.get("say")) if record.get("type") == "say" else text(record.get("ask"))) or ""
         said, unique = text(record.get("text")), [self.session, record.get("ts"), kind]
         found = _ROWS.get(kind)

@@ -170,13 +170,11 @@ class CodexReader(RecordReader, name="codex", agent="codex", visibility="termina
         self.session = text(meta.get("id")) or text(meta.get("session_id"))
         if isinstance(meta.get("source"), Mapping):
             self.role = "subagent"
-        self.known = present(
-            {
-                "agent": self.agent,
-                "agent_version": text(meta.get("cli_version")),
-                "provider": text(meta.get("model_provider")),
-                "branch": text(mapping(meta.get("git")).get("branch")),
-            }
+        self.begin(
+            self.session,
+            agent_version=meta.get("cli_version"),
+            provider=meta.get("model_provider"),
+            branch=mapping(meta.get("git")).get("branch"),
         )
         self._settings(meta)
         self.see()
@@ -345,8 +343,9 @@ class CodexExecReader(RecordReader, name="codex_exec", agent="codex exec", visib
         said = mapping(record.get("msg")) or record
         kind = said.get("type")
         if kind in ("thread.started", "session_configured"):
-            self.session = text(said.get("thread_id")) or text(said.get("session_id"))
-            self.known = present({"agent": "codex", "model": text(said.get("model"))})
+            self.begin(
+                text(said.get("thread_id")) or text(said.get("session_id")), agent="codex", model=said.get("model")
+            )
             self.see()
         elif kind in ("error", "stream_error"):
             return self._error(said, text(said.get("message")))

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 from analyzer.agent_stream import count, mapping, text
 from analyzer.events import Event
-from analyzer.events.model import present
 from analyzer.events.times import format_time
 from analyzer.importers.base import glance, shape
 from analyzer.importers.failures import digits, number
@@ -63,7 +62,7 @@ class CopilotReader(RecordReader, name="copilot", agent="copilot", visibility="t
             self._started(data)
         self.see()
         if kind == "session.model_change":
-            self.known |= present({"model": text(data.get("newModel"))})
+            self.learn(model=data.get("newModel"))
         elif kind == "session.error":
             return self._failed(data, unique)
         elif kind == "session.compaction_complete":
@@ -104,14 +103,11 @@ class CopilotReader(RecordReader, name="copilot", agent="copilot", visibility="t
     def _started(self, data: Mapping[str, Any]) -> None:
         self._summed = {}
         context = mapping(data.get("context"))
-        self.session = text(data.get("sessionId")) or self.session
-        self.known = present(
-            {
-                "agent": self.agent,
-                "agent_version": text(data.get("copilotVersion")),
-                "model": text(data.get("selectedModel")),
-                "branch": text(context.get("branch")),
-            }
+        self.begin(
+            text(data.get("sessionId")) or self.session,
+            agent_version=data.get("copilotVersion"),
+            model=data.get("selectedModel"),
+            branch=context.get("branch"),
         )
         self.work_in(context.get("cwd"))
 

@@ -104,7 +104,7 @@ class GeminiChatReader(RecordReader, name="gemini_chat", agent="gemini-cli", vis
         kind = message.get("type")
         unique = text(message.get("id")) or identity_of(message)
         if kind == "gemini":
-            self.known |= present({"model": text(message.get("model"))})
+            self.learn(model=message.get("model"))
             self.see(requests=int(self._new(unique)))
             tokens = mapping(message.get("tokens"))
             return [
@@ -207,7 +207,7 @@ class GeminiStreamReader(RecordReader, name="gemini_stream", agent="gemini-cli",
         unique = self.session, str(record.get("timestamp")), identity_of(record)
         if kind == "init":
             self.session, self._told, self._replying = text(record.get("session_id")), None, False
-            self.known = present({"agent": self.agent, "provider": "google", "model": text(record.get("model"))})
+            self.begin(self.session, provider="google", model=record.get("model"))
             self.see()
         elif kind == "tool_use" or (kind == "message" and record.get("role") == "assistant"):
             self.see(requests=int(not self._replying))

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 from analyzer.agent_stream import count, mapping, text
 from analyzer.events import Event
-from analyzer.events.model import present
 from analyzer.events.times import format_time
 from analyzer.importers.base import glance, shape
 from analyzer.importers.failures import number, quantity
@@ -61,7 +60,7 @@ class OpencodeReader(RecordReader, name="opencode", agent="opencode", visibility
             moment_of(time.get("completed")) or moment_of(time.get("created")) or moment_of(record.get("timestamp"))
         )
         known = self._sessions.setdefault(self.session, {})
-        self.known = present({"agent": self.agent, "agent_version": known.get("version")})
+        self.begin(self.session, agent_version=known.get("version"))
         self.work_in(known.get("cwd"))
         self.role = None
         if named.startswith("prt_"):
@@ -73,7 +72,7 @@ class OpencodeReader(RecordReader, name="opencode", agent="opencode", visibility
         return ()
 
     def _reply(self, message: Mapping[str, Any], known: dict[str, Any]) -> list[Event]:
-        self.known |= present({"model": text(message.get("modelID")), "provider": text(message.get("providerID"))})
+        self.learn(model=message.get("modelID"), provider=message.get("providerID"))
         self.work_in(mapping(message.get("path")).get("cwd"))
         unique = text(message.get("id")) or ""
         self.role = text(message.get("agent")) or text(message.get("mode"))

@@ -26,8 +26,7 @@ class OpenHandsReader(RecordReader, name="openhands", agent="openhands", visibil
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
         super().__init__(source, state)
         folders = source.path.replace("\\", "/").split("/")[:-1]
-        self.session = folders[-2] if folders[-1:] == ["events"] and len(folders) > 1 else None
-        self.known = {"agent": self.agent}
+        self.begin(folders[-2] if folders[-1:] == ["events"] and len(folders) > 1 else None)
 
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         self.clock(moment_here(record.get("timestamp")))

@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 from analyzer.agent_stream import count, mapping, text
 from analyzer.events import Event
 from analyzer.events.codec import parsed
-from analyzer.events.model import present
 from analyzer.importers.agents.gemini import said_by
 from analyzer.importers.base import RAW, Source, glance, shape
 from analyzer.importers.failures import quantity
@@ -69,8 +68,7 @@ class PiReader(RecordReader, name="pi", agent="pi", visibility="full"):
         kind, message = record.get("type"), mapping(record.get("message"))
         unique = self.session, text(record.get("id")) or identity_of(record)
         if kind == "session":
-            self.session = text(record.get("id"))
-            self.known = {"agent": self.agent}
+            self.begin(text(record.get("id")))
             self.work_in(record.get("cwd"))
         self.see()
         if kind == "compaction":
@@ -108,12 +106,12 @@ class PiReader(RecordReader, name="pi", agent="pi", visibility="full"):
         said = text(data.get("error"))
         if said is None or said == self._said:
             return []
-        self.known |= present({"provider": text(data.get("provider")), "model": text(data.get("model"))})
+        self.learn(provider=data.get("provider"), model=data.get("model"))
         return self._failed(said, unique)
 
     def _failed(self, said: str | None, unique: object) -> list[Event]:
         """A failed call: another one where the one before it failed, too."""
-        again = [self.scheduled(unique)] if MAIN in self.chains else []
+        again = self.again(unique)
         self._said = said
         self.see()
         status = _STATUS.match(said or "")
@@ -130,7 +128,7 @@ class PiReader(RecordReader, name="pi", agent="pi", visibility="full"):
 
     def _reply(self, message: Mapping[str, Any], unique: object) -> list[Event]:
         self._asked.append(message.get("content"))
-        self.known |= present({"provider": text(message.get("provider")), "model": text(message.get("model"))})
+        self.learn(provider=message.get("provider"), model=message.get("model"))
         stopped = message.get("stopReason")
         self.see(requests=int(stopped != "aborted"), aborted=int(stopped == "aborted"))
         usage = mapping(message.get("usage"))
@@ -140,7 +138,7 @@ class PiReader(RecordReader, name="pi", agent="pi", visibility="full"):
         events: list[Event] = []
         if stopped != "error":
             # The failed reply before this one was tried again.
-            again = [self.scheduled(unique)] if MAIN in self.chains else []
+            again = self.again(unique)
             if self._relay is not None:
                 parts = [count(usage.get(key)) for key in ("input", "cacheRead", "cacheWrite")]
                 events.append(self.resumed(self._relay, sum(part for part in parts if part is not None) or None))

@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 
 from analyzer.agent_stream import count, mapping, text
 from analyzer.events import Event
-from analyzer.events.model import present
 from analyzer.importers.base import glance
 from analyzer.importers.records import identity_of
 from analyzer.importers.telemetry.model_calls import TelemetryReader
@@ -51,13 +50,11 @@ class QwenReader(TelemetryReader, name="qwen", agent="qwen-code", visibility="fu
         """Take what every record says."""
         self.time(record.get("timestamp"))
         self.session = text(record.get("sessionId")) or self.session
-        self.known |= present(
-            {
-                "agent": self.agent,
-                "agent_version": text(record.get("version")),
-                "branch": text(record.get("gitBranch")),
-                "model": text(record.get("model")),
-            }
+        self.learn(
+            agent=self.agent,
+            agent_version=record.get("version"),
+            branch=record.get("gitBranch"),
+            model=record.get("model"),
         )
         self.work_in(record.get("cwd"))
 

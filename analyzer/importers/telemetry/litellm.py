@@ -10,7 +10,6 @@ from typing import Any
 
 from analyzer.agent_stream import count, mapping, text
 from analyzer.events import Event
-from analyzer.events.model import present
 from analyzer.importers.failures import quantity
 from analyzer.importers.records import RecordReader, kept, moment_of
 from analyzer.importers.telemetry.model_calls import whole
@@ -32,9 +31,7 @@ class LitellmReader(RecordReader, name="litellm", agent="litellm", visibility="f
         details = mapping(call.get("metadata"))
         self.session = trace
         self.role = text(details.get("user_api_key_alias"))
-        self.known = present(
-            {"agent": self.agent, "provider": text(call.get("custom_llm_provider")), "model": text(call.get("model"))}
-        )
+        self.begin(self.session, provider=call.get("custom_llm_provider"), model=call.get("model"))
         unique = text(call.get("id")), trace, began, ended, status
         key = f"{trace}/{call.get('call_type')}"
         again = self._again(key, began, unique) if trace is not None and key in self.chains else []

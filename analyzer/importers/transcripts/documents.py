@@ -39,7 +39,7 @@ class AuggieReader(RecordReader, name="auggie", agent="auggie", visibility="none
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         self.session = text(record.get("sessionId")) or session_of(self.source.path)
         model = text(mapping(record.get("agentState")).get("modelId"))
-        self.known = present({"agent": self.agent, "model": model})
+        self.begin(self.session, model=model)
         events: list[Event] = []
         for place, item in enumerate(listed(record.get("chatHistory"))):
             exchange = mapping(item.get("exchange"))
@@ -72,8 +72,7 @@ class AmpReader(RecordReader, name="amp", agent="amp", visibility="terminal"):
     """Reads a thread: replies with their end and their tokens, and results of tools."""
 
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        self.session = text(record.get("id")) or session_of(self.source.path)
-        self.known = {"agent": self.agent}
+        self.begin(text(record.get("id")) or session_of(self.source.path))
         tree = next(listed(mapping(mapping(record.get("env")).get("initial")).get("trees")), {})
         self.work_in(unquote((text(tree.get("uri")) or "").removeprefix("file://")) or None)
         self.time(record.get("created"))
@@ -125,12 +124,12 @@ class ClineCliReader(RecordReader, name="cline_cli", agent="cline", visibility="
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         self.session = text(record.get("sessionId")) or session_of(self.source.path)
         self.role = "subagent" if record.get("agent") in ("subagent", "teammate") else None
-        self.known = {"agent": self.agent}
+        self.begin(self.session)
         events: list[Event] = []
         for message in listed(record.get("messages")):
             self.time(message.get("ts") or (record.get("updated_at") if not self.timed else None))
             model = mapping(message.get("modelInfo"))
-            self.known |= present({"model": text(model.get("id")), "provider": text(model.get("provider"))})
+            self.learn(model=model.get("id"), provider=model.get("provider"))
             self.see(requests=int(message.get("role") == "assistant"))
             events += block_events(self, message.get("content"))
         return events
@@ -159,8 +158,7 @@ class ContinueReader(RecordReader, name="continue", agent="continue", visibility
     """
 
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        self.session = text(record.get("sessionId")) or session_of(self.source.path)
-        self.known = {"agent": self.agent}
+        self.begin(text(record.get("sessionId")) or session_of(self.source.path))
         self.work_in((text(record.get("workspaceDirectory")) or "").removeprefix("file://") or None)
         events: list[Event] = []
         for place, item in enumerate(listed(record.get("history"))):

@@ -13,7 +13,6 @@ from typing import Any
 
 from analyzer.agent_stream import mapping, text
 from analyzer.events import Event
-from analyzer.events.model import present
 from analyzer.importers.failures import number, quantity
 from analyzer.importers.records import RecordReader, kept, moment_of, session_of
 from analyzer.importers.shapes.rows import listed
@@ -74,7 +73,7 @@ class CopilotChatReader(RecordReader, name="copilot_chat", agent="copilot-chat",
 
     def _take(self, turn: Mapping[str, Any], after: object = None) -> None:
         """Take the time of a turn, or so many milliseconds after it, and its model."""
-        self.known = present({"agent": self.agent, "model": text(turn.get("model"))})
+        self.begin(self.session, model=turn.get("model"))
         at = turn.get("at")
         self.clock(moment_of(at + (quantity(after) or 0)) if at else None)
 

@@ -79,11 +79,11 @@ class HermesLogReader(RecordReader, name="hermes_log", agent="hermes", visibilit
     def _told(self, said: str, found: re.Match[str]) -> list[Event]:
         self.clock(moment_here(f"{found['at']}.{found['ms']}"))
         self.session, chain = found["session"], found["session"] or MAIN
-        self.known = {"agent": self.agent}
+        self.begin(self.session)
         unique = found["session"], found["at"], found["ms"], said
         if failed := _FAILED.match(said):
             attempt, status = int(failed[1]), _STATUS.search(failed[6])
-            self.known |= {"provider": failed[4], "model": failed[5]}
+            self.learn(provider=failed[4], model=failed[5])
             self.chains.begin_anew(chain, attempt)
             self.see()
             facts = {"status": int(status[1]) if status else None, "exception_class": failed[3], "message": failed[6]}

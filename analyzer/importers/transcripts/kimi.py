@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 
 from analyzer.agent_stream import count, mapping, text
 from analyzer.events import Event
-from analyzer.events.model import present
 from analyzer.importers.agents.gemini import said_by
 from analyzer.importers.base import Source, glance, shape
 from analyzer.importers.failures import number, quantity
@@ -82,7 +81,7 @@ class KimiReader(RecordReader, name="kimi", agent="kimi-code", visibility="full"
     def _spent(self, record: Mapping[str, Any]) -> list[Event]:
         """The tokens of one request: what the cache gave and took is counted apart."""
         usage = mapping(record.get("usage"))
-        self.known |= present({"model": text(record.get("model"))})
+        self.learn(model=record.get("model"))
         return self.spent(
             (self.session, self.role, str(record.get("time")), identity_of(usage)),
             input_tokens=count(usage.get("inputOther")),
@@ -109,7 +108,7 @@ class KimiReader(RecordReader, name="kimi", agent="kimi-code", visibility="full"
 
     def _asked(self, record: Mapping[str, Any]) -> list[Event]:
         """A request; one that is not its step's first shows that the one before failed."""
-        self.known |= present({"provider": text(record.get("provider")), "model": text(record.get("model"))})
+        self.learn(provider=record.get("provider"), model=record.get("model"))
         self.see(requests=1)
         numbered = _ATTEMPT.match(text(record.get("attempt")) or "")
         before = int(numbered[1]) - 1 if numbered else 0

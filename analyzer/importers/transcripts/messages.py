@@ -83,7 +83,7 @@ class AntigravityReader(RecordReader, name="antigravity", agent="antigravity", v
         if kind == "PLANNER_RESPONSE":
             return [self.scheduled(*unique), *self.settled("recovered", made=1)]
         if kind == "ERROR_MESSAGE":
-            again = [self.scheduled(*unique)] if MAIN in self.chains else []
+            again = self.again(*unique)
             return [*again, self.failed({"message": said.removeprefix("Error: ")}, *unique, chain=MAIN)]
         if kind == "CHECKPOINT" and _CHECKPOINT.match(said):
             return self.compacted({}, *unique)
@@ -120,7 +120,7 @@ class DroidReader(RecordReader, name="droid", agent="droid", visibility="termina
         if kind == "session_start":
             self.session = text(record.get("id"))
             self.role = "subagent" if text(record.get("callingSessionId")) else None
-            self.known = {"agent": self.agent}
+            self.begin(self.session)
             self.work_in(record.get("cwd"))
             return ()
         self.session = self.session or session_of(self.source.path)

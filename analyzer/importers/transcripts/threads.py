@@ -40,7 +40,7 @@ class ThreadReader(RecordReader, visibility="none"):
             if place < counted:
                 continue
             self.time(turn.get("at") or record.get("updated"))
-            self.known |= present({"model": text(turn.get("model"))})
+            self.learn(model=turn.get("model"))
             new = place > counted or (before is None and not place)
             told = [found for found in listed(turn.get("failed")) if new or text(found.get("call")) in self._calls]
             events += [self._answered(found) for found in told]
@@ -81,8 +81,7 @@ class WarpReader(RecordReader, name="warp", agent="warp", visibility="terminal")
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         if "output_status" not in record:
             return ()
-        self.session = text(record.get("conversation_id"))
-        self.known = present({"agent": self.agent, "model": text(record.get("model_id"))})
+        self.begin(text(record.get("conversation_id")), model=record.get("model_id"))
         self.work_in(record.get("working_directory"))
         self.time(f"{record.get('start_ts')}Z")
         status = parsed(text(record.get("output_status")) or "")
@@ -99,7 +98,7 @@ class GrokCliReader(RecordReader, name="grok_cli", agent="grok-cli", visibility=
 
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         if "cwd_at_start" in record:
-            self.known = present({"agent": self.agent, "model": text(record.get("model"))})
+            self.begin(self.session, model=record.get("model"))
             self.work_in(record.get("cwd_at_start"))
             self._sessions[text(record.get("id")) or ""] = dict(self.known)
             return ()
@@ -113,7 +112,7 @@ class GrokCliReader(RecordReader, name="grok_cli", agent="grok-cli", visibility=
             unique = self.session, number(record.get("result"))
             return [self.tool_failed(text(record.get("tool")), record.get("failed"), *unique)]
         elif "output_tokens" in record:
-            self.known |= present({"model": text(record.get("model"))})
+            self.learn(model=record.get("model"))
             self.see(requests=1)
             return self.spent_as(record, ANTHROPIC, self.session, row)
         elif "tokens_before" in record:

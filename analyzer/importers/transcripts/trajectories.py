@@ -57,7 +57,7 @@ class SweReader(RecordReader, name="swe_agent", agent="swe-agent", visibility="n
         self.session = text(record.get("instance_id")) or session_of(self.source.path)
         model = mapping(mapping(mapping(info.get("config")).get("model"))).get("model_name")
         version = mini or text(info.get("swe_agent_version"))
-        self.known = present({"agent": self.program, "agent_version": version, "model": text(model)})
+        self.begin(self.session, agent=self.program, agent_version=version, model=model)
         self.see(requests=count(mapping(info.get("model_stats")).get("api_calls")) or 0)
         messages = list(listed(record.get("messages")))
         events = []
@@ -90,12 +90,11 @@ class TraeReader(RecordReader, name="trae_agent", agent="trae-agent", visibility
     """Reads one run of trae-agent; times name no zone, and are taken for this machine's."""
 
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        self.session = session_of(self.source.path)
-        self.known = {"agent": self.agent}
+        self.begin(session_of(self.source.path))
         events: list[Event] = []
         for place, asked in enumerate(listed(record.get("llm_interactions"))):
             self.clock(moment_here(asked.get("timestamp")))
-            self.known |= present({"provider": text(asked.get("provider")), "model": text(asked.get("model"))})
+            self.learn(provider=asked.get("provider"), model=asked.get("model"))
             self.see(requests=1)
             # All services but Anthropic's count those from the cache as input, too.
             usage, whole = mapping(asked.get("response")).get("usage"), self.known.get("provider") != "anthropic"
