@@ -10,7 +10,7 @@ import contextlib
 import heapq
 import re
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from operator import attrgetter
@@ -19,23 +19,13 @@ from typing import Any, ClassVar
 import msgspec
 import re2
 
-from analyzer.agent_stream import (
-    SUBAGENTS,
-    error_facts,
-    failure_reason,
-    hollow,
-    mapping,
-    run_tokens,
-    says_error,
-    text,
-    turn_limit_advice,
-    turns_at_limit,
-)
+from analyzer import agent_stream
+from analyzer.agent_stream import SUBAGENTS, error_facts, mapping, run_tokens, says_error, text
 from analyzer.events import Event
 from analyzer.events.codec import parsed
 from analyzer.events.model import derived_id, present
 from analyzer.events.times import format_time, from_epoch
-from analyzer.importers.base import Block, Chains, Hit, LineFinder, Source, malformed_lines, objects_in
+from analyzer.importers.base import Block, Chains, Hit, Line, LineFinder, Source, malformed_lines, objects_in
 from analyzer.importers.failures import MOST_TOOLS, classify_foreign, number, quantity
 from analyzer.importers.programs import caller_of
 from analyzer.importers.records import MAIN, RecordReader, dressed, kept, moment_of
@@ -114,18 +104,16 @@ def retry_facts(record: Mapping[str, Any]) -> dict[str, Any]:
     cause = mapping(error.get("cause")) or mapping(record.get("cause"))
     facts = {
         "status": number(error.get("status")),
-        "code": text(connection.get("code"))
-        or text(cause.get("code"))
-        or text(inner.get("code"))
-        or text(outer.get("code")),
+        "code": _said(found.get("code") for found in (connection, cause, inner, outer)),
         "type": text(inner.get("type")) or (text(outer.get("type")) if not inner else None),
-        "message": text(inner.get("message"))
-        or text(outer.get("message"))
-        or text(error.get("formatted"))
-        or text(error.get("message")),
+        "message": _said([inner.get("message"), outer.get("message"), error.get("formatted"), error.get("message")]),
         "headers": mapping(error.get("headers")) or None,
     }
     return present(facts)
+
+
+def _said(found: Iterable[object]) -> str | None:
+    return next(filter(None, map(text, found)), None)
 
 
 def terminal_facts(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -243,24 +231,18 @@ class ClaudeReader(RecordReader, agent="claude-code"):
 
     def _hits(self, block: Block) -> Iterator[Hit]:
         """The lines that tell a failure or its end, and those that cannot be read."""
-        broken = self._broken(block)
-        upcoming = next(broken, None)
-        finder = LineFinder(block, TELLING)
-        while (line := finder.next(DECIDING if self.waiting else ())) is not None:
-            while upcoming is not None and upcoming.offset < line.offset:
-                yield upcoming
-                upcoming = next(broken, None)
-            if upcoming is not None and upcoming.offset == line.offset:
-                upcoming = next(broken, None)
+        finder, last = LineFinder(block, TELLING), -1
+        # The next line is looked for once this one is done with: it says what is waited for.
+        telling = iter(lambda: finder.next(DECIDING if self.waiting else ()), None)
+        for line in heapq.merge(telling, self._broken(block), key=attrgetter("offset")):
+            if line.offset == last:
+                continue
+            last = self._offset = line.offset
             records, reject = objects_in(line.text, OPENINGS)
-            self._offset = line.offset
             events = [event for record in records for event in self._events_of(record)]
-            if events or reject:
-                why, detail = (reject.why, reject.detail) if reject else ("", "")
+            if events or reject or not records:
+                why, detail = (reject.why, reject.detail) if reject else ("" if records else "not_an_object", "")
                 yield Hit(line.offset, len(line.text), tuple(events), why, detail)
-        while upcoming is not None:
-            yield upcoming
-            upcoming = next(broken, None)
 
     def finish(self) -> Sequence[Event]:
         """What the file shows of its session so far."""
@@ -304,18 +286,12 @@ class ClaudeReader(RecordReader, agent="claude-code"):
         if self._author.fork:
             self.program = self.known["agent"] = self._author.fork
 
-    def _broken(self, block: Block) -> Iterator[Hit]:
+    def _broken(self, block: Block) -> Iterator[Line]:
+        """Lines that are no record, behind a command line's warnings in front of its first record."""
         first = _FIRST_RECORD.search(block.data) if self._preamble else None
         begins = first.start() if first else len(block.data) if self._preamble else 0
         self._preamble = self._preamble and first is None
-        for line in malformed_lines(block):
-            if line.offset < begins:
-                continue  # a command line's warnings in front of its first record
-            records, reject = objects_in(line.text, OPENINGS)
-            if reject is not None:
-                yield Hit(line.offset, len(line.text), (), reject.why, reject.detail)
-            elif not records:
-                yield Hit(line.offset, len(line.text), (), "not_an_object")
+        return (line for line in malformed_lines(block) if line.offset >= begins)
 
     def _observe(self, block: bytes) -> dict[str, str]:
         """Count, and take what holds for the whole session; returns what holds at the end of the block."""
@@ -525,9 +501,9 @@ class ClaudeReader(RecordReader, agent="claude-code"):
         if detail == "aborted":
             payload["outcome"] = "aborted"
         if record.get("type") == "result":
-            payload["failure_reason"] = failure_reason(record, reason, detail)
-            if turns := turns_at_limit(record, detail):
-                payload["remediation"] = turn_limit_advice(turns)
+            payload["failure_reason"] = agent_stream.failure_reason(record, reason, detail)
+            if turns := agent_stream.turns_at_limit(record, detail):
+                payload["remediation"] = agent_stream.turn_limit_advice(turns)
         failure = replace(failure, payload=payload)
         limited = [self.exhausted(failure, "exhausted")] if detail == "usage_limit" else []
         outcome = "aborted" if detail == "aborted" else "exhausted"
@@ -557,7 +533,7 @@ class ClaudeReader(RecordReader, agent="claude-code"):
         """What shows a run that says success and did nothing; sub-agents that have not answered are taken as alive."""
         tools = self._tools
         launched = sum(calls for tool, calls in tools.items() if tool in SUBAGENTS)
-        why = hollow(
+        why = agent_stream.hollow(
             replies=self._requests + bool((text(record.get("result")) or "").strip()),
             calls=sum(tools.values()),
             launched=launched,

@@ -10,6 +10,7 @@ from typing import Any
 
 from analyzer.importers import heads
 from analyzer.importers.base import ReaderFactory
+from analyzer.importers.conditions import Test, described, has
 from analyzer.importers.shapes.files import SQLITE
 
 
@@ -56,22 +57,22 @@ def detect(head: heads.Head) -> Format:
     return next(found for found in FORMATS if found.recognises(head))
 
 
-# The rows of the table, by what is looked at: the ways of `heads.has`.
+# The rows of the table, by what is looked at, and the ways of `has`.
 
 
 def _lines(name: str, title: str, made_by: str, *ways: str, **more: Any) -> Format:
-    return Format(name, title, heads.lines(heads.has(*ways)), made_by, heads.described(*ways), **more)
+    return Format(name, title, heads.lines(has(*ways)), made_by, described(*ways), **more)
 
 
 def _records(name: str, title: str, made_by: str, *ways: str, marks: tuple[bytes, ...] = (), **more: Any) -> Format:
-    return Format(name, title, heads.records(heads.has(*ways), *marks), made_by, heads.described(*ways), **more)
+    return Format(name, title, heads.records(has(*ways), *marks), made_by, described(*ways), **more)
 
 
-def _exports(name: str, title: str, test: str | heads.Test, marks: tuple[bytes, ...], told_by: str = "") -> Format:
+def _exports(name: str, title: str, test: str | Test, marks: tuple[bytes, ...], told_by: str = "") -> Format:
     made_by = f"telemetry.platforms:{name.title().replace('_', '')}Reader"
     if isinstance(test, str):
         ways = test.split("; ")
-        test, told_by = heads.has(*ways), heads.described(*ways)
+        test, told_by = has(*ways), described(*ways)
     told_by = f"{told_by}; also in `data`, `observations`, `runs` or `calls`"
     return Format(name, title, heads.records(heads.exported(test), *marks), made_by, told_by)
 

@@ -17,10 +17,9 @@ from typing import Any
 
 from analyzer.agent_stream import mapping
 from analyzer.events.codec import parsed
+from analyzer.importers.conditions import Record, described, has
 from analyzer.readable import terminal_safe
 from analyzer.redaction.homes import without_home
-
-Record = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,30 +45,6 @@ def _same(formats: tuple[str, ...], title: str, agent: str, folder: str) -> Fork
     return Fork(formats, title, agent, f"the folder `{folder}` alone: the records are the same", place=place)
 
 
-def _iflow(record: Record) -> bool:
-    return str(record.get("sessionId", "")).startswith("session-")
-
-
-def _qoder(record: Record) -> bool:
-    return "qodercli_version" in record or record.get("type") == "workspace-directories"
-
-
-def _cursor(record: Record) -> bool:
-    """Claude Code lists its tools as a run begins, and counts its turns as it ends; Cursor does neither."""
-    if record.get("type") == "system":
-        return "apiKeySource" in record and "tools" not in record
-    return record.get("type") == "result" and "request_id" in record and "num_turns" not in record
-
-
-def _openclaw(record: Record) -> bool:
-    kind = str(record.get("customType", ""))
-    return kind == "model-snapshot" or kind.startswith(("openclaw:", "openclaw."))
-
-
-def _omp(record: Record) -> bool:
-    return record.get("type") == "model_change" and "model" in record and "modelId" not in record
-
-
 def _request_has(*keys: str) -> Callable[[Record], bool]:
     """Whether a row of Cline's kind is a request that says one of these of itself."""
 
@@ -82,11 +57,13 @@ def _request_has(*keys: str) -> Callable[[Record], bool]:
     return has
 
 
+def _marked(formats: str, title: str, agent: str, *ways: str) -> Fork:
+    """A program that alone writes records which hold this, as in `has`."""
+    return Fork((formats,), title, agent, described(*ways), has(*ways))
+
+
 _says_protocol = _request_has("apiProtocol")
-
-
-def _roo(record: Record) -> bool:
-    return record.get("say") in ("api_req_retry_delayed", "condense_context") or _says_protocol(record)
+_delays = has("say=api_req_retry_delayed,condense_context")
 
 
 FORKS = (
@@ -102,31 +79,20 @@ FORKS = (
     _same(("opencode", "opencode_db"), "MiMoCode", "mimocode", "mimocode"),
     _same(("opencode", "opencode_db"), "IcodeMate", "icodemate", "icodemate"),
     _same(("pi",), "QClaw", "qclaw", ".qclaw/agents"),
-    Fork(("claude_code",), "iFlow CLI", "iflow", "a `sessionId` that begins with `session-`", _iflow),
-    Fork(("claude_code",), "Qoder", "qoder", "a record `workspace-directories`", _qoder),
-    Fork(("claude_print",), "Qoder", "qoder", "`qodercli_version` as the run begins", _qoder),
-    Fork(
-        ("claude_print",),
-        "Qwen Code",
-        "qwen-code",
-        "`qwen_code_version` as the run begins",
-        lambda record: "qwen_code_version" in record,
-    ),
-    Fork(
-        ("claude_print",),
+    _marked("claude_code", "iFlow CLI", "iflow", "sessionId^session-"),
+    _marked("claude_code", "Qoder", "qoder", "type=workspace-directories", "qodercli_version"),
+    _marked("claude_print", "Qoder", "qoder", "qodercli_version", "type=workspace-directories"),
+    _marked("claude_print", "Qwen Code", "qwen-code", "qwen_code_version"),
+    # Claude Code lists its tools as a run begins, and counts its turns as it ends; Cursor does neither.
+    _marked(
+        "claude_print",
         "Cursor CLI",
         "cursor-cli",
-        "`apiKeySource` without `tools` as the run begins, or a result with a `request_id` and without `num_turns`",
-        _cursor,
+        "type=system apiKeySource !tools",
+        "type=result request_id !num_turns",
     ),
-    Fork(
-        ("pi",),
-        "OpenClaw",
-        "openclaw",
-        "entries whose `customType` is `model-snapshot` or begins with `openclaw`",
-        _openclaw,
-    ),
-    Fork(("pi",), "oh-my-pi", "omp", "`model_change` with a `model` in place of a `modelId`", _omp),
+    _marked("pi", "OpenClaw", "openclaw", "customType=model-snapshot", "customType^openclaw:", "customType^openclaw."),
+    _marked("pi", "oh-my-pi", "omp", "type=model_change model !modelId"),
     Fork(
         ("cline",),
         "Kilo Code",
@@ -141,7 +107,7 @@ FORKS = (
         "roo",
         "requests with `apiProtocol`, rows `api_req_retry_delayed` and `condense_context`; the folder "
         "`rooveterinaryinc.roo-cline` of versions without them",
-        _roo,
+        lambda record: _delays(record) or _says_protocol(record),
         r"roo-cline",
     ),
     Fork(
