@@ -433,17 +433,9 @@ class RecordReader(Reader):
         is empty because nobody tells.
         """
         at = format_time(self.at) if self.timed else None
-        payload = {
-            "caller": self.caller,
-            "requests": requests,
-            "aborted": aborted or None,
-            "started_at": (at if started_at is None else started_at) or None,
-            "ended_at": at,
-            "retry_visibility": self.visibility,
-            "part": part,
-            "tools": tools or None,
-        }
-        return self.event("session.observed", payload, *identity, at)
+        seen = {"caller": self.caller, "requests": requests, "aborted": aborted, "part": part, "tools": tools or None}
+        seen |= {"started_at": (at if started_at is None else started_at) or None, "ended_at": at}
+        return self.event("session.observed", self._shown(seen), *identity, at)
 
     def tool_failed(
         self,
@@ -543,31 +535,25 @@ class RecordReader(Reader):
                 last = line.offset
                 yield line
 
+    def _shown(self, seen: Mapping[str, Any]) -> dict[str, Any]:
+        """The payload of what was seen of a session, or of a part of one."""
+        kept = {name: seen.get(name) or None for name in ("aborted", "started_at", "ended_at")}
+        about = {"retry_visibility": self.visibility, "part": seen["part"], "tools": seen.get("tools")}
+        return {"caller": seen.get("caller"), "requests": seen["requests"], **kept, **about}
+
     def _observed(self, session: str) -> Event | None:
         seen = self._seen[session]
         if not seen.pop("new", False):
             return None
-        started, ended = seen.get("started_at"), seen.get("ended_at")
-        payload = {
-            "caller": seen.get("caller"),
-            "requests": seen["requests"],
-            "aborted": seen["aborted"] or None,
-            "started_at": started,
-            "ended_at": ended,
-            "retry_visibility": self.visibility,
-            "part": seen["part"],
-            "tools": seen.get("tools"),
-        }
-        at = moment_of(ended)
+        at = moment_of(seen.get("ended_at"))
+        names = session, seen["part"], seen.get("ended_at"), seen["requests"], seen["aborted"]
         calls = [sum(seen["tools"].values())] if seen.get("tools") else []
         return Event(
             type="session.observed",
             occurred_at=at or self.source.file_time,
             session_id=session,
-            payload=dressed("session.observed", payload, mapping(seen.get("known"))),
-            id=derived_id(
-                self.name, "session", session, seen["part"], ended, seen["requests"], seen["aborted"], *calls
-            ),
+            payload=dressed("session.observed", self._shown(seen), mapping(seen.get("known"))),
+            id=derived_id(self.name, "session", *names, *calls),
             time_source="event" if at else "file",
         )
 

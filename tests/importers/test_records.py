@@ -28,7 +28,7 @@ def test_every_newline_is_counted_once(texts: list[bytes], start: int, end: int)
     data = b"".join(text + b"\n" for text in texts)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(base, "_WINDOW", 128)
-        patch.setattr(base, "_FEW", 4)
+        patch.setattr(base, "_LONG", 32)
         assert newlines(data, start, min(end, len(data))) == data.count(b"\n", start, min(end, len(data)))
         block = block_of(data)
     whole = all(text[:1] == b"{" and text[-1:] == b"}" for text in texts)

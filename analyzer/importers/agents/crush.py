@@ -9,13 +9,14 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from analyzer.agent_stream import mapping, text
+from analyzer.agent_stream import text
 from analyzer.events import Event
 from analyzer.events.model import present
 from analyzer.events.times import format_time
 from analyzer.importers.base import Source
 from analyzer.importers.failures import first_digits, number
 from analyzer.importers.records import MAIN, RecordReader, identity_of, kept, moment_of
+from analyzer.importers.shapes.rows import listed
 
 _FAILED = "failed to process events: "
 _GAVE_UP = "maximum retry attempts reached"
@@ -32,10 +33,6 @@ def duration_seconds(said: object) -> float | None:
 
 def _status(said: str) -> int | None:
     return first_digits(_STATUS.search(said))
-
-
-def _texts(found: object) -> list[Any]:
-    return found if isinstance(found, list) else []
 
 
 class _CrushReader(RecordReader, name="crush", agent="crush"):
@@ -137,17 +134,16 @@ class CrushStoreReader(_CrushReader, visibility="terminal"):
             return ()
         self.session = text(record.get("session_id"))
         self.known |= {"model": text(record.get("model")), "provider": text(record.get("provider"))}
-        found = record.get("finished")
-        finished = list(map(mapping, found)) if isinstance(found, list) else []
+        finished = list(listed(record.get("finished")))
         self.see(
             # Before its end a row is written again and again.
             requests=int(bool(finished) and record.get("role") == "assistant"),
             aborted=sum(part.get("reason") == "canceled" for part in finished),
         )
-        for call in map(mapping, _texts(record.get("called"))):
+        for call in listed(record.get("called")):
             self.see_calls(*([text(call.get("name"))] if finished else []))
         events = self._summarised(text(record.get("id")) or "") if record.get("is_summary_message") == 1 else []
-        for index, failed in enumerate(map(mapping, _texts(record.get("failed")))):
+        for index, failed in enumerate(listed(record.get("failed"))):
             tool = text(failed.get("name"))
             events.append(self.tool_failed(tool, failed.get("said"), self.session, text(record.get("id")), index))
         for part in finished:
