@@ -411,8 +411,8 @@ def how_formats_are_known() -> str:
     return "\n".join([*lines, f"| {left} | what is left | looked at; no agent's log |", "", END])
 
 
-SAYING = ("transcripts.", "editors.", "telemetry.platforms:")
-"""How the names of readers begin whose modules say all that the page of formats says of them."""
+SAYING = ("transcripts.", "agents.pi:Letta", "telemetry.platforms:")
+"""How the names of readers begin which say all that the page of formats says of them, or whose modules do."""
 
 
 def transcripts() -> str:
@@ -420,10 +420,16 @@ def transcripts() -> str:
     source = "the module below `analyzer/importers/` that `analyzer/importers/formats.py` names"
     lines, told = [NOTE.format(source=source), ""], dict[str, str]()
     for row in (row for row in FORMATS if row.made_by.startswith(SAYING)):
-        module = row.made_by.partition(":")[0].replace(".", "/")
-        said = ast.get_docstring(ast.parse((PACKAGE / f"importers/{module}.py").read_text("utf-8"))) or ""
-        shown = f"{row.title[:1].upper()}{row.title[1:]}: see `{told[module]}`." if module in told else said
-        told.setdefault(module, row.name)
+        place, _, reader = row.made_by.partition(":")
+        module = place.replace(".", "/")
+        tree = ast.parse((PACKAGE / f"importers/{module}.py").read_text("utf-8"))
+        classes = {node.name: ast.get_docstring(node) or "" for node in tree.body if isinstance(node, ast.ClassDef)}
+        # Of a module with readers of several agents each says its own behind its first line.
+        shown = classes[reader].partition("\n\n")[2]
+        if not shown and module in told:
+            shown = f"{row.title[:1].upper()}{row.title[1:]}: see `{told[module]}`."
+        elif not shown:
+            told[module], shown = row.name, ast.get_docstring(tree) or ""
         lines += [f"## {row.name}", "", shown, ""]
     return "\n".join([*lines, END])
 
