@@ -10,11 +10,12 @@ from analyzer.agent_stream import mapping
 from analyzer.events import Reject
 from analyzer.events.codec import decode_object
 from analyzer.importers.conditions import Record, Test
-from analyzer.importers.shapes.files import first_records, looks_like_document
+from analyzer.importers.shapes.files import first_records
 
 HEAD_BYTES = 512 * 1024
 """How much of a source is looked at; one line of a transcript may be larger than any smaller head."""
 _LOOKED_AT = 60
+_BEGINS = re.compile(rb"(?:\xef\xbb\xbf)?\s{0,32}(?:\[|\{[ \t\r]{0,32}\n)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,11 @@ class Head:
     """The JSON objects among its first lines; none of a document."""
     elements: tuple[Record, ...] = ()
     """The first objects of a document: of an array, or of objects that take many lines each."""
+
+
+def looks_like_document(data: bytes) -> bool:
+    """Tell whether the first bytes of a file begin an array, or an object whose brace stands alone on its line."""
+    return _BEGINS.match(data) is not None
 
 
 def head_of(data: bytes) -> Head:

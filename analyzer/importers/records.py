@@ -38,7 +38,6 @@ from analyzer.importers.base import (
 from analyzer.importers.commands import command_head
 from analyzer.importers.failures import MOST_TOOLS, classify_foreign, failure
 from analyzer.importers.programs import DIMENSIONS, Author, caller_of, place_of
-from analyzer.importers.shapes.files import cursor_of, moved_on
 
 MAIN = "main"
 """The chain of a log that is of one conversation."""
@@ -96,6 +95,23 @@ def session_of(path: str) -> str:
 
 
 _ANYONES = frozenset({"messages", "transcript", "trajectory"})
+
+
+def cursor_of(state: Mapping[str, Any]) -> dict[str, Any]:
+    """The cursor that a reader has remembered, as its own."""
+    return {table: [changed, [*names]] for table, (changed, names) in mapping(state.get("cursor")).items()}
+
+
+def moved_on(cursor: dict[str, Any], record: Mapping[str, Any]) -> None:
+    """Move a cursor behind the row that a record was made of."""
+    place = record.get("$row")
+    if isinstance(place, list) and len(place) == 3 and isinstance(place[0], str):
+        table, changed, name = place
+        before = cursor.get(table)
+        if before and before[0] == changed:
+            before[1].append(name)
+        else:
+            cursor[table] = [changed, [name]]
 
 
 @dataclass(frozen=True, slots=True)

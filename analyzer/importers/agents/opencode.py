@@ -13,8 +13,7 @@ from analyzer.events import Event
 from analyzer.events.times import format_time
 from analyzer.importers.base import glance, shape
 from analyzer.importers.failures import number, quantity
-from analyzer.importers.records import RecordReader, identity_of, kept, moment_of
-from analyzer.importers.shapes.files import moved_on
+from analyzer.importers.records import RecordReader, identity_of, kept, moment_of, moved_on
 
 _ABORTED = "MessageAbortedError"
 _SAY_NOTHING = frozenset({"APIError", "UnknownError"})

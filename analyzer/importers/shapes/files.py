@@ -33,15 +33,9 @@ MOST_BYTES = 256 * 1024 * 1024
 """Of a document, which is held in memory as a whole; larger ones are not read."""
 _MOST_BROKEN = 1_000
 """Parts of a document that are no records; what is behind them is one more. Each costs a look at all before it."""
-_BEGINS = re.compile(rb"(?:\xef\xbb\xbf)?\s{0,32}(?:\[|\{[ \t\r]{0,32}\n)")
 _BETWEEN = re.compile(r"[\s,]*")
 _raw = json.JSONDecoder()
 _encode = msgspec.json.Encoder().encode
-
-
-def looks_like_document(data: bytes) -> bool:
-    """Tell whether the first bytes of a file begin an array, or an object whose brace stands alone on its line."""
-    return _BEGINS.match(data) is not None
 
 
 def first_records(data: bytes, most: int) -> tuple[dict[str, Any], ...]:
@@ -143,23 +137,6 @@ def rows_as_lines(path: str, after: Mapping[str, Any]) -> Iterator[bytes]:
         together = [stream for table, stream in streams.items() if not table.ahead]
         for *_, line in heapq.merge(*together, key=lambda item: item[:2]):
             yield line
-
-
-def cursor_of(state: Mapping[str, Any]) -> dict[str, Any]:
-    """The cursor that a reader has remembered, as its own."""
-    return {table: [changed, [*names]] for table, (changed, names) in mapping(state.get("cursor")).items()}
-
-
-def moved_on(cursor: dict[str, Any], record: Mapping[str, Any]) -> None:
-    """Move a cursor behind the row that a record was made of."""
-    place = record.get("$row")
-    if isinstance(place, list) and len(place) == 3 and isinstance(place[0], str):
-        table, changed, name = place
-        before = cursor.get(table)
-        if before and before[0] == changed:
-            before[1].append(name)
-        else:
-            cursor[table] = [changed, [name]]
 
 
 def in_use(error: sqlite3.Error) -> bool:

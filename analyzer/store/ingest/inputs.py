@@ -24,6 +24,7 @@ from analyzer.errors import InputError, system_text
 from analyzer.events import sealed
 from analyzer.events.times import from_epoch, now
 from analyzer.importers import HEAD_BYTES, detect, head_of
+from analyzer.importers.heads import looks_like_document
 from analyzer.importers.shapes.files import (
     FIRST_LINE,
     MOST_BYTES,
@@ -31,7 +32,6 @@ from analyzer.importers.shapes.files import (
     SQLITE,
     UNKNOWN,
     in_use,
-    looks_like_document,
     rows_as_lines,
     unfolded,
 )

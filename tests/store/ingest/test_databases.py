@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from analyzer.importers import records
 from analyzer.importers.shapes import files, rows
 from analyzer.store import Store
 from analyzer.store.ingest import inputs
@@ -418,9 +419,9 @@ def test_a_message_is_parsed_twice_at_most_however_many_tools_failed(
 def test_a_cursor_takes_rows_of_one_moment_one_by_one() -> None:
     """Each is added to those before it, which are not copied for it."""
     cursor: dict[str, Any] = {}
-    files.moved_on(cursor, {"$row": ["messages", 7, "a"]})
+    records.moved_on(cursor, {"$row": ["messages", 7, "a"]})
     names = cursor["messages"][1]
-    files.moved_on(cursor, {"$row": ["messages", 7, "b"]})
+    records.moved_on(cursor, {"$row": ["messages", 7, "b"]})
     assert cursor == {"messages": [7, ["a", "b"]]}
     assert cursor["messages"][1] is names
-    assert files.cursor_of({"cursor": cursor})["messages"][1] is not names
+    assert records.cursor_of({"cursor": cursor})["messages"][1] is not names
