@@ -431,8 +431,11 @@ class RecordReader(Reader):
         Where `whole`, input counts those of the cache, too.
         """
         found = dict(zip(_SPENT, (count(mapping(usage).get(name)) for name in names.split()), strict=False))
-        prompt = found.pop("input_tokens") if whole else None
-        return self.spent(*identity, prompt=prompt, cost_usd=cost_usd, **found)
+        if whole:
+            return self.spent(
+                *identity, prompt=found["input_tokens"], cost_usd=cost_usd, **{**found, "input_tokens": None}
+            )
+        return self.spent(*identity, cost_usd=cost_usd, **found)
 
     def observed(
         self,
