@@ -489,7 +489,7 @@ class ClaudeReader(RecordReader, agent="claude-code"):
             return []
         return self.settled("recovered", chain=self.chain, made=1) + self._after_compaction(record)
 
-    def _terminal(self, record: Mapping[str, Any], facts: dict[str, Any], **tokens: int | None) -> list[Event]:
+    def _terminal(self, record: Mapping[str, Any], facts: dict[str, Any], **tokens: Any) -> list[Event]:
         chain = self.chain if self.chain in self.chains else None
         failure = self.failed(facts, "terminal", chain=chain, **tokens)
         payload = dict(failure.payload)

@@ -294,27 +294,40 @@ class RecordReader(Reader):
         *identity: object,
         chain: str | None = None,
         numbered: int | None = None,
+        begun_by: str = "error.classified",
         **known: Any,
     ) -> Event:
         """A failed call of the service, classified by its facts, of which those that are None are left out.
 
         It is the next failure of a `chain`, which it begins where it is not open, and has the number that the log gives
-        it there (`numbered`, 1-based) where that is higher. Without a chain it was surfaced, unless `known` (fields of
-        the payload) names its operation.
+        it there (`numbered`, 1-based) where that is higher; a chain is named by the type of event that tells its
+        beginning (`begun_by`). Without a chain it was surfaced, unless `known` (fields of the payload) names its
+        operation.
         """
-        return self._failure("error.classified", facts, identity, chain, numbered, known)
+        caller = known.get("caller") or self.caller
+        place: dict[str, Any] = {"caller": caller}
+        if chain is not None:
+            operation, attempt = self.chains.failed(chain, self.chain_name(begun_by, *identity))
+            attempt = attempt if numbered is None else self.chains.renumber(chain, numbered)
+            place |= {"operation": operation, "attempt": attempt}
+        elif "operation" not in known:
+            place["outcome"] = "surfaced"
+        seen = present({"is_error": True, **facts})
+        verdict, payload = classify_foreign(seen, self.at, **{**place, **known})
+        if chain is not None:
+            self.chains.note(chain, verdict.reason, caller)
+        return self.event("error.classified", payload, *identity)
 
     def retried(
         self,
         facts: Mapping[str, Any],
         *identity: object,
         chain: str = MAIN,
-        numbered: int | None = None,
         delay_seconds: float | None = None,
         **known: Any,
     ) -> list[Event]:
         """A failed call that a log tells with the retry that follows it: the failure as in `failed`, and the retry."""
-        failure = self._failure("retry.scheduled", facts, identity, chain, numbered, known)
+        failure = self.failed(facts, *identity, chain=chain, begun_by="retry.scheduled", **known)
         return [failure, self.scheduled(*identity, chain=chain, delay_seconds=delay_seconds)]
 
     def scheduled(self, *identity: object, chain: str = MAIN, delay_seconds: float | None = None) -> Event:
@@ -498,30 +511,6 @@ class RecordReader(Reader):
         return self.known
 
     # -----------------------------------------------------------------------------------------------------------------
-
-    def _failure(
-        self,
-        names: str,
-        facts: Mapping[str, Any],
-        identity: tuple[object, ...],
-        chain: str | None,
-        numbered: int | None,
-        known: Mapping[str, Any],
-    ) -> Event:
-        """A failed call; a chain that it begins is named by the event of type `names` and this identity."""
-        caller = known.get("caller") or self.caller
-        place: dict[str, Any] = {"caller": caller}
-        if chain is not None:
-            operation, attempt = self.chains.failed(chain, self.chain_name(names, *identity))
-            attempt = attempt if numbered is None else self.chains.renumber(chain, numbered)
-            place |= {"operation": operation, "attempt": attempt}
-        elif "operation" not in known:
-            place["outcome"] = "surfaced"
-        seen = present({"is_error": True, **facts})
-        verdict, payload = classify_foreign(seen, self.at, **{**place, **known})
-        if chain is not None:
-            self.chains.note(chain, verdict.reason, caller)
-        return self.event("error.classified", payload, *identity)
 
     def _take_author(self, record: Mapping[str, Any]) -> None:
         """Take the name of the fork that a record shows for all that follows."""
