@@ -385,7 +385,8 @@ class ClaudeReader(RecordReader, agent="claude-code"):
     def _model_at(self, reply: int) -> str | None:
         """The model of the reply whose id stands there: before it or behind it, by the version of the program."""
         begins = max(0, reply - _NEAR, self._data.rfind(b"\n", 0, reply) + 1)
-        return _first(_MODEL, self._data[begins : reply + _NEAR])
+        found = _MODEL.search(self._data, begins, reply + _NEAR)
+        return found[1].decode("utf-8", "replace") if found else None
 
     def _command(self, call: str) -> str | None:
         """The command that a call of the block in hand asked for."""

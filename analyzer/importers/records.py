@@ -568,7 +568,9 @@ class RecordReader(Reader):
 
 def dressed(kind: str, payload: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
     """The payload, and what is known of its session where the type of event has a field for it."""
-    return present({**{key: known.get(key) for key in _dimensions(kind)}, **payload})
+    told = {key: known.get(key) for key in _dimensions(kind)}
+    told.update(payload)
+    return present(told)
 
 
 @cache
