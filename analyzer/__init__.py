@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from importlib import import_module
 
+from analyzer.lazy import face
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -26,49 +28,26 @@ if TYPE_CHECKING:
     from analyzer.recovery import ContextRecovery, RateGuard, Retry, observe, supervise
     from analyzer.store import Store, open_store
 
-_HOMES = {
-    "AnalyzerError": "errors",
-    "Classification": "classifier",
-    "ContextRecovery": "recovery",
-    "EventLog": "events",
-    "RateGuard": "recovery",
-    "Retry": "recovery",
-    "Store": "store",
-    "check": "analysis",
-    "classify": "classifier",
-    "compare": "analysis",
-    "observe": "recovery",
-    "open_store": "store",
-    "overview": "analysis",
-    "spikes": "analysis",
-    "supervise": "recovery",
-    "unknowns": "analysis",
-}
+_load, _ = face(
+    __name__,
+    {
+        "analysis": "check compare overview spikes unknowns",
+        "classifier": "Classification classify",
+        "errors": "AnalyzerError",
+        "events": "EventLog",
+        "recovery": "ContextRecovery RateGuard Retry observe supervise",
+        "store": "Store open_store",
+    },
+)
 _ROOMS = ("analysis", "classifier", "errors", "events", "recovery", "report", "store")
 
 __all__ = [
-    "AnalyzerError",
-    "Classification",
-    "ContextRecovery",
-    "EventLog",
-    "RateGuard",
-    "Retry",
-    "Store",
-    "check",
-    "classify",
-    "compare",
-    "observe",
-    "open_store",
-    "overview",
-    "spikes",
-    "supervise",
-    "unknowns",
-]
+    "AnalyzerError", "Classification", "ContextRecovery", "EventLog", "RateGuard", "Retry", "Store", "check",
+    "classify", "compare", "observe", "open_store", "overview", "spikes", "supervise", "unknowns",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(f"analyzer.{_HOMES[name]}"), name)
     if name in _ROOMS:
         return import_module(f"analyzer.{name}")
     if name == "__version__":
@@ -78,7 +57,7 @@ def __getattr__(name: str) -> Any:
             return version("agent-error-analyzer")
         except PackageNotFoundError:
             return "0+unknown"
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _load(name)
 
 
 def __dir__() -> list[str]:

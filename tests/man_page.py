@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
-from importlib import import_module
 
 import click
 
-from analyzer.cli import COMMANDS, cli
+from analyzer.cli import COMMANDS, cli, command_named
 
 
 def man_page(exit_codes: Mapping[str, Sequence[tuple[int, str]]]) -> str:
@@ -20,7 +19,7 @@ def man_page(exit_codes: Mapping[str, Sequence[tuple[int, str]]]) -> str:
     root = click.Context(cli, info_name="analyzer", **cli.context_settings)
     lines += [".SH OPTIONS", *_options(cli, root)]
     for name in COMMANDS:
-        command: click.Command = import_module(f"analyzer.cli.commands.{name}").command
+        command = command_named(name)
         lines += _command(command, click.Context(command, info_name=name, parent=root))
         lines += [".PP", "Exit codes:"]
         for code, meaning in exit_codes[name]:

@@ -11,7 +11,6 @@ import json
 import re
 import sys
 import tomllib
-from importlib import import_module
 from pathlib import Path
 
 import click
@@ -22,7 +21,7 @@ from analyzer.classifier import Ruleset
 from analyzer.classifier.reading.reset_times import TIME_PATTERNS
 from analyzer.classifier.rules import loading
 from analyzer.classifier.rules.loading import READ_BEFORE, text_number
-from analyzer.cli import COMMANDS, cli
+from analyzer.cli import COMMANDS, cli, command_named
 from analyzer.importers.formats import FORMATS
 from analyzer.importers.places import HOMES
 from analyzer.importers.programs import FORKS
@@ -271,7 +270,7 @@ def commands_page() -> str:
         "```",
     ]
     for name in COMMANDS:
-        command: click.Command = import_module(f"analyzer.cli.commands.{name}").command
+        command = command_named(name)
         context = click.Context(command, info_name=name, parent=root, terminal_width=HELP_WIDTH)
         lines += ["", f"## analyzer {name}", "", "```text", command.get_help(context), "```", ""]
         lines += ["| exit code | when |", "| ---: | --- |"]

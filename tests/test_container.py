@@ -6,11 +6,10 @@ import json
 import re
 import shlex
 import tomllib
-from importlib import import_module
 
-import click
 import pytest
 
+from analyzer.cli import command_named
 from tests import REPOSITORY
 
 FILE = REPOSITORY / "contrib" / "docker" / "Dockerfile"
@@ -75,7 +74,7 @@ def test_what_it_starts_is_a_command_line_of_the_program(line: str | None) -> No
     assert [*entry] == [*PROJECT["project"]["scripts"]]
     (given,) = (json.loads(rest) for rest in arguments("CMD"))
     name, *rest = line.split() if line else given
-    command: click.Command = import_module(f"analyzer.cli.commands.{name}").command
+    command = command_named(name)
     assert command.make_context(name, rest).params["paths"] == ("/logs",)
     if line:
         assert line in (REPOSITORY / "docs" / "how-to" / "nightly.md").read_text("utf-8")

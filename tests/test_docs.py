@@ -22,7 +22,7 @@ from analyzer.analysis.detection import Settings
 from analyzer.analysis.kinds.causes import Drift
 from analyzer.classifier import REASONS, RECOVERY, Classification, Facts, Rule, default_ruleset, load_ruleset
 from analyzer.classifier.recovery_table import ACTIONS
-from analyzer.cli import COMMANDS
+from analyzer.cli import COMMANDS, command_named
 from analyzer.events.codec import WHYS, decode
 from analyzer.events.model import Event
 from analyzer.events.payloads import EVENT_TYPES, WorkPayload
@@ -202,7 +202,7 @@ def test_every_command_and_option_is_documented() -> None:
     page = text_of("docs/reference/commands.md")
     for name in COMMANDS:
         section = page.partition(f"## analyzer {name}\n")[2].partition("\n## ")[0]
-        command: click.Command = import_module(f"analyzer.cli.commands.{name}").command
+        command = command_named(name)
         assert section
         for parameter in command.params:
             if isinstance(parameter, click.Option):
@@ -449,7 +449,7 @@ def test_shown_commands_are_understood(shown: str) -> None:
     """The program knows the command and each option that a page shows it with."""
     name, *arguments = shlex.split(shown)
     assert name in COMMANDS, shown
-    command: click.Command = import_module(f"analyzer.cli.commands.{name}").command
+    command = command_named(name)
     context = click.Context(command, info_name=name)
     if isinstance(command, click.Group) and arguments and arguments[0] in command.commands:
         command, arguments = command.commands[arguments[0]], arguments[1:]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from importlib import import_module
 from typing import Any
 
-import click
 import yaml
 
+from analyzer.cli import command_named
 from analyzer.lake.location import lake_of
 from tests import REPOSITORY
 
@@ -55,7 +54,7 @@ def test_no_port_is_open_and_no_secret_stands_there() -> None:
 def test_the_command_is_one_of_the_program_for_the_master_that_is_started() -> None:
     """And names a lake in the bucket that is made; master and workers are classes of Spark."""
     name, *rest = SERVICES["analyzer"]["command"]
-    command: click.Command = import_module(f"analyzer.cli.commands.{name}").command
+    command = command_named(name)
     given = command.make_context(name, rest).params
     lake = lake_of(given["store_path"], given["master"])
     assert lake.path == "s3://fleet/lake" and "lake/fleet" in SERVICES["bucket"]["command"][0]

@@ -14,7 +14,7 @@ import pytest
 from analyzer import interpreter
 from analyzer.classifier import default_ruleset
 from analyzer.classifier.batch import judge_in_parallel
-from analyzer.cli.sandbox import parent as sandbox
+from analyzer.cli import sandbox
 from analyzer.store import open_store
 from analyzer.store.doctor.examine import appending_works
 from analyzer.store.ingest.decode import BlockErrand

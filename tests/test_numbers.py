@@ -24,9 +24,9 @@ from analyzer.analysis.summary import day_figures
 from analyzer.classifier import RECOVERY, fingerprint
 from analyzer.classifier.reading import facts, reset_times
 from analyzer.classifier.rules import lint, text_evidence
-from analyzer.cli.commands import sql
-from analyzer.cli.delivery import web as posting
-from analyzer.cli.sandbox import child
+from analyzer.cli import delivery as posting
+from analyzer.cli import sandbox
+from analyzer.cli.commands import questions
 from analyzer.events import sanitize
 from analyzer.events.appending import appender
 from analyzer.importers import failures, heads
@@ -127,9 +127,9 @@ STATED = {
             f"{rates.MIN_DAYS_OF_SHARES} days before it"
         ),
     ),
-    "how-to/sql.md": (
+    "how-to/questions.md": (
         f"`--format` is {', '.join(f'`{name}`' for name in FORMATS[:-1])} or `{FORMATS[-1]}`",
-        f"at most {sql.DEFAULT_LIMIT:,} rows",
+        f"at most {questions.DEFAULT_LIMIT:,} rows",
     ),
     "reference/json.md": (
         f"(messages, {evidence.MAX_SAMPLE_CHARS:,} characters at most)",
@@ -146,11 +146,11 @@ STATED = {
         f"up to {HUGE[unfolding.MAX_FORMS]} of them",
         f"quarantine keeps the first {batch.KEPT_TEXT:,} characters",
         f"redacted and cut at {failures._KEPT} characters",
-        f"at the latest {WORDS[child._GRACE_SECONDS]} seconds after its time is over",
-        f"`--memory` ({sql.DEFAULT_MEMORY}",
+        f"at the latest {WORDS[sandbox._GRACE_SECONDS]} seconds after its time is over",
+        f"`--memory` ({questions.DEFAULT_MEMORY}",
         f"files of at most {config_files.MOST_BYTES >> 20} MiB and {config_files.MOST_LEVELS} levels of nesting",
-        f"at most `--timeout` seconds ({sql.DEFAULT_SECONDS:g})",
-        f"A cut by `--limit` ({sql.DEFAULT_LIMIT:,} rows)",
+        f"at most `--timeout` seconds ({questions.DEFAULT_SECONDS:g})",
+        f"A cut by `--limit` ({questions.DEFAULT_LIMIT:,} rows)",
     ),
     "how-to/nightly.md": (f"waits up to {WORDS[round(location.PATIENCE_SECONDS)]} seconds for a writer",),
     "how-to/recovery.md": (

@@ -51,6 +51,15 @@ COMMANDS = {
 }
 """Every command and its short help, in the order in which a newcomer needs them."""
 
+_TOGETHER = {
+    "questions": ("query", "sql", "show", "compare", "unknowns"),
+    "reading": ("ingest", "sources"),
+    "running": ("run", "verdict"),
+    "upkeep": ("doctor", "prune", "quarantine", "rebuild", "reclassify"),
+    "writing": ("emit", "hook", "receive"),
+}
+"""Modules of several commands; any other command is a module of its own."""
+
 EPILOG = """\b
 Begin with a look at the logs that agents keep on this machine:
   analyzer
@@ -65,8 +74,16 @@ Exit codes: 0 fine, 1 findings, 2 usage, 3 store or input unreadable,
 """
 
 
+def command_named(name: str) -> click.Command:
+    """Return one of `COMMANDS`; its module is imported by it."""
+    home = next((module for module, names in _TOGETHER.items() if name in names), name)
+    module = import_module(f"analyzer.cli.commands.{home}")
+    command: click.Command = module.command if home == name else getattr(module, f"{name}_command")
+    return command
+
+
 class _Commands(click.Group):
-    """Commands by name, each in a module of its own, imported on demand."""
+    """Commands by name, imported on demand."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -74,9 +91,9 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"analyzer.cli.commands.{cmd_name}").command
+        command = command_named(cmd_name)
         if ctx.resilient_parsing:  # a shell asks
-            from analyzer.cli.completing import offer_files
+            from analyzer.cli.options import offer_files
 
             offer_files(command)
         return command
@@ -121,7 +138,7 @@ def cli(context: click.Context, open_it: bool) -> int | None:
         return None
     if not open_it and not sys.stdout.isatty():
         raise click.exceptions.NoArgsIsHelpError(context)
-    report: click.Command = import_module("analyzer.cli.commands.report").command
+    report = command_named("report")
     with report.make_context("report", ["--open"] if open_it else [], parent=context) as own:
         code: int = report.invoke(own)
         return code

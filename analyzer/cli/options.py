@@ -1,6 +1,7 @@
-"""The options that mean the same in several commands are defined here once.
+"""The options that mean the same in several commands are defined here once, and what a shell completes their values by.
 
-Names of files whose first character is that of an option are taken as shells give them for `*`.
+Names of files whose first character is that of an option are taken as shells give them for `*`. Whatever is wrong with
+a store, completion says nothing and proposes nothing.
 """
 
 from __future__ import annotations
@@ -9,12 +10,13 @@ import functools
 import math
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from analyzer.cli.completing import names_of
-from analyzer.cli.machine import HERE, default_store
+from analyzer.cli.output import Out
+from analyzer.cli.stores import HERE, NamedStore, default_store
 from analyzer.errors import AnalyzerError
 
 if TYPE_CHECKING:
@@ -25,6 +27,10 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 DEFAULT_LOG = "telemetry"
+MOST_NAMES = 200
+"""Names that are proposed at most."""
+_PLACES = ("FILE", "PATH", "DIR", "FOLDER")
+"""What the name of a value has in it, where a shell proposes files."""
 
 
 class Seconds(click.FloatRange):
@@ -36,8 +42,8 @@ class Seconds(click.FloatRange):
         return seconds if math.isfinite(seconds) else self.fail(f"{value!r} is no number of seconds.", param, ctx)
 
 
-def store_option(note: str = "", default: Callable[[], str] | None = default_store) -> Callable[[F], F]:
-    """`--store FILE`, else $ANALYZER_STORE, else the default; None for a command that decides by its paths."""
+def store_path_option(note: str = "", default: Callable[[], str] | None = default_store) -> Callable[[F], F]:
+    """`--store FILE` as `store_path`, else $ANALYZER_STORE, else the default; None where the command decides."""
 
     def chosen(_: click.Context, __: click.Parameter, named: str | None) -> str | None:
         # As in the commands that are printed, which programs run without a shell, too.
@@ -59,6 +65,16 @@ master_option = click.option(
     metavar="MASTER",
     help="The Spark that reads logs for a lake: local[*], spark://HOST:PORT or sc://HOST:PORT. Default: none.",
 )
+
+
+def store_option(command: F) -> F:
+    """`--store FILE` and `--master MASTER`; the command gets the store that they name as `store`."""
+
+    @functools.wraps(command)
+    def function(*, store_path: str, master: str | None, **given: Any) -> Any:
+        return command(store=NamedStore(store_path, master), **given)
+
+    return store_path_option()(master_option(cast("F", function)))
 
 
 rules_option = click.option(
@@ -96,6 +112,12 @@ def span_options(command: F) -> F:
     return cast("F", function)
 
 
+fail_on_option = click.option(
+    "--fail-on",
+    type=click.Choice(("info", "warning", "critical")),
+    default="warning",
+    help="Exit with 1 when an open finding is at least so severe. Default: warning.",
+)
 deliver_option = click.option(
     "--deliver",
     "deliver_to",
@@ -105,7 +127,17 @@ deliver_option = click.option(
     help="Tell there what is new, worse or resolved: slack:URL, teams:URL, discord:URL, pagerduty:KEY, "
     "alertmanager:URL, mail:ADDRESS, webhook:URL. May be repeated; default $ANALYZER_DELIVER, with spaces between.",
 )
-json_option = click.option("--json", "-j", "as_json", is_flag=True, help="One JSON object instead of text.")
+
+
+def json_option(command: F) -> F:
+    """`--json`; the command gets the form that it asks for as `out`."""
+
+    @functools.wraps(command)
+    def function(*, as_json: bool, **given: Any) -> Any:
+        return command(out=Out("json" if as_json else "table"), **given)
+
+    option = click.option("--json", "-j", "as_json", is_flag=True, help="One JSON object instead of text.")
+    return cast("F", option(function))
 
 
 def selection_options(command: F) -> F:
@@ -121,35 +153,38 @@ def selection_options(command: F) -> F:
             raise AnalyzerError.unknown_value("reason", asked["reason"], REASONS)
         return command(only=Selection(**asked), **given)
 
-    for name, said in reversed(_SELECTED.items()):
-        function = click.option(f"--{name}", metavar="NAME", shell_complete=names_of(name), help=f"Only {said}.")(
-            function
-        )
+    for name, (said, sql) in reversed(_SELECTED.items()):
+        known = partial(_known, sql)
+        function = click.option(f"--{name}", metavar="NAME", shell_complete=known, help=f"Only {said}.")(function)
     return cast("F", function)
 
 
 _SELECTED = {
-    "project": "this project, the last name of a working directory",
-    "agent": "this agent, as claude-code or codex",
-    "caller": "this caller",
-    "reason": "this reason",
-    "model": "this model",
+    "project": ("this project, the last name of a working directory", "select distinct project from sessions"),
+    "agent": ("this agent, as claude-code or codex", "select distinct agent from sessions"),
+    "caller": ("this caller", "select distinct caller from errors"),
+    "reason": ("this reason", None),
+    "model": ("this model", "select distinct model from sessions"),
 }
+"""What a selection asks for, and the names that a store has of it; reasons are known without one."""
 
 
+log_option = click.option(
+    "--log", "folder", default=DEFAULT_LOG, metavar="DIR", help=f"The log folder. Default {DEFAULT_LOG}/."
+)
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="Say nothing on stderr but errors.")
 
 
 def result_options(*formats: str) -> Callable[[F], F]:
     """`--format`, `--json`, `--output`, `--quiet`; the formats are `table`, `json` and what else there is.
 
-    The command gets its format as `row_format`, which is `json` under `--json`, whatever else is asked for.
+    The command gets them as `out`, whose form is `json` under `--json`, whatever else is asked for.
     """
 
     def decorate(command: F) -> F:
         @functools.wraps(command)
-        def function(*, row_format: str, as_json: bool, **given: Any) -> Any:
-            return command(row_format="json" if as_json else row_format, **given)
+        def function(*, row_format: str, as_json: bool, output: str | None, quiet: bool, **given: Any) -> Any:
+            return command(out=Out("json" if as_json else row_format, output, quiet), **given)
 
         for option in (
             quiet_option,
@@ -191,3 +226,43 @@ def _is_name(argument: str, options: set[str]) -> bool:
     if not argument.startswith("-") or argument.partition("=")[0] in options:
         return False
     return argument != "-" and "\0" not in argument and os.path.lexists(argument)
+
+
+def offer_files(command: click.Command) -> None:
+    """Let the values of a command, and of those below it, that are files be completed as files."""
+    for param in command.params:
+        if any(place in (param.metavar or "") for place in _PLACES):
+            param.type = click.Path()
+    if isinstance(command, click.Group):
+        for below in command.commands.values():
+            offer_files(below)
+
+
+def queries(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
+    """Names of the catalogue."""
+    from analyzer.store import catalogue
+
+    return [name for name in catalogue() if name.startswith(begun)]
+
+
+def findings(context: click.Context, _: click.Parameter, begun: str) -> list[str]:
+    """Ids of findings that the last nights told."""
+    return _stored(context, "select distinct finding_id from findings", begun)
+
+
+def _known(sql: str | None, context: click.Context, _: click.Parameter, begun: str) -> list[str]:
+    from analyzer.classifier import REASONS
+
+    return [name for name in REASONS if name.startswith(begun)] if sql is None else _stored(context, sql, begun)
+
+
+def _stored(context: click.Context, sql: str, begun: str) -> list[str]:
+    """Values that stand in the store; none where anything is wrong with it."""
+    from analyzer.store import open_store
+
+    try:
+        with open_store(context.params.get("store_path") or default_store()) as store:
+            values = store.sql(sql).to_series().drop_nulls().sort().to_list()
+    except (AnalyzerError, OSError):
+        return []
+    return [name for name in values if name.startswith(begun) and name.isprintable()][:MOST_NAMES]

@@ -12,6 +12,7 @@ import stat
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
 import click
@@ -87,14 +88,6 @@ def copy(content: IO[bytes], output: str | None) -> None:
         raise _unwritable(f"{output}: cannot be written: {system_text(error)}") from None
 
 
-def open_page(path: str) -> bool:
-    """Show a file in the user's browser; whether there is one."""
-    import webbrowser
-    from pathlib import Path
-
-    return webbrowser.open(Path(path).resolve().as_uri())
-
-
 def append(content: str, output: str) -> None:
     """To the end of a file; one that is made by it is its owner's alone, one that is there keeps its mode.
 
@@ -163,26 +156,50 @@ def _unwritable(message: str) -> AnalyzerError:
     return AnalyzerError(message, "name another file with --output", exit_code=UNREADABLE)
 
 
-def write_rows(
-    frame: pl.DataFrame | PlainRows,
-    row_format: str,
-    output: str | None,
-    *,
-    schema: str,
-    truncated: bool = False,
-    quiet: bool = False,
-) -> None:
-    """Rows in one of the row formats.
+@dataclass(frozen=True, slots=True)
+class Out:
+    """Where an answer goes, and in which form it is asked for."""
 
-    Raises:
-        AnalyzerError: Parquet onto a terminal, or a file that cannot be written.
-    """
-    from analyzer.report import render_rows
+    form: str = "table"
+    path: str | None = None
+    """The file; None for stdout."""
+    quiet: bool = False
+    """Whether nothing is said on stderr but errors."""
 
-    width = rows_width(row_format, output)
-    write(render_rows(frame, row_format, name=schema, truncated=truncated, width=width), output)
-    if truncated:
-        tell_cut(len(frame), quiet=quiet)
+    def answer(self, result: Any, text: Callable[[], str | bytes], default: Callable[[Any], Any] | None = None) -> None:
+        """Write a result, which is a mapping or has a `to_dict`: as JSON where that is asked for, else its text.
+
+        `default` makes JSON of what is none.
+
+        Raises:
+            AnalyzerError: the file cannot be written.
+        """
+        if self.form != "json":
+            write(text(), self.path)
+            return
+        from analyzer.report.escape import json_text
+
+        write(json_text(result if isinstance(result, Mapping) else result.to_dict(), default=default), self.path)
+
+    def rows(self, frame: pl.DataFrame | PlainRows) -> None:
+        """Write rows in one of the row formats.
+
+        Raises:
+            AnalyzerError: Parquet onto a terminal, or a file that cannot be written.
+        """
+        from analyzer.report import render_rows
+
+        width = rows_width(self.form, self.path)
+        write(render_rows(frame, self.form, name="analyzer.query/1", width=width), self.path)
+
+    def narrate(self, message: str) -> None:
+        """As `narrate`, unless nothing is to be said."""
+        narrate(message, quiet=self.quiet)
+
+    @property
+    def layout(self) -> tuple[int, bool]:
+        """As `text_layout`, of where the answer goes."""
+        return text_layout(self.path)
 
 
 def rows_width(row_format: str, output: str | None) -> int | None:
@@ -196,11 +213,6 @@ def rows_width(row_format: str, output: str | None) -> int | None:
     if row_format == "parquet":
         raise AnalyzerError("parquet is no text for a terminal", "add --output FILE")
     return terminal_width() if row_format == "table" else None
-
-
-def tell_cut(rows: int, *, quiet: bool) -> None:
-    """Say that a limit cut the answer."""
-    narrate(f"cut after {rows:,} rows; more with --limit N, all with --limit 0", quiet=quiet)
 
 
 def narrate(message: str, *, quiet: bool = False) -> None:

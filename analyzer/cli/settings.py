@@ -8,10 +8,13 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from analyzer.config_files import content, toml
 from analyzer.errors import USAGE, AnalyzerError, system_text
+
+if TYPE_CHECKING:
+    from analyzer.classifier import Ruleset
 
 FILE = "analyzer.toml"
 RULES = "ANALYZER_RULES"
@@ -30,6 +33,17 @@ def rules_in_use(option: str | None) -> str | None:
         return os.environ[RULES]
     path = _nearest(os.getcwd())
     return None if path is None else _rules_of(path)
+
+
+def ruleset_in_use(option: str | None) -> Ruleset:
+    """Return the rules in use; see `rules_in_use`.
+
+    Raises:
+        AnalyzerError: analyzer.toml or the rules cannot be understood.
+    """
+    from analyzer.classifier.rules.loading import ruleset_for
+
+    return ruleset_for(rules_in_use(option))
 
 
 def sections(names: Iterable[str]) -> dict[str, Any]:

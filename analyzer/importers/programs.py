@@ -19,7 +19,7 @@ from analyzer.agent_stream import mapping
 from analyzer.events.codec import parsed
 from analyzer.importers.conditions import Record, described, has
 from analyzer.readable import terminal_safe
-from analyzer.redaction.homes import without_home
+from analyzer.redaction.walk import without_home
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,15 +35,20 @@ if TYPE_CHECKING:
     from analyzer.recovery.relay.config import RelaySettings
     from analyzer.recovery.relay.monitor import Relay, RelayMonitor
     from analyzer.recovery.relay.summarizers import CommandSummarizer
-    from analyzer.recovery.retry.advice import Credential
     from analyzer.recovery.retry.chain import RetryWatch
     from analyzer.recovery.retry.observing import observe
-    from analyzer.recovery.retry.policy import PROFILES, Backoff, IterationBudget, IterationBudgetExhaustedError, Policy
+    from analyzer.recovery.retry.policy import (
+        PROFILES,
+        Backoff,
+        Credential,
+        IterationBudget,
+        IterationBudgetExhaustedError,
+        Policy,
+    )
     from analyzer.recovery.retry.retry import Attempts, Retry
     from analyzer.recovery.supervision.instance import Limits, Run, Streams
-    from analyzer.recovery.supervision.restarts import NotAdmittedError
     from analyzer.recovery.supervision.step_error import RelayHaltedError, StepError, TokenUsage
-    from analyzer.recovery.supervision.supervisor import supervise
+    from analyzer.recovery.supervision.supervisor import NotAdmittedError, supervise
     from analyzer.recovery.waiting import Clock, SystemClock, WaitCancelledError
 
 __getattr__, __dir__ = face(
@@ -61,15 +66,13 @@ __getattr__, __dir__ = face(
         "relay.config": "RelaySettings",
         "relay.monitor": "Relay RelayMonitor",
         "relay.summarizers": "CommandSummarizer",
-        "retry.advice": "Credential",
         "retry.chain": "RetryWatch",
         "retry.observing": "observe",
-        "retry.policy": "Backoff IterationBudget IterationBudgetExhaustedError Policy PROFILES",
+        "retry.policy": "Backoff Credential IterationBudget IterationBudgetExhaustedError Policy PROFILES",
         "retry.retry": "Attempts Retry",
         "supervision.instance": "Limits Run Streams",
-        "supervision.restarts": "NotAdmittedError",
         "supervision.step_error": "RelayHaltedError StepError TokenUsage",
-        "supervision.supervisor": "supervise",
+        "supervision.supervisor": "NotAdmittedError supervise",
         "waiting": "Clock SystemClock WaitCancelledError",
     },
 )

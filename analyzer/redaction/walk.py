@@ -6,6 +6,7 @@ Invariant: a value without secrets comes back as it is; whatever cannot be walke
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -23,6 +24,12 @@ _JSON = frozenset((str, int, float, bool, type(None)))
 _LEAST_NUMBER = 1_000
 _FEW = 16
 """Values of a process that are encoded with what Python has."""
+
+
+_HOME = re.compile(
+    r"(?:/mnt/[a-z](?=/))?(?:/(?:var/)?home/[^/]+|/Users/[^/]+|/root|[A-Za-z]:[/\\]+Users[/\\]+[^/\\]+)(?=[/\\]|$)"
+)
+"""Whose a home directory is, is nobody's business but its owner's."""
 
 
 def is_secret_name(name: str) -> bool:
@@ -115,6 +122,18 @@ def redact_value(value: Any) -> Any:
     if isinstance(value, (str, bytes, bytearray)):
         return _Walk().clean(value, 0, "", "", "")
     return value
+
+
+def without_home(path: str, home: str | None = None) -> str:
+    """The path with `~` for the home directory that it begins with, on whatever machine it was written.
+
+    `home` is one more, wherever it lies.
+    """
+    home = home and home.rstrip("/")
+    if home and f"{path}/".startswith(f"{home}/"):
+        return f"~{path[len(home) :]}"
+    known = _HOME.match(path)
+    return f"~{path[known.end() :]}" if known else path
 
 
 class _Walk:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from analyzer.errors import AnalyzerError
 from analyzer.events.times import format_time
 from analyzer.readable import percent
-from analyzer.redaction.homes import without_home
+from analyzer.redaction.walk import without_home
 from analyzer.report.document import markdown_table
 from analyzer.report.escape import FORMATS, csv_cell, json_text, jsonl_text, terminal_safe
 from analyzer.report.monospace import columns, fold, hanging, pad, width_of

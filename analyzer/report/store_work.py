@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from analyzer.command_lines import HERE, Asking, command_line
 from analyzer.readable import counted
-from analyzer.redaction.homes import without_home
+from analyzer.redaction.walk import without_home
 from analyzer.report.escape import terminal_safe
 from analyzer.report.monospace import columns, fit, fold, hanging, step
 from analyzer.report.rows import count

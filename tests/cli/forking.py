@@ -109,9 +109,11 @@ def _serve() -> None:
     """Answer requests on stdin, one a line, until it ends."""
     from importlib import import_module
 
-    from analyzer.cli import COMMANDS
+    from analyzer.cli import COMMANDS, command_named
 
-    for name in (*(f"cli.commands.{name}" for name in COMMANDS), *LOADED):
+    for name in COMMANDS:
+        command_named(name)
+    for name in LOADED:
         import_module(f"analyzer.{name}")
     import_module("plotly.graph_objects")
     # Later versions of Python warn of every fork where there is a thread.

@@ -20,13 +20,12 @@ import time
 from collections.abc import Iterator
 from contextlib import chdir
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 
 import click
 
 from analyzer.analysis.run_verdict import EXIT_CODES
-from analyzer.cli import COMMANDS
+from analyzer.cli import COMMANDS, command_named
 from tests import REPOSITORY
 from tests.cli.forking import HUNG, Done, Forks, Line
 
@@ -272,7 +271,7 @@ def _argument(text: str) -> str:
 def _commands() -> list[tuple[list[str], click.Command]]:
     found: list[tuple[list[str], click.Command]] = []
     for name in COMMANDS:
-        command = import_module(f"analyzer.cli.commands.{name}").command
+        command = command_named(name)
         if isinstance(command, click.Group):
             found += [([name, each], command.commands[each]) for each in sorted(command.commands)]
         else:

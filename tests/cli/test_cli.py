@@ -95,7 +95,7 @@ def test_ingest_follows_a_growing_log(tmp_path: Path) -> None:
     log = EventLog(tmp_path / "telemetry")
     log.append("relay.triggered", {"step_id": "a"})
     command = (
-        "from analyzer.cli import main; from analyzer.cli.commands import ingest; ingest.POLL_SECONDS = 0.1; main()"
+        "from analyzer.cli import main; from analyzer.cli.commands import reading; reading.POLL_SECONDS = 0.1; main()"
     )
     arguments = ["ingest", "telemetry", "--follow", "--json", "--store", "s.duckdb"]
     process = subprocess.Popen(

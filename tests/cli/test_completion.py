@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from analyzer.cli.completing import place_of
+from analyzer.cli.commands.completion import place_of
 from analyzer.events import Event, encode
 from tests import REPOSITORY
 from tests.cli.conftest import Run

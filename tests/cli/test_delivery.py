@@ -23,8 +23,7 @@ from aiosmtpd.controller import Controller
 
 from analyzer.analysis import Night
 from analyzer.analysis.nightly.decisions import Undelivered
-from analyzer.cli.delivery.targets import FORMS, Target, deliver
-from analyzer.cli.delivery.web import UndeliveredError, post
+from analyzer.cli.delivery import FORMS, Target, UndeliveredError, deliver, post
 from analyzer.errors import AnalyzerError, StoreBusyError
 from tests.cli.nightly import NEW_ON, after
 
@@ -368,7 +367,7 @@ def _free_port() -> int:
 
 def test_an_answer_that_trickles_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """A byte now and then keeps a socket from timing out; the call ends all the same, and its own errors are told."""
-    monkeypatch.setattr("analyzer.cli.delivery.web.ATTEMPT_SECONDS", 0.3)
+    monkeypatch.setattr("analyzer.cli.delivery.ATTEMPT_SECONDS", 0.3)
     ended = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as listener:
 

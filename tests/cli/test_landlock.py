@@ -11,7 +11,7 @@ import pytest
 
 CONFINED = """
 import os, shutil, socket, sys, threading
-from analyzer.cli.sandbox.child import forbid_writing
+from analyzer.cli.sandbox import forbid_writing
 handle = open("open", "wb")
 if not forbid_writing():
     sys.exit(77)

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from analyzer.analysis.timeline import happening_of, is_about
-from analyzer.cli import hourly
-from analyzer.cli.hourly import Hourly
+from analyzer.cli.commands import watch
+from analyzer.cli.commands.watch import Hourly
 from analyzer.events import Event, EventLog, Origin
 from analyzer.report.monospace import width_of
 from analyzer.report.timeline import watched_finding, watched_line
@@ -142,7 +142,7 @@ def test_findings_of_an_hour_are_told_once_it_is_over(tmp_path: Path, monkeypatc
     """By `check` in a process of its own, from a store that goes with the watch; of the part that was asked for."""
     (tmp_path / "x.jsonl").write_bytes(b"".join(hours()))
     clock = [datetime.fromisoformat(f"{TODAY}T10:30:00")]
-    monkeypatch.setattr(hourly, "now", lambda: clock[0])
+    monkeypatch.setattr(watch, "now", lambda: clock[0])
     with Hourly([str(tmp_path / "x.jsonl")], Selection(caller="bot")) as watched:
         assert watched.findings() == []
         assert watched._folder is None

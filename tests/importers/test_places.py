@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from analyzer.cli.machine import places_here
 from analyzer.cli.options import DEFAULT_LOG
+from analyzer.cli.stores import places_here
 from analyzer.importers import BY_NAME, FORMATS
 from analyzer.importers.places import HOMES, OWN_LOG, VARIABLES, LogPlace, places
 

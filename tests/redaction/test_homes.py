@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from analyzer.redaction.homes import without_home
+from analyzer.redaction.walk import without_home
 from analyzer.report.rows import shown
 
 

@@ -118,7 +118,7 @@ DENIED = [
 
 UNCHECKED = "import analyzer.store.query.adhoc as r; r.reading = lambda c, sql, *_: r.Reading(sql, sql); "
 OPEN = (
-    "import sys; import analyzer.store.db.connection as d; import analyzer.cli.sandbox.child as c; "
+    "import sys; import analyzer.store.db.connection as d; import analyzer.cli.sandbox as c; "
     "real, held = d.connect, c.forbid_writing; "
     "d.connect = lambda *a, closed, **k: real(*a, closed=False, **k); "
     "c.forbid_writing = lambda **k: held(**k) or sys.exit(77); "
@@ -156,7 +156,7 @@ def test_a_store_survives_what_names_its_own_files(store: Path, statement: str, 
     before = content(store.parent)
     request = {"store": str(store), "sql": statement.format(store=store), "rows": 10, "row_format": "json"}
     done = subprocess.run(
-        [sys.executable, "-c", f"{without}from analyzer.cli.sandbox.child import main; main()"],
+        [sys.executable, "-c", f"{without}from analyzer.cli.sandbox import main; main()"],
         input=json.dumps({**request, "width": None, "seconds": 30, "memory": 10**9}),
         capture_output=True,
         text=True,
@@ -311,7 +311,7 @@ def test_no_process_is_left_behind(store: Path, sent: signal.Signals, code: int,
     while not (found := children.read_text().split()) and time.monotonic() < deadline:
         time.sleep(0.02)
     child = Path("/proc") / found[0]
-    while b"sandbox.child" not in (child / "cmdline").read_bytes() and time.monotonic() < deadline:
+    while b"cli.sandbox" not in (child / "cmdline").read_bytes() and time.monotonic() < deadline:
         time.sleep(0.02)
     process.send_signal(sent)
     process.communicate(timeout=300)
@@ -334,7 +334,7 @@ def test_the_process_gets_no_environment_and_no_descriptors(
     store: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Tokens and open files of this program are not there to be found."""
-    from analyzer.cli.sandbox import parent as sandbox
+    from analyzer.cli import sandbox
 
     started: list[tuple[list[str], dict[str, object]]] = []
 
@@ -357,7 +357,7 @@ def test_the_process_gets_no_environment_and_no_descriptors(
 
 def test_of_a_lake_the_settings_of_its_object_store_go_along_and_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """A store that is a file needs none of them."""
-    from analyzer.cli.sandbox import parent as sandbox
+    from analyzer.cli import sandbox
 
     for name in ("AWS_REGION", "AZURE_STORAGE_ACCOUNT_NAME", "ANTHROPIC_API_KEY", "HTTPS_PROXY"):
         monkeypatch.setenv(name, "x")

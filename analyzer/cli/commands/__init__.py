@@ -1,1 +1,1 @@
-"""The commands, one a module: each reads its arguments, calls what is below, and hands the result to `report`."""
+"""The commands: each reads its arguments, calls what is below, and hands the result to `report`."""

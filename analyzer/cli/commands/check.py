@@ -8,26 +8,25 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from analyzer.cli.machine import asking_of
 from analyzer.cli.options import (
     chosen_window,
     deliver_option,
-    master_option,
+    fail_on_option,
     result_options,
     rules_option,
     selection_options,
     store_option,
     window_options,
 )
-from analyzer.cli.output import add_to_job_summary, narrate, terminal_width, text_layout, write
-from analyzer.cli.stores import judging
+from analyzer.cli.output import Out, add_to_job_summary, terminal_width, write
+from analyzer.cli.stores import NamedStore
 from analyzer.command_lines import command_line
 from analyzer.errors import FINDINGS, AnalyzerError
 from analyzer.readable import counted
 
 if TYPE_CHECKING:
     from analyzer.analysis import Night, WindowWords
-    from analyzer.cli.delivery.targets import Target
+    from analyzer.cli.delivery import Target
     from analyzer.command_lines import Asking
     from analyzer.store import Selection, Store
 
@@ -35,17 +34,11 @@ FORMATS = ("table", "json", "jsonl", "markdown")
 
 
 @click.command("check")
-@store_option()
-@master_option
+@store_option
 @window_options
 @rules_option
 @selection_options
-@click.option(
-    "--fail-on",
-    type=click.Choice(("info", "warning", "critical")),
-    default="warning",
-    help="Exit with 1 when an open finding is at least so severe. Default: warning.",
-)
+@fail_on_option
 @click.option("--each-day", is_flag=True, help="What every night of the window would have reported; nothing is kept.")
 @click.option("--again", is_flag=True, help="Judge a night anew, with the events that came late.")
 @click.option("--prometheus", metavar="FILE", help="Write gauges there for node exporter's textfile collector.")
@@ -53,8 +46,7 @@ FORMATS = ("table", "json", "jsonl", "markdown")
 @deliver_option
 @result_options(*FORMATS)
 def command(
-    store_path: str,
-    master: str | None,
+    store: NamedStore,
     words: WindowWords,
     rules_path: str | None,
     only: Selection,
@@ -64,9 +56,7 @@ def command(
     prometheus: str | None,
     webhook: str | None,
     deliver_to: tuple[str, ...],
-    row_format: str,
-    output: str | None,
-    quiet: bool,
+    out: Out,
 ) -> int:
     """Judge the last whole day against the days before it: spikes and drifts of unknown errors, new messages, and more.
 
@@ -98,14 +88,13 @@ def command(
 
     places: list[Target] = []
     if addresses := [*deliver_to, *([f"webhook:{webhook}"] if webhook else [])]:
-        from analyzer.cli.delivery.targets import deliver, targets
+        from analyzer.cli.delivery import deliver, targets
 
         places = targets(addresses)
     asked = click.get_current_context().get_parameter_source("deliver_to") is ParameterSource.COMMANDLINE
     if each_day and (again or prometheus or webhook or asked):
-        raise AnalyzerError(
-            "--each-day writes nothing down", "leave out --again, --prometheus, --webhook and --deliver"
-        )
+        hint = "leave out --again, --prometheus, --webhook and --deliver"
+        raise AnalyzerError("--each-day writes nothing down", hint)
     if only and prometheus:
         raise AnalyzerError("gauges are those of the whole fleet", f"leave out --prometheus, or {only}")
     hours = not each_day and bool(words.get("since") or words.get("last"))
@@ -114,38 +103,36 @@ def command(
     chosen = chosen_window(**words)
     rules = rules_in_use(rules_path)
     named = ruleset_for(rules_path).digest if rules_path else None
-    with judging(store_path, master) as store:
+    with store.judging() as opened:
         if each_day:
-            nights = each_night(store, chosen, rules=rules)
+            nights = each_night(opened, chosen, rules=rules)
         elif hours:
-            nights = [check_hours(store, chosen, rules=rules)]
+            nights = [check_hours(opened, chosen, rules=rules)]
         else:
-            nights = [check(store, until=chosen.until, timezone=chosen.timezone, rules=rules, again=again)]
-        gauges = night_gauges(store, nights[-1]) if prometheus else b""
-        judged, nights = nights, _about(store, nights, only)
-        left = Undelivered.of(store, nights[-1]) if places and not each_day else None
+            nights = [check(opened, until=chosen.until, timezone=chosen.timezone, rules=rules, again=again)]
+        gauges = night_gauges(opened, nights[-1]) if prometheus else b""
+        judged, nights = nights, _about(opened, nights, only)
+        left = Undelivered.of(opened, nights[-1]) if places and not each_day else None
     if others := sum(len(night.findings) for night in judged) - sum(len(night.findings) for night in nights):
-        narrate(f"only {only}: {counted(others, 'finding')} about others not told", quiet=quiet)
+        out.narrate(f"only {only}: {counted(others, 'finding')} about others not told")
     if named and nights and nights[0].ruleset_in_force != named:
-        narrate(
-            f"{rules_path} has no say: ruleset {nights[0].ruleset_in_force} was applied to this store; "
-            f"another one takes over with {command_line('reclassify', '--rules', 'FILE', '--apply', store=store_path)}",
-            quiet=quiet,
-        )
+        other = command_line("reclassify", "--rules", "FILE", "--apply", store=store.name)
+        applied = f"ruleset {nights[0].ruleset_in_force} was applied to this store"
+        out.narrate(f"{rules_path} has no say: {applied}; another one takes over with {other}")
     told = [night for night in nights if night.findings]
-    if row_format != "table" or told or output:
-        write(_rendered(nights, row_format, each_day, output, asking_of(store_path)), output)
+    if out.form != "table" or told or out.path:
+        write(_rendered(nights, each_day, out, store.asking()), out.path)
     if not told:
         from analyzer.report.monospace import fold
         from analyzer.report.night.document import nothing_to_report
 
         for line in fold(nothing_to_report(nights), terminal_width() if sys.stderr.isatty() else 10_000):
-            narrate(line, quiet=quiet)
+            out.narrate(line)
     add_to_job_summary(lambda: _summary(nights))
     if prometheus:
         write(gauges, prometheus)
     if left:
-        deliver(left, places, lambda: judging(store_path, master))
+        deliver(left, places, store.judging)
     return FINDINGS if any(night.fails(fail_on) for night in nights) else 0
 
 
@@ -166,29 +153,27 @@ def night_gauges(store: Store, night: Night) -> bytes:
     return render_prometheus(night, night_figures(store, night))
 
 
-def _rendered(nights: list[Night], row_format: str, each_day: bool, output: str | None, asking: Asking) -> str:
+def _rendered(nights: list[Night], each_day: bool, out: Out, asking: Asking) -> str:
     from analyzer.report.escape import json_text, jsonl_text
-    from analyzer.report.night.document import (
-        nothing_to_report,
-        render_night_markdown,
-        render_night_text,
-        render_nights_text,
-    )
+    from analyzer.report.night import document
 
-    if row_format == "json":
+    if out.form == "json":
         every = {"schema": "analyzer.nights/1", "nights": [night.to_dict() for night in nights]}
         return json_text(every if each_day else nights[0].to_dict())
-    if row_format == "jsonl":
+    if out.form == "jsonl":
         return jsonl_text(night.to_dict() for night in nights)
-    if row_format == "markdown":
+    if out.form == "markdown":
         told = [night for night in nights if night.findings]
-        return "\n".join(render_night_markdown(night) for night in told) or f"{nothing_to_report(nights)}\n"
-    width, colour = text_layout(output)
+        return (
+            "\n".join(document.render_night_markdown(night) for night in told)
+            or f"{document.nothing_to_report(nights)}\n"
+        )
+    width, colour = out.layout
     if each_day:
-        return render_nights_text(nights, width)
+        return document.render_nights_text(nights, width)
     if not nights[0].findings:
-        return f"{nothing_to_report(nights)}\n"
-    return render_night_text(nights[0], width, colour=colour, asking=asking)
+        return f"{document.nothing_to_report(nights)}\n"
+    return document.render_night_text(nights[0], width, colour=colour, asking=asking)
 
 
 def _summary(nights: list[Night]) -> str:

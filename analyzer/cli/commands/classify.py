@@ -12,7 +12,8 @@ import click
 
 from analyzer.cli.inputs import stated_time, time_option
 from analyzer.cli.options import json_option, rules_option
-from analyzer.cli.output import terminal_width, write
+from analyzer.cli.output import Out, terminal_width, write
+from analyzer.errors import AnalyzerError
 
 if TYPE_CHECKING:
     from analyzer.classifier import Classification, Ruleset
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 @click.option("--at", metavar="TIME", help="When it happened (ISO 8601); relative reset times count from there.")
 @json_option
 def command(
-    text: str | None, status: int | None, exit_code: int | None, rules_path: str | None, at: str | None, as_json: bool
+    text: str | None, status: int | None, exit_code: int | None, rules_path: str | None, at: str | None, out: Out
 ) -> None:
     """Say which reason an error has, and what to do: that of TEXT, or that of each line on stdin with -.
 
@@ -41,16 +42,14 @@ def command(
       echo '{"status": 429, "message": "slow down"}' | analyzer classify -
     """
     from analyzer.classifier.reading.extract import described
-    from analyzer.classifier.rules.loading import ruleset_for
-    from analyzer.cli.settings import rules_in_use
-    from analyzer.errors import AnalyzerError
+    from analyzer.cli.settings import ruleset_in_use
 
     if text is None:
         raise AnalyzerError("nothing to classify", "give a TEXT, or - for JSON lines on stdin")
     moment = time_option(at)
-    ruleset = ruleset_for(rules_in_use(rules_path))
+    ruleset = ruleset_in_use(rules_path)
     errors = [described(text, status, exit_code)] if text != "-" else map(_parsed, sys.stdin.buffer)
-    said = _line if as_json or not sys.stdout.isatty() else _words
+    said = _line if out.form == "json" or not sys.stdout.isatty() else _words
     for error in errors:
         write(said(_classified(error, moment, ruleset)), None)
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import shlex
+from collections.abc import Mapping
 
 import click
 
-from analyzer.cli.completing import VARIABLE, place_of
 from analyzer.cli.output import narrate, write
 from analyzer.errors import UNREADABLE, AnalyzerError, system_text
 
 SHELLS = ("bash", "zsh", "fish")
+VARIABLE = "_ANALYZER_COMPLETE"
+"""The variable of the environment by which a shell asks."""
 
 shell_argument = click.argument("shell", type=click.Choice(SHELLS), required=False)
 
@@ -57,6 +60,24 @@ def install_command(shell: str | None) -> None:
         message, hint = f"{path}: cannot be written: {system_text(error)}", "analyzer completion show prints it"
         raise AnalyzerError(message, hint, exit_code=UNREADABLE) from None
     narrate(f"written to {path}; it works in the next {name} that you start")
+
+
+def place_of(shell: str, environment: Mapping[str, str], home: str) -> tuple[str, tuple[str, str] | None]:
+    """The file that a shell reads a script of completion from, and a file and a line to add where it reads none."""
+
+    def folder(variable: str, *usual: str) -> str:
+        named = environment.get(variable, "")
+        return named if os.path.isabs(named) else os.path.join(home, *usual)
+
+    if shell == "fish":
+        return os.path.join(folder("XDG_CONFIG_HOME", ".config"), "fish", "completions", "analyzer.fish"), None
+    data = folder("XDG_DATA_HOME", ".local", "share")
+    if shell == "bash":
+        named = environment.get("BASH_COMPLETION_USER_DIR", "")
+        base = named if os.path.isabs(named) else os.path.join(data, "bash-completion")
+        return os.path.join(base, "completions", "analyzer"), None
+    script = os.path.join(data, "analyzer", "completion.zsh")
+    return script, (os.path.join(folder("ZDOTDIR"), ".zshrc"), f"source {shlex.quote(script)}")
 
 
 def _chosen(shell: str | None) -> str:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 import click
 
-from analyzer.cli.options import quiet_option, span_options, store_option
-from analyzer.cli.output import narrate, write
-from analyzer.cli.stores import asked, chosen_lake
+from analyzer.cli.options import chosen_window, quiet_option, span_options, store_path_option
+from analyzer.cli.output import Out, write
+from analyzer.cli.stores import NamedStore
 from analyzer.errors import AnalyzerError, StoreError
-from analyzer.readable import terminal_safe
+from analyzer.readable import counted, terminal_safe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +35,7 @@ _KINDS = {"error": "error", "finding": "finding", "relay": "hand-off", "retry": 
 @click.option("--to", "to", metavar="DIR|FILE.duckdb|delta:PATH", help="Where the days go; or a store; or a lake.")
 @click.option("--otlp", metavar="FILE|URL", help="What went wrong as OpenTelemetry logs; - is standard output.")
 @click.option("--format", "-f", "row_format", type=click.Choice(FORMATS), help="Of the files in DIR. Default: parquet.")
-@store_option()
+@store_path_option()
 @span_options
 @click.option("--json", "-j", "as_json", is_flag=True, help="What was written, as one JSON object.")
 @quiet_option
@@ -74,40 +75,50 @@ def command(
       analyzer export --store delta:/lake/fleet --last 30d --to slice.duckdb
       analyzer export --otlp http://127.0.0.1:4318 --since yesterday --until today
     """
-    from analyzer.cli.options import chosen_window
-
     if (to is None) == (otlp is None):
         raise click.UsageError("give either --to or --otlp")
-    window = chosen_window(**words)
+    window, store, out = (
+        chosen_window(**words),
+        NamedStore(store_path),
+        Out("json" if as_json else "table", None, quiet),
+    )
     if otlp is not None:
         if views or row_format:
             raise AnalyzerError("OpenTelemetry logs have no views and one format", "leave out VIEWs and --format")
-        _otlp(store_path, otlp, window, as_json=as_json, quiet=quiet)
+        _otlp(store, otlp, window, out)
         return
     assert to is not None  # of the two, one is given
-    lake, target = chosen_lake(store_path, None), chosen_lake(to, None)
+    lake, target = store.lake(), NamedStore(to).lake()
     whole = to.endswith(SLICE_ENDING)
     if target is not None or (lake is not None and whole):
         if views or row_format:
             raise AnalyzerError("a lake moves with all views and no format", "leave out VIEWs and --format")
-        _move(store_path, lake, to, target, window, as_json=as_json, quiet=quiet)
+        _move(store, lake, to, target, window, out)
     elif whole:
         if views or row_format:
             raise AnalyzerError("a slice has all views and no format", "leave out VIEWs and --format, or name a folder")
-        _slice(store_path, to, window, as_json=as_json, quiet=quiet)
+        _slice(store, to, window, out)
     else:
-        _days(store_path, to, views, row_format or "parquet", window, as_json=as_json, quiet=quiet)
+        _days(store, to, views, row_format or "parquet", window, out)
 
 
-def _otlp(store_path: str, to: str, window: Window, *, as_json: bool, quiet: bool) -> None:
+def _tell(out: Out, to: str, made: dict[str, Any], *said: str) -> None:
+    """Say what was written: as JSON on stdout, else in lines on stderr."""
+    if out.form == "json":
+        write({"schema": "analyzer.export/1", "to": to, **made}, None)
+        return
+    for line in said:
+        out.narrate(line)
+
+
+def _otlp(store: NamedStore, to: str, window: Window, out: Out) -> None:
     from analyzer import __version__
-    from analyzer.cli.delivery.web import host_of
-    from analyzer.readable import counted
+    from analyzer.cli.delivery import host_of
     from analyzer.report.escape import json_text
     from analyzer.store.export.otlp import requests
 
-    with asked(store_path, None) as store:
-        rows = store.query("timeline-signals", since=window.since, until=window.until)
+    with store.asked() as opened:
+        rows = opened.query("timeline-signals", since=window.since, until=window.until)
     made = requests(rows.iter_rows(named=True), __version__)
     if host_of(to) is not None:
         _send(to, made)
@@ -117,11 +128,10 @@ def _otlp(store_path: str, to: str, window: Window, *, as_json: bool, quiet: boo
         write("\n".join(map(json_text, made)), None if to == "-" else to)
     kinds = dict(sorted(rows["kind"].value_counts().iter_rows()))
     shown = host_of(to) or to
-    if as_json and to != "-":
-        write({"schema": "analyzer.export/1", "to": shown, "otlp": kinds}, None)
-    else:
-        parts = [counted(number, _KINDS[name]) for name, number in kinds.items()]
-        narrate(f"{', '.join(parts) or 'nothing'} → {shown}", quiet=quiet)
+    parts = [counted(number, _KINDS[name]) for name, number in kinds.items()]
+    # Requests on stdout leave no room for an object of our own.
+    form = replace(out, form="table") if to == "-" else out
+    _tell(form, shown, {"otlp": kinds}, f"{', '.join(parts) or 'nothing'} → {shown}")
 
 
 def _send(url: str, made: Iterator[dict[str, Any]]) -> None:
@@ -130,7 +140,7 @@ def _send(url: str, made: Iterator[dict[str, Any]]) -> None:
     Raises:
         StoreError: nobody takes them, or not all of their records.
     """
-    from analyzer.cli.delivery.web import UndeliveredError, post
+    from analyzer.cli.delivery import UndeliveredError, post
 
     parts = urlsplit(url)
     target = parts._replace(path="/v1/logs").geturl() if parts.path in ("", "/") else url
@@ -161,50 +171,31 @@ def _refused(answer: bytes) -> str:
     return f"{number:,} refused: {terminal_safe(str(partial.get('errorMessage', '')))[:200]}" if number else ""
 
 
-def _move(
-    store_path: str,
-    lake: Lake | None,
-    to: str,
-    target: Lake | None,
-    window: Window,
-    *,
-    as_json: bool,
-    quiet: bool,
-) -> None:
+def _move(store: NamedStore, lake: Lake | None, to: str, target: Lake | None, window: Window, out: Out) -> None:
     from analyzer.lake.moving import down, up
-    from analyzer.readable import counted
 
     if target is not None:
         if lake is not None:
             raise AnalyzerError("a lake is copied by its storage's own tools", "name a store that is a file")
         if window.since or window.until:
             raise AnalyzerError("a lake takes a whole store", "leave out --since, --until and --last")
-        rows = up(store_path, target)
+        rows = up(store.name, target)
     else:
         assert lake is not None
         rows = down(lake, to, window.since, window.until)
-    if as_json:
-        write({"schema": "analyzer.export/1", "to": to, "tables": rows}, None)
-    else:
-        narrate(f"{to}: {counted(rows['event_v1'], 'event')}", quiet=quiet)
+    _tell(out, to, {"tables": rows}, f"{to}: {counted(rows['event_v1'], 'event')}")
 
 
-def _slice(store_path: str, to: str, window: Window, *, as_json: bool, quiet: bool) -> None:
-    from analyzer.readable import counted
-    from analyzer.store import open_store
+def _slice(store: NamedStore, to: str, window: Window, out: Out) -> None:
     from analyzer.store.export.slices import cut_slice
 
-    open_store(store_path).close()  # says what is wrong with it, and brings an earlier version's up to date
-    made = cut_slice(store_path, to, window.since, window.until)
-    if as_json:
-        write({"schema": "analyzer.export/1", "to": to, "slice": made.said, "events": made.events}, None)
-    else:
-        narrate(f"{to}: {counted(made.events, 'event')}, {made.said}", quiet=quiet)
+    store.asked().close()  # says what is wrong with it, and brings an earlier version's up to date
+    made = cut_slice(store.name, to, window.since, window.until)
+    said = f"{to}: {counted(made.events, 'event')}, {made.said}"
+    _tell(out, to, {"slice": made.said, "events": made.events}, said)
 
 
-def _days(
-    store_path: str, to: str, views: tuple[str, ...], row_format: str, window: Window, *, as_json: bool, quiet: bool
-) -> None:
+def _days(store: NamedStore, to: str, views: tuple[str, ...], row_format: str, window: Window, out: Out) -> None:
     from analyzer.report import render_rows
     from analyzer.store.export.days import DEFAULT_VIEWS, Folder
 
@@ -215,22 +206,14 @@ def _days(
         content = render_rows(frame, row_format)
         return content.encode("utf-8") if isinstance(content, str) else content
 
-    with asked(store_path, None) as store, Folder(to, row_format, written).opened() as folder:
-        results = store.export(folder, views or DEFAULT_VIEWS, window.since, window.until)
-    if as_json:
-        from dataclasses import asdict
-
-        views_of_it = [*map(asdict, results)]
-        write({"schema": "analyzer.export/1", "to": to, "format": row_format, "views": views_of_it}, None)
-    else:
-        for result in results:
-            narrate(_summary(result), quiet=quiet)
+    with store.asked() as opened, Folder(to, row_format, written).opened() as folder:
+        results = opened.export(folder, views or DEFAULT_VIEWS, window.since, window.until)
+    made = {"format": row_format, "views": [*map(asdict, results)]}
+    _tell(out, to, made, *map(_summary, results))
 
 
 def _summary(result: ExportedView) -> str:
     """A line for a view: how many days, and which of them where that fits."""
-    from analyzer.readable import counted
-
     if not result.written and not result.removed:
         return f"{result.view}: nothing changed ({counted(result.unchanged, 'day')})"
     parts = []

@@ -9,11 +9,10 @@ from typing import Any
 
 import click
 
-from analyzer.cli.completing import findings as findings_of
-from analyzer.cli.machine import asking_of
-from analyzer.cli.options import json_option, master_option, store_option
-from analyzer.cli.output import narrate, terminal_width, write
-from analyzer.cli.stores import asked, judging
+from analyzer.cli.options import findings as findings_of
+from analyzer.cli.options import json_option, store_option
+from analyzer.cli.output import Out, narrate, terminal_width
+from analyzer.cli.stores import NamedStore
 
 identifier = click.argument("finding", metavar="ID", shell_complete=findings_of)
 identifiers = click.argument("findings", metavar="[ID]...", nargs=-1, shell_complete=findings_of)
@@ -31,7 +30,7 @@ def decision_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """`--store`, `--master`, `--note` and `--by`."""
     by = click.option("--by", metavar="NAME", help="Who decides; default: the account that runs this.")
     note = click.option("--note", default="", metavar="TEXT", help="Why; kept in the journal.")
-    return store_option()(master_option(note(by(function))))
+    return store_option(note(by(function)))
 
 
 @click.group("findings")
@@ -52,11 +51,10 @@ def command() -> None:
 
 
 @command.command("list", short_help="List the open findings, the gravest first.")
-@store_option()
-@master_option
+@store_option
 @click.option("--all", "every", is_flag=True, help="Those that are resolved, too.")
 @json_option
-def list_command(store_path: str, master: str | None, every: bool, as_json: bool) -> None:
+def list_command(store: NamedStore, every: bool, out: Out) -> None:
     """List the open findings, the gravest first, with what was decided of them.
 
     \b
@@ -65,18 +63,17 @@ def list_command(store_path: str, master: str | None, every: bool, as_json: bool
     from analyzer.analysis import findings
     from analyzer.report.night.document import render_findings
 
-    with asked(store_path, master) as store:
-        known = findings(store, every=every)
+    with store.asked() as opened:
+        known = findings(opened, every=every)
     content = {"schema": "analyzer.findings/1", "findings": [one.to_dict() for one in known]}
-    write(content if as_json else render_findings(known, terminal_width()), None)
+    out.answer(content, lambda: render_findings(known, terminal_width()))
 
 
 @command.command("show", short_help="Show one finding whole.")
 @identifier
-@store_option()
-@master_option
+@store_option
 @json_option
-def show_command(finding: str, store_path: str, master: str | None, as_json: bool) -> None:
+def show_command(finding: str, store: NamedStore, out: Out) -> None:
     """Show one finding as the last night reported it: its sentence, messages, events, and what was decided of it.
 
     \b
@@ -87,11 +84,11 @@ def show_command(finding: str, store_path: str, master: str | None, as_json: boo
     from analyzer.analysis.nightly.decisions import identified
     from analyzer.report.night.document import render_known_finding
 
-    with asked(store_path, master) as store:
-        name = identified(store, finding)
-        one = next(each for each in findings(store, every=True) if each.id == name)
+    with store.asked() as opened:
+        name = identified(opened, finding)
+        one = next(each for each in findings(opened, every=True) if each.id == name)
     content = {"schema": "analyzer.finding/1", **one.to_dict()}
-    write(content if as_json else render_known_finding(one, terminal_width(), asking_of(store_path)), None)
+    out.answer(content, lambda: render_known_finding(one, terminal_width(), store.asking()))
 
 
 def _plain(name: str, act: str, short: str, said: str) -> None:
@@ -105,16 +102,13 @@ def _plain(name: str, act: str, short: str, said: str) -> None:
         caller: str | None,
         kind: str | None,
         provider: str | None,
-        store_path: str,
-        master: str | None,
-        note: str,
-        by: str | None,
+        **decision: Any,
     ) -> None:
         named = {"caller": caller, "finding": kind, "provider": provider}
         about = {name: value for name, value in named.items() if value is not None}
         if not findings and not about:
             raise click.UsageError("name findings by their IDs, or by --caller, --kind or --provider")
-        _decide(store_path, master, findings, act, note, by, about=about)
+        _decide(act, findings, about=about, **decision)
 
 
 _plain(
@@ -134,7 +128,7 @@ _plain(
 @identifier
 @click.argument("length", metavar="SPAN")
 @decision_options
-def snooze_command(finding: str, length: str, store_path: str, master: str | None, note: str, by: str | None) -> None:
+def snooze_command(finding: str, length: str, **decision: Any) -> None:
     """Let a finding be silent for a while (36h, 7d, 2w), as if it were acknowledged.
 
     \b
@@ -142,7 +136,7 @@ def snooze_command(finding: str, length: str, store_path: str, master: str | Non
     """
     from analyzer.store import span
 
-    _decide(store_path, master, (finding,), "snoozed", note, by, span(length))
+    _decide("snoozed", (finding,), snoozed_for=span(length), **decision)
 
 
 _plain(
@@ -168,10 +162,10 @@ _plain(
 
 
 def _decide(
-    store_path: str,
-    master: str | None,
-    findings: Sequence[str],
     act: str,
+    findings: Sequence[str],
+    *,
+    store: NamedStore,
     note: str,
     by: str | None,
     snoozed_for: timedelta | None = None,
@@ -181,11 +175,11 @@ def _decide(
     from analyzer.analysis.nightly.decisions import identified, open_about
 
     who = _account() if by is None else by
-    with judging(store_path, master) as store:
+    with store.judging() as opened:
         # All are known before the first is decided.
-        names = [identified(store, one) for one in findings] + (open_about(store, about) if about else [])
+        names = [identified(opened, one) for one in findings] + (open_about(opened, about) if about else [])
         for each in dict.fromkeys(names):
-            name, decision = handle(store, each, act, snoozed_for=snoozed_for, note=note, by=who)
+            name, decision = handle(opened, each, act, snoozed_for=snoozed_for, note=note, by=who)
             until = f" until {decision.snoozed_until:%Y-%m-%d %H:%M} UTC" if decision.snoozed_until else ""
             narrate(f"finding {name}: {decision.act}{until}", quiet=False)
 

@@ -16,20 +16,26 @@ from click.core import ParameterSource
 
 from analyzer import interpreter
 from analyzer.cli.commands.check import night_gauges
-from analyzer.cli.delivery.targets import VARIABLE, deliver, targets
-from analyzer.cli.machine import HERE, REPORTED, asking_of, home_folder, make_room, read_into, store_to_fill, tell_found
-from analyzer.cli.options import chosen_window, deliver_option, master_option, quiet_option, rules_option, store_option
+from analyzer.cli.delivery import VARIABLE, deliver, targets
+from analyzer.cli.options import (
+    chosen_window,
+    deliver_option,
+    fail_on_option,
+    master_option,
+    quiet_option,
+    rules_option,
+    store_path_option,
+)
 from analyzer.cli.output import (
     add_to_job_summary,
     complain,
     narrate,
-    progress,
     report_problems,
     text_layout,
     write,
     write_new,
 )
-from analyzer.cli.stores import check_source, filling, judging
+from analyzer.cli.stores import REPORTED, NamedStore, home_folder, read_logs, store_to_fill
 from analyzer.errors import FINDINGS, OK, PARTIAL, UNREADABLE, AnalyzerError
 from analyzer.readable import counted
 from analyzer.report.night.job import KINDS, LABEL, job_units
@@ -37,7 +43,7 @@ from analyzer.report.night.job import KINDS, LABEL, job_units
 if TYPE_CHECKING:
     from analyzer.analysis import Night
     from analyzer.analysis.nightly.decisions import Undelivered
-    from analyzer.cli.delivery.targets import Target
+    from analyzer.cli.delivery import Target
     from analyzer.report.night.job import JobStep
     from analyzer.store import Store
 
@@ -47,18 +53,13 @@ Done = tuple[int, str]
 
 @click.command("nightly")
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
-@store_option(default=None)
+@store_path_option(default=None)
 @master_option
 @click.option("--timezone", "-z", default="UTC", metavar="ZONE", help="Where days begin. Default UTC.")
 @click.option("--until", metavar="TIME", help="Judge the last whole day before this time. Default: now.")
 @rules_option
 @click.option("--strict", is_flag=True, help="Exit with 4 when lines went to quarantine.")
-@click.option(
-    "--fail-on",
-    type=click.Choice(("info", "warning", "critical")),
-    default="warning",
-    help="Exit with 1 when an open finding is at least so severe. Default: warning.",
-)
+@fail_on_option
 @click.option("--last", default=REPORTED, metavar="SPAN", help=f"What the page shows. Default: {REPORTED}.")
 @click.option("--page", metavar="FILE", default="report.html", help="Where the page goes. Default: report.html.")
 @click.option("--keep", metavar="SPAN", help="Delete events older than that, as 180d. Default: all are kept.")
@@ -126,14 +127,13 @@ def command(
     from analyzer.store import kept_since
 
     before = kept_since(keep) if keep else None
-    name = store_path or (HERE if paths else store_to_fill())
-    check_source(name, master, named=bool(paths))
+    named = NamedStore(store_path or store_to_fill(paths), master)
+    named.lake_for(paths)
     if not paths:
-        tell_found(name, quiet=quiet)
-        make_room(name)
+        named.tell_found(quiet=quiet)
     steps: list[JobStep] = []
     nights: list[Undelivered] = []
-    with filling(name, master) as store:
+    with named.filling() as store:
 
         def judge() -> Done:
             night = check(store, until=judged.until, timezone=timezone, rules=rules)
@@ -142,10 +142,8 @@ def command(
             return FINDINGS if night.fails(fail_on) else OK, night.headline
 
         def draw() -> Done:
-            write(
-                render_html(overview(store, shown, rules=rules), Made(node(), name, asking_of(name, elsewhere=True))),
-                page,
-            )
+            made = Made(node(), named.name, named.asking(elsewhere=True))
+            write(render_html(overview(store, shown, rules=rules), made), page)
             return OK, f"written to {page}"
 
         steps.append(_step("ingest", lambda: _ingest(store, paths, strict, quiet)))
@@ -164,13 +162,13 @@ def command(
             steps.append(_step("prune", prune))
     steps += gauged
     if nights and places:
-        steps.append(_step("deliver", lambda: _delivered(nights[0], places, lambda: judging(name, master))))
+        steps.append(_step("deliver", lambda: _delivered(nights[0], places, named.judging)))
     add_to_job_summary(lambda: render_job_markdown(steps, night))
     if as_json:
-        write(job_dict(steps, night, name), None)
+        write(job_dict(steps, night, named.name), None)
     else:
         width, colour = text_layout(None)
-        write(render_job_text(steps, night, width, colour=colour, asking=asking_of(name)), None)
+        write(render_job_text(steps, night, width, colour=colour, asking=named.asking()), None)
     return gravest_code(steps)
 
 
@@ -192,11 +190,7 @@ def _step(name: str, work: Callable[[], Done]) -> JobStep:
 
 
 def _ingest(store: Store, paths: tuple[str, ...], strict: bool, quiet: bool) -> Done:
-    if paths:
-        with progress(quiet=quiet) as bar:
-            result = store.ingest(paths, bar)
-    else:
-        result = read_into(store.ingest, quiet=quiet)
+    result = read_logs(store.ingest, paths, quiet=quiet)
     report_problems(result.problems)
     total = result.total
     said = [counted(len(result.sources), "file"), counted(total.lines, "new line"), counted(total.events, "new event")]

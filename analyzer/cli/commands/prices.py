@@ -7,7 +7,7 @@ from dataclasses import asdict
 import click
 
 from analyzer.cli.options import json_option
-from analyzer.cli.output import write
+from analyzer.cli.output import Out
 from analyzer.errors import FINDINGS, InputError, system_text
 from analyzer.readable import terminal_safe
 
@@ -29,7 +29,7 @@ def command() -> None:
 
 @command.command("list")
 @json_option
-def list_command(as_json: bool) -> int:
+def list_command(out: Out) -> None:
     """List what a million tokens of each model cost, in US dollars, from when on, and where that was read.
 
     \b
@@ -39,18 +39,14 @@ def list_command(as_json: bool) -> int:
     from analyzer.report.store_work import render_prices
     from analyzer.store.prices import prices
 
-    if as_json:
-        found = [{**asdict(price), "valid_from": str(price.valid_from or "") or None} for price in prices()]
-        write({"schema": "analyzer.prices-list/1", "prices": found}, None)
-    else:
-        write(render_prices(prices()), None)
-    return 0
+    found = [{**asdict(price), "valid_from": str(price.valid_from or "") or None} for price in prices()]
+    out.answer({"schema": "analyzer.prices-list/1", "prices": found}, lambda: render_prices(prices()))
 
 
 @command.command("check")
 @click.argument("file")
 @json_option
-def check_command(file: str, as_json: bool) -> int:
+def check_command(file: str, out: Out) -> int:
     """Show where today's prices differ from those in FILE; exit 1 where any does.
 
     FILE is LiteLLM's model_prices_and_context_window.json or data.json of genai-prices. Nothing is fetched.
@@ -69,9 +65,6 @@ def check_command(file: str, as_json: bool) -> int:
         said = system_text(error) if isinstance(error, OSError) else str(error)
         raise InputError(f"{terminal_safe(file)}: cannot be read: {said}", "name a file of prices") from None
     different, compared = differences(content, terminal_safe(file))
-    if as_json:
-        found = {"compared": compared, "differences": [asdict(each) for each in different]}
-        write({"schema": "analyzer.prices-check/1", **found}, None)
-    else:
-        write(render_differences(different, compared), None)
+    found = {"compared": compared, "differences": [asdict(each) for each in different]}
+    out.answer({"schema": "analyzer.prices-check/1", **found}, lambda: render_differences(different, compared))
     return FINDINGS if different else 0

@@ -5,37 +5,37 @@ from __future__ import annotations
 import os
 from contextlib import ExitStack
 from dataclasses import replace
+from pathlib import Path
 from platform import node
 from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
 
-from analyzer.cli.machine import REPORTED, asking_of, is_here, make_room, read_into, store_to_fill, tell_found
 from analyzer.cli.options import (
     PathsCommand,
     chosen_window,
     master_option,
     quiet_option,
     selection_options,
-    store_option,
+    store_path_option,
     window_options,
 )
-from analyzer.cli.output import narrate, open_page, progress, report_problems, text_layout, write
-from analyzer.cli.stores import asked, filling
+from analyzer.cli.output import complain, narrate, report_problems, text_layout, write
+from analyzer.cli.stores import REPORTED, NamedStore, is_here, read_logs, store_to_fill
 from analyzer.command_lines import command_line
 from analyzer.errors import UNREADABLE, AnalyzerError
 
 if TYPE_CHECKING:
     from analyzer.analysis import Overview, WindowWords
-    from analyzer.store import Problem, Selection, Store
+    from analyzer.store import Problem, Selection
 
 FORMATS = ("summary", "html", "markdown", "json")
 
 
 @click.command("report", cls=PathsCommand)
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
-@store_option(" With PATHs they are read into it first, if it is named here.", None)
+@store_path_option(" With PATHs they are read into it first, if it is named here.", None)
 @master_option
 @window_options
 @selection_options
@@ -106,34 +106,26 @@ def command(
     problems: list[Problem] = []
     named = click.get_current_context().get_parameter_source("store_path") is ParameterSource.COMMANDLINE
     # Only who names a store here wants logs read into it: $ANALYZER_STORE says which one to ask.
-    name = MEMORY if paths and not named else store_path or store_to_fill()
+    store = NamedStore(MEMORY if paths and not named else store_path or store_to_fill(), master)
     if everywhere:
-        tell_found(name, quiet=quiet)
-        make_room(name)
+        store.tell_found(quiet=quiet)
     with ExitStack() as stack:
-        asked_of: Store
+        opened = stack.enter_context(store.filling() if paths or everywhere else store.asked())
         if paths or everywhere:
-            asked_of = store = stack.enter_context(filling(name, master))
-            if everywhere:
-                problems = read_into(store.ingest, quiet=quiet).problems
-            else:
-                with progress(quiet=quiet) as shown:
-                    result = store.ingest(paths, shown)
-                problems = result.problems
+            result = read_logs(opened.ingest, paths, quiet=quiet)
+            problems = result.problems
             report_problems(problems)
-            if paths and not result.sources and name == MEMORY:
+            if paths and not result.sources and store.name == MEMORY:
                 return UNREADABLE
-        else:
-            asked_of = stack.enter_context(asked(name, master))
-        content = overview(asked_of, chosen, rules=rules_in_use(None), only=only)
+        content = overview(opened, chosen, rules=rules_in_use(None), only=only)
     target = output or "report.html"
-    made = Made(node(), "" if name == MEMORY else name, asking_of(name, paths, elsewhere=True))
+    elsewhere, asking = store.asking(paths, elsewhere=True), store.asking(paths)
+    made = Made(node(), "" if store.name == MEMORY else store.name, elsewhere)
     kept = _is_kept(content, output, target)
-    asking = asking_of(name, paths)
     if kind == "json":
         write(report.render_json(content), output)
     elif kind == "markdown":
-        write(report.render_markdown(content, replace(asking_of(name, paths, elsewhere=True), chat=True)), output)
+        write(report.render_markdown(content, replace(elsewhere, chat=True)), output)
     elif kind == "summary":
         width, colour = text_layout(None)
         write(report.render_text(content, width=width, colour=colour, asking=asking), None)
@@ -141,15 +133,16 @@ def command(
         if not kept:
             write(report.render_html(content, made, interactive=interactive), target)
         _tell_written(target, kept=kept, quiet=quiet or (kind == "html" and not kept))
-    if open_it and not kept and not open_page(target):
-        narrate(f"no browser could be started; the page is {target}", quiet=quiet)
+    if open_it and not kept:
+        import webbrowser
+
+        if not webbrowser.open(Path(target).resolve().as_uri()):
+            narrate(f"no browser could be started; the page is {target}", quiet=quiet)
     return UNREADABLE if problems or content.reads_no_log else 0
 
 
 def _is_kept(content: Overview, output: str | None, target: str) -> bool:
     """Whether the page that is there stays: who mistyped a path keeps that of yesterday."""
-    from analyzer.cli.output import complain
-
     if content.reads_no_log:
         complain(
             "none of these files is a log that is read", f"{command_line('report', '--help')} says which PATHs it takes"

@@ -6,17 +6,17 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from analyzer.cli.inputs import stated_time, time_option
-from analyzer.cli.machine import default_store
-from analyzer.cli.options import json_option, rules_option, store_option
-from analyzer.cli.output import counting, narrate, terminal_width, write
-from analyzer.cli.stores import asked, judging
+from analyzer.cli.options import json_option, rules_option, store_path_option
+from analyzer.cli.output import Out, counting, narrate, terminal_width, write
+from analyzer.cli.settings import rules_in_use, ruleset_in_use
+from analyzer.cli.stores import NamedStore, default_store
 from analyzer.command_lines import command_line
 from analyzer.errors import FINDINGS, AnalyzerError, InputError
 
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from analyzer.classifier.rules.ruleset import Ruleset
 
     Tried = tuple[Churn, AlarmChanges, Sequence[tuple[str, Recoveries]]]
+
+
+T = TypeVar("T")
 
 
 @click.group("rules")
@@ -50,7 +53,7 @@ def command() -> None:
 @click.option("--reason", metavar="REASON", help="Only rules of this reason.")
 @click.option("--by-age", is_flag=True, help="Oldest first, with the date of the newest source; undated ones lead.")
 @json_option
-def list_command(rules_path: str | None, reason: str | None, by_age: bool, as_json: bool) -> int:
+def list_command(rules_path: str | None, reason: str | None, by_age: bool, out: Out) -> None:
     """List the rules in the order in which they are tried: id, reason, detail, what they look at, source.
 
     Where the rules file names a pack, it is named, too.
@@ -59,25 +62,16 @@ def list_command(rules_path: str | None, reason: str | None, by_age: bool, as_js
       analyzer rules list --reason rate_limited
       analyzer rules list --by-age
     """
-    from analyzer.classifier.recovery_table import REASONS
+    from analyzer.report.rules import listed, render_ages, render_listing
 
-    if reason is not None and reason not in REASONS:
-        raise AnalyzerError.unknown_value("reason", reason, REASONS)
-    ruleset = _ruleset(rules_path)
+    _refuse_reason(reason)
+    ruleset = ruleset_in_use(rules_path)
     chosen = [rule for rule in ruleset.rules if reason in (None, rule.reason)]
     if by_age:
         chosen.sort(key=lambda rule: rule.dated)
     pack = _pack(rules_path)
-    if as_json:
-        from analyzer.report.rules import listed
-
-        _write_json("rules-list", listed(ruleset, chosen, pack))
-    else:
-        from analyzer.report.rules import render_ages, render_listing
-
-        shown = render_ages if by_age and chosen else render_listing
-        write(shown(ruleset, chosen, pack), None)
-    return 0
+    shown = render_ages if by_age and chosen else render_listing
+    _answer(out, "rules-list", listed(ruleset, chosen, pack), lambda: shown(ruleset, chosen, pack))
 
 
 @command.command("test")
@@ -87,7 +81,7 @@ def list_command(rules_path: str | None, reason: str | None, by_age: bool, as_js
     "--stream", metavar="FILE", help="JSON lines with date and expected: score the verdicts by half-year instead."
 )
 @json_option
-def test_command(rules_path: str | None, corpus: str | None, stream: str | None, as_json: bool) -> int:
+def test_command(rules_path: str | None, corpus: str | None, stream: str | None, out: Out) -> int:
     """Run the examples of every rule, and look for rules that are hidden, cost too much or never hit anything.
 
     Exits with 1 for findings, with 2 for a rules file that is broken. Overlaps are no findings: order decides them.
@@ -100,20 +94,16 @@ def test_command(rules_path: str | None, corpus: str | None, stream: str | None,
     if stream is not None:
         if corpus is not None:
             raise click.UsageError("give either --corpus FILE or --stream FILE")
-        _score_stream(rules_path, stream, as_json)
+        _score_stream(rules_path, stream, out)
         return 0
     from analyzer.classifier.rules.lint import lint
     from analyzer.classifier.rules.loading import default_ruleset
+    from analyzer.report.rules import render_lint
 
-    ruleset = _ruleset(rules_path)
+    ruleset = ruleset_in_use(rules_path)
     report = lint(ruleset, None if corpus is None else (error for _, error in _lines(corpus)))
-    if as_json:
-        _write_json("rules-test", {"ok": not report.findings, **asdict(report)})
-    else:
-        own = {rule.id for rule in ruleset.rules} - {rule.id for rule in default_ruleset().rules}
-        from analyzer.report.rules import render_lint
-
-        write(render_lint(report, own), None)
+    own = {rule.id for rule in ruleset.rules} - {rule.id for rule in default_ruleset().rules}
+    _answer(out, "rules-test", {"ok": not report.findings, **asdict(report)}, lambda: render_lint(report, own))
     return FINDINGS if report.findings else 0
 
 
@@ -125,8 +115,8 @@ def test_command(rules_path: str | None, corpus: str | None, stream: str | None,
 @rules_option
 @json_option
 def explain_command(
-    text: str, status: int | None, exit_code: int | None, at: str | None, rules_path: str | None, as_json: bool
-) -> int:
+    text: str, status: int | None, exit_code: int | None, at: str | None, rules_path: str | None, out: Out
+) -> None:
     """Explain the reason of TEXT, or of one JSON object on stdin with -.
 
     Shows the facts, every rule that matches and on what, why the first one wins, and what to do next.
@@ -136,19 +126,12 @@ def explain_command(
       echo '{"status": 429, "message": "slow down"}' | analyzer rules explain -
     """
     from analyzer.classifier.rules.explain import explain
+    from analyzer.report.rules import explained, render_explanation
 
     error = _given(text, status, exit_code)
     moment = time_option(at) or stated_time(error.get("timestamp") if isinstance(error, dict) else None)
-    found = explain(error, at=moment, rules=_ruleset(rules_path))
-    if as_json:
-        from analyzer.report.rules import explained
-
-        _write_json("rules-explain", explained(found))
-    else:
-        from analyzer.report.rules import render_explanation
-
-        write(render_explanation(found), None)
-    return 0
+    found = explain(error, at=moment, rules=ruleset_in_use(rules_path))
+    _answer(out, "rules-explain", explained(found), lambda: render_explanation(found))
 
 
 @command.command("backtest")
@@ -156,7 +139,7 @@ def explain_command(
 @click.option("--labels", metavar="FILE", help="JSON lines with input and reason; see docs/how-to/rules.md.")
 @click.option("--store", "store_path", metavar="FILE", help="A store: which templates of its history change sides.")
 @json_option
-def backtest_command(rules_path: str | None, labels: str | None, store_path: str | None, as_json: bool) -> int:
+def backtest_command(rules_path: str | None, labels: str | None, store_path: str | None, out: Out) -> None:
     """Score rules against labelled errors, or try them on a store's history. Nothing is changed.
 
     With --labels: the rules in use without --rules before, those with it after; without --rules the built-in rules
@@ -171,18 +154,18 @@ def backtest_command(rules_path: str | None, labels: str | None, store_path: str
     if (labels is None) == (store_path is None):
         raise click.UsageError("give either --labels FILE or --store FILE")
     if labels is not None:
-        _score(rules_path, labels, as_json)
+        _score(rules_path, labels, out)
     else:
-        _try(_ruleset(rules_path), str(store_path), as_json)
-    return 0
+        tried = _tried(ruleset_in_use(rules_path), str(store_path))
+        _answer(out, "rules-churn", _changes(tried), lambda: _shown(tried))
 
 
 @command.command("accept")
 @click.argument("fingerprint")
-@store_option()
+@store_path_option()
 @click.option("--rules", "rules_path", metavar="FILE", help="Your own rules file; made if missing.")
 @click.option("--reason", metavar="REASON", help="Reason of the rule, where nothing or something else speaks for one.")
-def accept_command(fingerprint: str, store_path: str, rules_path: str | None, reason: str | None) -> int:
+def accept_command(fingerprint: str, store_path: str, rules_path: str | None, reason: str | None) -> None:
     """Write the draft for a group of unknown errors into your own rules file, with its source.
 
     FINGERPRINT is the group's, as analyzer unknowns shows it. The file is that of --rules, else the one in use. A
@@ -195,22 +178,20 @@ def accept_command(fingerprint: str, store_path: str, rules_path: str | None, re
     """
     from analyzer.analysis.rules.unknowns import drafted
     from analyzer.analysis.tables import Window
-    from analyzer.classifier.recovery_table import REASONS
     from analyzer.classifier.rules import packs
     from analyzer.classifier.rules.lint import lint
     from analyzer.classifier.rules.loading import ruleset_for, ruleset_of
     from analyzer.events.times import now
     from analyzer.report.unknowns import with_rule
 
-    if reason is not None and reason not in REASONS:
-        raise AnalyzerError.unknown_value("reason", reason, REASONS)
+    _refuse_reason(reason)
     if reason == "unknown":
         raise AnalyzerError(
             "a rule for 'unknown' would decide nothing", "an error that no rule knows is unknown already"
         )
     path, own = _own(rules_path)
     rules = ruleset_of(own, path) if own else ruleset_for(None)
-    with asked(store_path, None) as store:
+    with NamedStore(store_path).asked() as store:
         draft = drafted(store, Window(), fingerprint, rules, reason)
     if draft is None:
         listing = command_line("unknowns", store=store_path)
@@ -229,12 +210,11 @@ def accept_command(fingerprint: str, store_path: str, rules_path: str | None, re
         raise AnalyzerError(f"the draft is no sound rule: {wrong[0].message}", "write the rule by hand")
     write(text, path)
     narrate(f"{path}: rule {draft.id} says {draft.reason}{', weakly' if draft.weak else ''}: {draft.evidence[0]}")
-    return 0
 
 
 @command.command("update")
 @click.argument("pack_path", metavar="[FILE]", required=False)
-@store_option(default=None)
+@store_path_option(default=None)
 @click.option(
     "--rules", "rules_path", metavar="FILE", help="Your own rules file, which takes the pack; made if missing."
 )
@@ -242,8 +222,8 @@ def accept_command(fingerprint: str, store_path: str, rules_path: str | None, re
 @click.option("--apply", is_flag=True, help="Take the pack, and judge the store's history by it.")
 @json_option
 def update_command(
-    pack_path: str | None, store_path: str | None, rules_path: str | None, undo: bool, apply: bool, as_json: bool
-) -> int:
+    pack_path: str | None, store_path: str | None, rules_path: str | None, undo: bool, apply: bool, out: Out
+) -> None:
     """Try a pack of rules on the store's history, and take it with --apply.
 
     A pack is a rules file that says its version, date and sources, as the built-in rules do. It stands between these
@@ -286,17 +266,17 @@ def update_command(
             "whoever made the pack should mend it",
         )
     store_path = store_path or (default_store() if os.path.exists(default_store()) else None)
-    if not as_json:
+    if out.form != "json":
         write(pack_sentence(chosen, present), None)
     if store_path is None:
         narrate("there is no store here to try it on; --store FILE names one")
     tried = None if store_path is None else _tried(ruleset, store_path)
-    if tried is not None and not as_json:
+    if tried is not None and out.form != "json":
         write(f"\n{_shown(tried)}", None)
     if apply:
         with contextlib.ExitStack() as until:
             # Opened first: a store that is busy refuses before anything is written.
-            store = until.enter_context(judging(store_path, None)) if store_path is not None else None
+            store = until.enter_context(NamedStore(store_path).judging()) if store_path is not None else None
             if new is not None and not os.path.lexists(kept):
                 write(new, kept)
             write(text, path)
@@ -304,21 +284,16 @@ def update_command(
                 shown = until.enter_context(counting("facts", quiet=False))
                 store.reclassify(ruleset, apply=True, progress=shown)
     words = ("rules", "update", "--undo", *(() if rules_path is None else ("--rules", rules_path)), "--apply")
-    if as_json:
-        content = {
-            "pack": None if chosen is None else chosen._asdict(),
-            "present": None if present is None else present._asdict(),
-            "rules": path,
-            "ruleset": ruleset.digest,
-            "applied": apply,
-            "changes": None if tried is None else _changes(tried),
-        }
-        _write_json("rules-update", content)
-    elif apply:
-        write(f"Taken into {path}. Back again: {command_line(*words, store=store_path)}", None)
-    else:
-        write("Nothing is changed without --apply.", None)
-    return 0
+    back = f"Taken into {path}. Back again: {command_line(*words, store=store_path)}"
+    content = {
+        "pack": None if chosen is None else chosen._asdict(),
+        "present": None if present is None else present._asdict(),
+        "rules": path,
+        "ruleset": ruleset.digest,
+        "applied": apply,
+        "changes": None if tried is None else _changes(tried),
+    }
+    _answer(out, "rules-update", content, lambda: back if apply else "Nothing is changed without --apply.")
 
 
 def _own(rules_path: str | None) -> tuple[str, bytes]:
@@ -328,7 +303,6 @@ def _own(rules_path: str | None) -> tuple[str, bytes]:
         UsageError: none is named.
     """
     from analyzer.classifier.rules.loading import read_rules
-    from analyzer.cli.settings import rules_in_use
 
     path = rules_in_use(rules_path)
     if path is None:
@@ -352,61 +326,45 @@ def _refuse_version(chosen: Pack, present: Pack | None, new: bytes, kept: str) -
         )
 
 
-def _score_stream(rules_path: str | None, stream: str, as_json: bool) -> None:
+def _score_stream(rules_path: str | None, stream: str, out: Out) -> None:
     """Rules against labelled, dated errors."""
     from analyzer.classifier.rules.scoring import dated, score_stream
+    from analyzer.report.rules import render_stream, streamed
 
-    ruleset = _ruleset(rules_path)
-    read = [(number, dated(record)) for number, record in _lines(stream)]
-    rows = [row for _, row in read if row is not None]
+    ruleset = ruleset_in_use(rules_path)
     shape = 'each line is {"date": "2026-05-04", "status": 429, "message": "…", "expected": "rate_limited"}'
-    if not rows:
-        raise InputError(f"{stream}: no labelled, dated errors", shape)
-    bad = [number for number, row in read if row is None]
-    if bad:
-        narrate(f"{stream}: {len(bad)} lines are no labelled, dated errors, the first one is line {bad[0]}")
+    rows, bad = _labelled(stream, lambda record, _: dated(record), "labelled, dated errors", shape)
     halves = score_stream(rows, ruleset)
-    if as_json:
-        from analyzer.report.rules import streamed
-
-        _write_json("rules-stream", streamed(ruleset, halves, len(bad)))
-    else:
-        from analyzer.report.rules import render_stream
-
-        write(render_stream(ruleset, halves), None)
+    _answer(out, "rules-stream", streamed(ruleset, halves, bad), lambda: render_stream(ruleset, halves))
 
 
-def _score(rules_path: str | None, labels: str, as_json: bool) -> None:
+def _score(rules_path: str | None, labels: str, out: Out) -> None:
     """Rules against labelled errors."""
     from analyzer.classifier.rules.loading import default_ruleset
     from analyzer.classifier.rules.scoring import backtest, label
+    from analyzer.report.rules import render_backtest, scored
 
-    before = default_ruleset() if rules_path is None else _ruleset(None)
-    read = [(number, label(record, number)) for number, record in _lines(labels)]
-    cases = [case for _, case in read if case is not None]
-    if not cases:
-        raise InputError(f"{labels}: no labelled errors", 'each line is {"input": …, "reason": "rate_limited"}')
-    bad = [number for number, case in read if case is None]
+    before = default_ruleset() if rules_path is None else ruleset_in_use(None)
+    shape = 'each line is {"input": …, "reason": "rate_limited"}'
+    cases, bad = _labelled(labels, label, "labelled errors", shape)
+    result = backtest(cases, before, ruleset_in_use(rules_path))
+    _answer(out, "rules-backtest", scored(result, bad), lambda: render_backtest(result))
+
+
+def _labelled(path: str, read: Callable[[object, int], T | None], what: str, shape: str) -> tuple[list[T], int]:
+    """What is read of each line of a file, and how many lines are nothing of the kind.
+
+    Raises:
+        InputError: all of them.
+    """
+    lines = [(number, read(record, number)) for number, record in _lines(path)]
+    found = [each for _, each in lines if each is not None]
+    if not found:
+        raise InputError(f"{path}: no {what}", shape)
+    bad = [number for number, each in lines if each is None]
     if bad:
-        narrate(f"{labels}: {len(bad)} lines are no labelled errors, the first one is line {bad[0]}")
-    result = backtest(cases, before, _ruleset(rules_path))
-    if as_json:
-        from analyzer.report.rules import scored
-
-        _write_json("rules-backtest", scored(result, len(bad)))
-    else:
-        from analyzer.report.rules import render_backtest
-
-        write(render_backtest(result), None)
-
-
-def _try(ruleset: Ruleset, store_path: str, as_json: bool) -> None:
-    """Rules against a store's history."""
-    tried = _tried(ruleset, store_path)
-    if as_json:
-        _write_json("rules-churn", _changes(tried))
-    else:
-        write(_shown(tried), None)
+        narrate(f"{path}: {len(bad)} lines are no {what}, the first one is line {bad[0]}")
+    return found, len(bad)
 
 
 def _tried(ruleset: Ruleset, store_path: str) -> Tried:
@@ -414,7 +372,7 @@ def _tried(ruleset: Ruleset, store_path: str) -> Tried:
     from analyzer.analysis.rules.ruleset_changes import alarm_changes, churn
     from analyzer.analysis.rules.unknowns import helped_by_retries
 
-    with asked(store_path, None) as store, counting("facts", quiet=False) as shown:
+    with NamedStore(store_path).asked() as store, counting("facts", quiet=False) as shown:
         found = churn(store, ruleset, progress=shown)
         helped = helped_by_retries(store, {each.template for each in found.recovered})
     return found, alarm_changes(found.verdicts), helped
@@ -440,17 +398,9 @@ def _pack(option: str | None) -> Pack | None:
     """The pack that the rules file in use names."""
     from analyzer.classifier.rules import packs
     from analyzer.classifier.rules.loading import read_rules
-    from analyzer.cli.settings import rules_in_use
 
     path = rules_in_use(option)
     return None if path is None else packs.present(read_rules(path), path)
-
-
-def _ruleset(option: str | None) -> Ruleset:
-    from analyzer.classifier.rules.loading import ruleset_for
-    from analyzer.cli.settings import rules_in_use
-
-    return ruleset_for(rules_in_use(option))
 
 
 def _given(text: str, status: int | None, exit_code: int | None) -> object:
@@ -481,7 +431,12 @@ def _lines(path: str) -> Iterator[tuple[int, object]]:
         yield line.number, line.value if line.why is None else line.text
 
 
-def _write_json(schema: str, content: dict[str, Any]) -> None:
-    from analyzer.report.escape import json_text
+def _refuse_reason(reason: str | None) -> None:
+    from analyzer.classifier.recovery_table import REASONS
 
-    write(json_text({"schema": f"analyzer.{schema}/1", **content}, default=str), None)
+    if reason is not None and reason not in REASONS:
+        raise AnalyzerError.unknown_value("reason", reason, REASONS)
+
+
+def _answer(out: Out, schema: str, content: dict[str, Any], text: Callable[[], str]) -> None:
+    out.answer({"schema": f"analyzer.{schema}/1", **content}, text, default=str)

@@ -169,7 +169,7 @@ class ContextRecoveryHook:
         self._store = store
         self._recovery = recovery or ContextRecovery()
         self._resume = resume
-        self._notify = notify or _unheard
+        self._notify = notify or (lambda _: None)
         self._log = log
         self._caller = caller
         self._clock = clock or SystemClock()
@@ -331,7 +331,3 @@ class ContextRecoveryHook:
             )
         )
         return True
-
-
-def _unheard(_: Notice) -> None:
-    """The default `notify`: drops the notice."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from analyzer.errors import BUSY, AnalyzerError
 from analyzer.events.appending.places import absolute
@@ -67,12 +67,6 @@ class RateState:
         return self.wait_seconds <= 0
 
 
-class _Cell(Protocol):
-    def read(self) -> State: ...
-
-    def update(self, change: Callable[[State], State]) -> State: ...
-
-
 class RateGuard:
     """Limits by provider, kept in one state file each below `folder`, so that all processes hold back together.
 
@@ -83,7 +77,7 @@ class RateGuard:
     def __init__(self, folder: str | os.PathLike[str] | None = None, *, clock: Clock = SYSTEM_CLOCK) -> None:
         self._folder = None if folder is None else Path(absolute(Path(folder).expanduser()))
         self._clock = clock
-        self._cells: dict[str, _Cell] = {}
+        self._cells: dict[str, StateFile | _Memory] = {}
 
     def record(
         self,
@@ -145,7 +139,7 @@ class RateGuard:
             await self._clock.sleep_async(seconds, cancel)
         return wait.waited_seconds
 
-    def _cell(self, provider: str) -> _Cell:
+    def _cell(self, provider: str) -> StateFile | _Memory:
         cell = self._cells.get(provider)
         if cell is None:
             made = _Memory() if self._folder is None else StateFile(self._folder / f"{_file_name(provider)}.json")

@@ -21,7 +21,6 @@ from analyzer.recovery.waiting import SYSTEM_CLOCK, Clock
 
 if TYPE_CHECKING:
     from analyzer.classifier import Classification
-    from analyzer.events import EventLog
 
 
 UNKNOWN_RESET_SECONDS = 3_600.0
@@ -65,8 +64,6 @@ def exhaustion(agent: str, verdict: Classification, exit_code: int, at: datetime
 
 def log_exhausted(log: EventLog, gone: Exhaustion, *, session: str | None = None) -> None:
     """Log `agent.exhausted`."""
-    from analyzer.events.times import format_time
-
     log.agent_exhausted(
         agent=gone.agent,
         reason_text=gone.reason_text,

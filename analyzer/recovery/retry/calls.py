@@ -11,7 +11,6 @@ import random
 import threading
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from analyzer.classifier import Classification, classify
 from analyzer.events import EventLog
@@ -19,14 +18,19 @@ from analyzer.recovery.context.conversation import Compression
 from analyzer.recovery.limits.guard import DEFAULT_BLOCK_SECONDS, RateGuard, RateLimitedError
 from analyzer.recovery.limits.headers import response_headers
 from analyzer.recovery.limits.state_file import StateError
-from analyzer.recovery.retry.advice import Credential, advice, calls, said
 from analyzer.recovery.retry.chain import Chain
-from analyzer.recovery.retry.policy import Care, IterationBudget, IterationBudgetExhaustedError, Policy, care_of
+from analyzer.recovery.retry.policy import (
+    Care,
+    Credential,
+    IterationBudget,
+    IterationBudgetExhaustedError,
+    Policy,
+    advice,
+    calls,
+    care_of,
+    said,
+)
 from analyzer.recovery.waiting import Clock
-
-if TYPE_CHECKING:
-    from analyzer.classifier import Classification
-    from analyzer.recovery.waiting import Clock
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,6 @@ from analyzer.classifier import Classification, classify
 from analyzer.events import EventLog
 
 if TYPE_CHECKING:
-    from analyzer.classifier import Classification
-    from analyzer.events import EventLog
     from analyzer.recovery.context.conversation import Compression
     from analyzer.recovery.retry.policy import IterationBudget
 

@@ -18,9 +18,8 @@ from typing import Any, ParamSpec, Self, TypeVar, cast
 
 from analyzer.events import EventLog
 from analyzer.recovery.limits.guard import RateGuard, RateLimitedError
-from analyzer.recovery.retry.advice import Credential
 from analyzer.recovery.retry.calls import CallChain, Setting, Step, wait, wait_async
-from analyzer.recovery.retry.policy import IterationBudget, Policy
+from analyzer.recovery.retry.policy import Credential, IterationBudget, Policy
 from analyzer.recovery.waiting import SYSTEM_CLOCK, Clock, WaitCancelledError
 
 _LEAVES_LOOPS = (StopIteration, StopAsyncIteration)

@@ -263,7 +263,7 @@ def step_error(
             "split the step into smaller ones."
         )
     elif verdict.reason == "auth_error":
-        from analyzer.recovery.retry.advice import auth_advice, provider_of
+        from analyzer.recovery.retry.policy import auth_advice, provider_of
 
         whose = provider_of(provider) or provider or verdict.provider or provider_of(agent)
         told = f"{auth_advice(verdict, whose)}."

@@ -1,40 +1,93 @@
-"""`analyzer emit` appends one event from a shell or a hook, or many from a file of JSON lines."""
+"""What goes into a log: `analyzer emit` from a shell or a file, `hook` from an agent's hooks, `receive` over HTTP."""
 
 from __future__ import annotations
 
 import json
+import os
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from analyzer.cli.inputs import stated_time
-from analyzer.cli.options import DEFAULT_LOG
+from analyzer.cli.options import log_option, quiet_option
 from analyzer.cli.output import narrate, write
 from analyzer.errors import PARTIAL, AnalyzerError, InputError, StoreError
 
 if TYPE_CHECKING:
     from analyzer.cli.inputs import JsonLine
 
+TOKEN = "ANALYZER_RECEIVE_TOKEN"  # noqa: S105 - the name of the variable
+_HERE = ("127.0.0.1", "::1", "localhost")
 FACTS = frozenset(
-    {
-        "status",
-        "code",
-        "type",
-        "subtype",
-        "message",
-        "body",
-        "headers",
-        "exit_code",
-        "stdout",
-        "stderr",
-        "exception_class",
-    }
-)
+    ("status", "code", "type", "subtype", "message", "body", "headers", "exit_code", "stdout", "stderr",
+     "exception_class")
+)  # fmt: skip
 """Keys that are raw material for the classifier."""
-
 TOLD = frozenset({"failure_reason"})
 """Keys that the classifier sees too, and that stay keys of the event."""
+
+
+@click.command("hook")
+@click.argument("what", type=click.Choice(["status", "codex", "gemini"]), required=False)
+@click.argument("given", required=False)
+def hook_command(what: str | None, given: str | None) -> int:
+    """Take the input of an agent's hook from standard input, and append what failed to a log.
+
+    Claude Code's StopFailure, PostToolUseFailure and SessionEnd become OpenTelemetry records in $ANALYZER_HOOKS,
+    or in ~/.local/share/analyzer/hooks, which every command reads. With the word gemini it takes AfterTool and
+    SessionEnd of Gemini CLI, with the word codex the JSON that Codex puts behind its `notify` command.
+
+    With the word status it prints a status line for Claude Code instead: retries and whose they are, and how full
+    the limits are, which it logs once a minute at most. It is quick, and exits with 0 whatever it is given.
+
+    \b
+      analyzer hook < input.json
+      analyzer hook status < input.json
+      analyzer hook codex '{"type": "agent-turn-complete", "thread-id": "t-1"}'
+      analyzer watch ~/.local/share/analyzer/hooks
+    """
+    from analyzer.recovery.hooks import run  # `analyzer.__main__` has a shorter way to it
+
+    return run(what, given)
+
+
+@click.command("receive")
+@click.option(
+    "--listen", default="127.0.0.1:4318", metavar="HOST:PORT", show_default=True, help="The address; port 0 is any."
+)
+@log_option
+@quiet_option
+def receive_command(listen: str, folder: str, quiet: bool) -> None:
+    """Take logs, traces and metrics of agents as OTLP over HTTP (JSON or protobuf), and write them to a log folder.
+
+    What is acknowledged is on the disk. Each request is a line of otlp-DAY.*.jsonl, with secrets taken out, which
+    ingest, report and watch read. A full disk is answered by 503, too many at once by 429, both with Retry-After.
+
+    Other addresses than those of this machine want a token in $ANALYZER_RECEIVE_TOKEN, which senders give as
+    Authorization: Bearer TOKEN. Bodies in protobuf want the extra: pip install 'agent-error-analyzer[receive]'.
+
+    \b
+      analyzer receive --log telemetry
+      export OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318
+      export OTEL_EXPORTER_OTLP_PROTOCOL=http/json OTEL_LOGS_EXPORTER=otlp
+      CLAUDE_CODE_ENABLE_TELEMETRY=1 claude
+      analyzer report telemetry
+    """
+    from analyzer.cli.receiving import serve
+
+    host, separator, port = listen.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not separator or not host or not (port.isascii() and port.isdigit()) or int(port) > 65_535:
+        raise AnalyzerError(f"no address: {listen}", "write HOST:PORT, as in 127.0.0.1:4318")
+    token = os.environ.get(TOKEN) or None
+    if host not in _HERE and token is None:
+        raise AnalyzerError(f"{host} can be reached from elsewhere", f"set ${TOKEN}, or listen on 127.0.0.1")
+
+    def began(address: str) -> None:
+        narrate(f"listening on {address}, writing to {folder}", quiet=quiet)
+
+    serve(host, int(port), folder, token, began)
 
 
 @click.command("emit")
@@ -43,16 +96,11 @@ TOLD = frozenset({"failure_reason"})
 @click.option(
     "--from", "source", metavar="FILE", help="Append the events of a file of JSON lines; - is standard input."
 )
-@click.option("--log", "folder", default=DEFAULT_LOG, metavar="DIR", help=f"The log folder. Default {DEFAULT_LOG}/.")
+@log_option
 @click.option("--session", metavar="ID", help="The agent's session; for lines that name none.")
 @click.option("--strict", is_flag=True, help="Exit with 4 when a line of --from is no event.")
-def command(
-    event_type: str | None,
-    pairs: tuple[str, ...],
-    source: str | None,
-    folder: str,
-    session: str | None,
-    strict: bool,
+def emit_command(
+    event_type: str | None, pairs: tuple[str, ...], source: str | None, folder: str, session: str | None, strict: bool
 ) -> int:
     """Append one event to a log, and print its id. A VALUE that is JSON is taken as such, else as text.
 

@@ -1,32 +1,159 @@
-"""This side answers: it puts limits upon itself, then opens the store, runs the query and renders the rows.
+"""Ad-hoc SQL runs in a process of its own: one side starts and bounds it, the other one answers.
 
-Run as `python -m analyzer.cli.sandbox.child` by `sandbox`. A request stands on standard input as one JSON object; on
-standard output go one line of JSON, how it went, and the rendered answer.
+`answer` starts the other process, and ends it when it takes too much time, memory, or space for its answer. It loads no
+database and holds no more of the answer than a chunk; whatever happens here, the other process is dead and reaped
+afterwards; its answer is used whole or not at all.
 
-Invariant: nothing of the store or of the query is touched before the limits stand, and they cannot be lifted again.
-
-The process gives up writing to files, for good, where the kernel has Landlock (Linux 5.13 and later).
+`python -m analyzer.cli.sandbox` is the other process: a request stands on standard input as one JSON object; on
+standard output go one line of JSON, how it went, and the rendered answer. Nothing of the store or of the query is
+touched before its limits stand, and they cannot be lifted again; it gives up writing to files, for good, where the
+kernel has Landlock (Linux 5.13 and later).
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import json
 import os
-import resource
 import signal
+import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
-from analyzer.cli.sandbox.parent import Request
 from analyzer.command_lines import LAKE
-from analyzer.errors import LIMIT, AnalyzerError
+from analyzer.errors import LIMIT, UNREADABLE, AnalyzerError, LimitError
+from analyzer.interpreter import start
 
 if TYPE_CHECKING:
     import duckdb
+
+_KEPT = ("PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+"""All of the environment that an interpreter may need to start; tokens and proxies stay here."""
+_OF_OBJECT_STORES = ("AWS_", "AZURE_", "GOOGLE_")
+"""How the names begin of settings by which the files of a lake are reached."""
+_OWN = {
+    "LC_ALL": "C.UTF-8",
+    "PYTHONUTF8": "1",
+    # Each of these would reserve address space by the number of processors.
+    "MALLOC_ARENA_MAX": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "POLARS_MAX_THREADS": "1",
+}
+_LONGEST_HEADER = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One query and its limits."""
+
+    store: str
+    sql: str
+    rows: int | None
+    row_format: str
+    width: int | None
+    seconds: float
+    """On the wall clock."""
+    memory: int
+    """Bytes beyond what the program itself takes; of the answer, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A rendered answer."""
+
+    rows: int
+    truncated: bool
+    """Whether the limit of rows cut some off."""
+    content: IO[bytes]
+    """At its beginning; closed with the context."""
+
+
+@contextlib.contextmanager
+def answer(request: Request) -> Iterator[Answered]:
+    """The answer to one reading statement over a store.
+
+    Raises:
+        QueryError: it is more or less than one statement, does not only read, or the database refuses it.
+        LimitError: it took more time, memory or space than the request allows.
+        StoreError: the store cannot be opened; StoreBusyError: another process is writing to it.
+    """
+    # A nameless file, that no other user can open: the limit on the size of files bounds it, and no pipe can fill up.
+    with tempfile.TemporaryFile() as content:
+        code = _run(request, content)
+        content.seek(0)
+        header = _header(content.readline(_LONGEST_HEADER))
+        if code != 0 or header is None:
+            raise _ended(code, request)
+        if header["exit_code"] != 0:
+            raise _error_of(header, request)
+        yield Answered(header["rows"], header["truncated"], content)
+
+
+def _run(request: Request, content: IO[bytes]) -> int:
+    """The exit code of the process that answers; negative for a signal."""
+    process = start(
+        "-m",
+        "analyzer.cli.sandbox",
+        environment={**_kept(request.store), **_OWN},
+        stdin=subprocess.PIPE,
+        stdout=content,
+        stderr=None if os.environ.get("ANALYZER_DEBUG") else subprocess.DEVNULL,
+        close_fds=True,
+        # Ctrl-C reaches this process alone, which then ends the other one without asking.
+        process_group=0,
+    )
+    try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.communicate(json.dumps(asdict(request)).encode(), timeout=request.seconds)
+            return process.returncode
+        raise LimitError.of_time(request.seconds)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+
+
+def _kept(store: str) -> dict[str, str]:
+    """What the other process is to have of this one's environment."""
+    keys = _OF_OBJECT_STORES if store.startswith(LAKE) else ()
+    return {name: value for name, value in os.environ.items() if name in _KEPT or name.startswith(keys)}
+
+
+def _header(line: bytes) -> dict[str, Any] | None:
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _error_of(header: dict[str, Any], request: Request) -> AnalyzerError:
+    """The error that the other process met."""
+    if header["exit_code"] == LIMIT:
+        return _too_much(header["message"], request)
+    return AnalyzerError(header["message"], header["hint"], exit_code=header["exit_code"])
+
+
+def _ended(code: int, request: Request) -> AnalyzerError:
+    """What a process without an answer died of."""
+    if code in {-signal.SIGXCPU, -signal.SIGALRM}:
+        return LimitError.of_time(request.seconds)
+    if code == LIMIT:
+        return _too_much("the answer is too large", request)
+    if code < 0:
+        return _too_much(
+            f"the query crashed the database ({signal.Signals(-code).name}), or ran out of memory", request
+        )
+    return AnalyzerError(f"the query's process ended with {code}", "ANALYZER_DEBUG=1 shows why", exit_code=UNREADABLE)
+
+
+def _too_much(message: str, request: Request) -> LimitError:
+    allowed = f"{request.memory / 1e6:,.0f} MB"
+    return LimitError(f"{message} (limit: {allowed})", "ask for fewer rows, columns or groups; or allow more: --memory")
 
 
 _CREATE_RULESET, _RESTRICT_SELF = 444, 446
@@ -48,6 +175,8 @@ def forbid_writing(*, connecting: bool = False) -> bool:
     """
     if sys.platform != "linux":
         return False
+    import ctypes  # 8 ms, for the process that answers
+
     libc = ctypes.CDLL(None, use_errno=True)
     version = libc.syscall(_CREATE_RULESET, None, 0, _ASK_VERSION)
     if version < 1:
@@ -143,6 +272,8 @@ def _opening(store: str) -> tuple[Callable[[dict[str, str]], duckdb.DuckDBPyConn
 
 def _limit(request: Request, threads: int) -> None:
     """Limits of the kernel, which no SQL can lift."""
+    import resource  # not there on Windows
+
     seconds = int(request.seconds) + _GRACE_SECONDS
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(seconds)
@@ -163,6 +294,8 @@ def _limit(request: Request, threads: int) -> None:
 
 def _address_space() -> int:
     """Bytes that this process has mapped."""
+    import resource
+
     with open("/proc/self/statm", "rb") as handle:
         return int(handle.read().split()[0]) * resource.getpagesize()
 

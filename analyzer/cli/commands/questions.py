@@ -1,0 +1,287 @@
+"""What a person asks a store: `analyzer query`, `sql`, `show`, `compare` and `unknowns`."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from analyzer.cli.options import (
+    Seconds,
+    chosen_window,
+    queries,
+    result_options,
+    rules_option,
+    selection_options,
+    store_option,
+    window_options,
+)
+from analyzer.cli.output import Out, copy, rows_width, write
+from analyzer.cli.stores import NamedStore
+from analyzer.command_lines import command_line
+from analyzer.errors import USAGE, AnalyzerError
+from analyzer.report import FORMATS
+
+if TYPE_CHECKING:
+    from analyzer.analysis import WindowWords
+    from analyzer.store import Selection
+
+DEFAULT_LIMIT = 10_000
+DEFAULT_SECONDS = 60.0
+DEFAULT_MEMORY = "2GB"
+_SIZE = re.compile(r"(\d{1,6})\s*(MB|GB)", re.IGNORECASE)
+_LEAST_MEMORY = 200_000_000
+
+
+@click.command("query")
+@click.argument("name", required=False, shell_complete=queries)
+@click.option(
+    "--param", "-p", "params", multiple=True, metavar="KEY=VALUE", help="A parameter of the query; may be repeated."
+)
+@click.option("--list", "listing", is_flag=True, help="List the queries, their parameters and columns.")
+@click.option("--sql", "show_sql", is_flag=True, help="Print the query's SQL instead of running it.")
+@store_option
+@window_options
+@selection_options
+@result_options(*FORMATS)
+def query_command(
+    name: str | None,
+    params: tuple[str, ...],
+    listing: bool,
+    show_sql: bool,
+    store: NamedStore,
+    words: WindowWords,
+    only: Selection,
+    out: Out,
+) -> None:
+    """Run a query of the catalogue by NAME, or list the catalogue.
+
+    \b
+      analyzer query --list
+      analyzer query errors-by-reason --last 7d
+      analyzer query tools-by-tool --project shop
+      analyzer query unknown-messages -p caller=figma-probe -p limit=5 --json
+    """
+    from analyzer.store import find, narrows
+
+    if listing or name is None:
+        if name is None and not listing:
+            raise AnalyzerError("no query named", f"{command_line('query', '--list')} shows them all")
+        from analyzer.report.store_work import render_catalogue
+
+        write(render_catalogue(name), out.path)
+        return
+    query = find(name)
+    if show_sql:
+        write(query.header.body + ";", out.path)
+        return
+    given: dict[str, object] = {}
+    for item in params:
+        key, separator, text = item.partition("=")
+        if not separator:
+            raise AnalyzerError(f"not KEY=VALUE: {item!r}", "write -p caller=figma-probe")
+        given[key] = text
+    if only and not narrows(query.header.body):
+        raise AnalyzerError(f"query {name} is about the whole store", f"leave out {only}")
+    known = {param.name for param in query.header.params}
+    chosen = chosen_window(**words)
+    # Of a query without days the zone says when those of the window begin.
+    zone = chosen.timezone if "timezone" in known or not {"since", "until"} & words.keys() else "UTC"
+    window = {**chosen.params, "timezone": zone if zone != "UTC" else None}
+    for key, value in window.items():
+        if value is not None:
+            if key not in known:
+                raise AnalyzerError(f"query {name} has no {key}", "leave the option out")
+            given.setdefault(key, value)
+    query.values(given)  # what is wrong with one of them is told before a store is opened
+    with store.asked() as opened, opened.selecting(only):
+        frame = opened.query(name, **given) if out.form == "parquet" else opened.rows(name, **given)
+        if not len(frame) and {"since", "until", "last"} & words.keys():
+            ((first, last, *_),) = opened.rows("overview-totals").rows
+            ends = " to ".join(f"{end:%Y-%m-%d %H:%M}" for end in (first, last) if end)
+            out.narrate(f"no row in this window; the logs go from {ends} UTC" if ends else "the logs are empty")
+    out.rows(frame)
+
+
+def _size(_: click.Context, __: click.Parameter, text: str) -> int:
+    """`512MB`, `2GB` → bytes."""
+    found = _SIZE.fullmatch(text.strip())
+    size = int(found[1]) * (10**9 if found[2].upper() == "GB" else 10**6) if found else 0
+    if size < _LEAST_MEMORY:
+        raise click.BadParameter(f"{text!r} is no size from 200MB on; write 512MB or 2GB")
+    return size
+
+
+@click.command("sql")
+@click.argument("statement", metavar="SQL")
+@click.option(
+    "--limit", type=click.IntRange(min=0), default=DEFAULT_LIMIT, help="Rows at most; 0 for all. Default 10000."
+)
+@click.option(
+    "--timeout",
+    "seconds",
+    type=Seconds(min=0.1, max=86_400),
+    default=DEFAULT_SECONDS,
+    metavar="SECONDS",
+    help="Stop the query after so long. Default 60.",
+)
+@click.option(
+    "--memory",
+    metavar="SIZE",
+    default=DEFAULT_MEMORY,
+    callback=_size,
+    help=f"Memory for the query and its answer: 512MB, 2GB. Default {DEFAULT_MEMORY}.",
+)
+@store_option
+@result_options(*FORMATS)
+def sql_command(statement: str, limit: int, seconds: float, memory: int, store: NamedStore, out: Out) -> None:
+    """Run one reading SQL statement over a store; - reads it from standard input.
+
+    The store is opened read-only by a process of its own, which reaches no other file and is ended at its limits. That
+    guards against accidents; for SQL of people whom you do not trust, see docs/explanation/security.md. The
+    views describe themselves:
+
+    \b
+      analyzer sql "show tables"
+      analyzer sql "describe errors"
+      analyzer sql "select column_name, comment from duckdb_columns()
+                    where table_name = 'errors'"
+      analyzer sql "select caller, count(*) from errors group by all order by all"
+
+    A lake (delta:PATH) answers the same statements.
+    """
+    from analyzer.cli.sandbox import Request, answer
+
+    text = sys.stdin.read() if statement == "-" else statement
+    store.lake()  # says what is wrong with the name
+    width = rows_width(out.form, out.path)
+    request = Request(store.name, text, limit or None, out.form, width, seconds, memory)
+    with answer(request) as answered:
+        copy(answered.content, out.path)
+    if answered.truncated:
+        out.narrate(f"cut after {answered.rows:,} rows; more with --limit N, all with --limit 0")
+
+
+@click.command("show")
+@click.argument("name", metavar="SESSION|FINDING|OPERATION")
+@store_option
+@result_options("table", "json")
+def show_command(name: str, store: NamedStore, out: Out) -> None:
+    """Tell what happened in one session, behind one finding, or in one chain of retries, in order.
+
+    Errors, retries with their waits, hand-offs and compactions, failed tools and usage limits, with times (UTC), what
+    was said, and the line of the log with secrets taken out, where that file is still there; then the command that
+    takes the session up again, for agents that have one. The first four characters of an id are enough, if no other id
+    begins so.
+
+    \b
+      analyzer show 5e1f0c2a --store fleet.duckdb
+      analyzer show 3f9c --format json
+      analyzer show 3f9c --json --output incident.json
+    """
+    from analyzer.analysis.timeline import timeline
+    from analyzer.report.timeline import render_timeline
+
+    with store.asked() as opened:
+        shown = timeline(opened, name)
+    out.answer(shown, lambda: render_timeline(shown, out.layout[0]))
+
+
+@click.command("compare")
+@click.argument("dimension", required=False, metavar="[NAME=OLD..NEW]")
+@store_option
+@click.option("--before", metavar="WINDOW", help="The first window: 14d..7d, 2026-11-01..2026-11-08.")
+@click.option("--after", metavar="WINDOW", help="The second one; default 7d, and --before the same length before it.")
+@window_options
+@click.option("--caller", metavar="NAME", help="Only the sessions of this caller.")
+@result_options("table", "json", "markdown")
+def compare_command(
+    dimension: str | None,
+    store: NamedStore,
+    before: str | None,
+    after: str | None,
+    words: WindowWords,
+    caller: str | None,
+    out: Out,
+) -> None:
+    """Compare two windows, or two versions, models, projects or callers: what became worse, what is noise.
+
+    Sessions that began in each window stand beside each other: their errors by reason, retries, waits, failed tools and
+    hand-offs, each with an interval, and what errors say on one side alone. NAME is agent, agent_version, model,
+    provider, project, branch or caller; --last, --since and --until then hold for both sides.
+
+    \b
+      analyzer compare
+      analyzer compare --before 2026-11-01..2026-11-08 --after 2026-11-08..
+      analyzer compare agent_version=2.1.108..2.1.114 --last 30d
+    """
+    from analyzer.analysis.comparison import compare, dimension_values
+    from analyzer.report.changes import comparison_document, comparison_verdict
+    from analyzer.report.document import to_markdown, to_text
+
+    by, values = dimension_values(dimension)
+    with store.asked() as opened:
+        found = compare(opened, before, after, by=by, values=values, caller=caller, **words)
+    document = comparison_document(found, store.asking())
+    width, colour = out.layout
+    markdown = out.form == "markdown"
+    out.answer(found, lambda: to_markdown(document) if markdown else to_text(document, width, colour=colour))
+    if out.path is not None:
+        out.narrate(f"{out.path}: {comparison_verdict(found)}")
+
+
+@click.command("unknowns")
+@click.argument("fingerprints", nargs=-1, metavar="[FINGERPRINT]...")
+@store_option
+@rules_option
+@window_options
+@selection_options
+@click.option("--limit", type=click.IntRange(min=0), default=20, help="Groups at most; 0: all. Default 20.")
+@click.option("--suggest", is_flag=True, help="Draft a rule for each group, as the text of a rules file.")
+@result_options("table", "json")
+def unknowns_command(
+    fingerprints: tuple[str, ...],
+    store: NamedStore,
+    rules_path: str | None,
+    words: WindowWords,
+    only: Selection,
+    limit: int,
+    suggest: bool,
+    out: Out,
+) -> None:
+    """Group the unknown errors by what they say, and show what each group is nearest to.
+
+    Texts that differ in values alone are one group. Those in most sessions come first. FINGERPRINTs name the groups to
+    show. With --suggest the answer is a file of drafted rules; one without evidence for a reason is commented out.
+
+    \b
+      analyzer unknowns --last 7d
+      analyzer unknowns --suggest --output draft.toml
+      analyzer rules backtest --rules draft.toml --store fleet.duckdb
+    """
+    from dataclasses import replace
+
+    from analyzer.analysis.rules.unknowns import unknowns
+    from analyzer.cli.settings import ruleset_in_use
+    from analyzer.report.unknowns import render_rules, render_unknowns
+
+    rules = ruleset_in_use(rules_path)
+    chosen = chosen_window(**words)
+    most = None if fingerprints or not limit else limit
+    with store.asked() as opened, opened.selecting(only):
+        found = unknowns(opened, chosen, limit=most, suggest=suggest, rules=rules)
+    if fingerprints:
+        known = [group.fingerprint for group in found.groups]
+        for wanted in fingerprints:
+            if wanted not in known:
+                failure = AnalyzerError.unknown_value("group", wanted, known)
+                failure.exit_code = USAGE
+                raise failure
+        found = replace(found, groups=tuple(group for group in found.groups if group.fingerprint in fingerprints))
+    shown = (lambda: render_rules(found)) if suggest else lambda: render_unknowns(found, out.layout[0], store.asking())
+    out.answer(found, shown)
+    if suggest and out.form == "table" and out.path is not None:
+        ready = sum(group.suggestion is not None and group.suggestion.ready for group in found.groups)
+        out.narrate(f"{out.path}: rules for {ready} of {len(found.groups)} groups; the others need a reason")

@@ -1,0 +1,197 @@
+"""Logs into a store: `analyzer ingest` reads what is new, `analyzer sources` lists where agents keep theirs."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from analyzer.cli.options import (
+    PathsCommand,
+    json_option,
+    master_option,
+    result_options,
+    store_path_option,
+)
+from analyzer.cli.output import Out, report_problems, rows_width
+from analyzer.cli.stores import NamedStore, home_folder, places_here, read_logs, store_to_fill
+from analyzer.command_lines import LAKE
+from analyzer.errors import PARTIAL, UNREADABLE, AnalyzerError, InputError, StoreBusyError, system_text
+from analyzer.readable import counted, terminal_safe
+
+if TYPE_CHECKING:
+    from analyzer.store import IngestResult, Problem
+
+POLL_SECONDS = 2.0
+
+
+@click.command("ingest", cls=PathsCommand)
+@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@store_path_option(default=None)
+@master_option
+@click.option("--follow", is_flag=True, help="Keep looking for new lines until interrupted.")
+@click.option("--strict", is_flag=True, help="Exit with 4 when lines went to quarantine.")
+@result_options("table", "json")
+def ingest_command(
+    paths: tuple[str, ...], store_path: str | None, master: str | None, follow: bool, strict: bool, out: Out
+) -> int:
+    """Read what is new in PATHs into a store: files, folders, patterns, or - for standard input.
+
+    Without PATHs the logs of all agents on this machine are read (see analyzer sources); where no store is named, and
+    none is here, into one for the whole machine.
+
+    The format is told by the content. Reading the same logs again changes nothing: each event has an id, and each file
+    is continued where reading stopped, under whatever name it has by then. Lines that cannot be read are kept in
+    quarantine. Events derived from other tools' logs are kept in a journal beside the store, as those logs are
+    deleted after weeks. Many machines may read into one lake (delta:PATH) at once.
+
+    \b
+      analyzer ingest
+      analyzer ingest ~/.claude/projects --store fleet.duckdb
+      analyzer ingest 'logs/*.jsonl.gz' telemetry/ --json
+      analyzer ingest telemetry/ --store delta:/lake/fleet
+      analyzer ingest /logs --store delta:/lake/fleet --master spark://head:7077
+    """
+    from analyzer.report.store_work import render_ingest
+
+    if follow and (strict or "-" in paths):
+        raise AnalyzerError("--follow goes with neither --strict nor -", "follow files or folders")
+    store = NamedStore(store_path or store_to_fill(paths), master)
+    read = _reader(store, paths, quiet=out.quiet or follow)
+    if not paths:
+        store.tell_found(quiet=out.quiet)
+    due = _due(store.name, paths) if follow else (lambda _: True)
+    told: list[Problem] = []
+    result = None
+    while True:
+        if not due(result):
+            time.sleep(POLL_SECONDS)
+            continue
+        try:
+            result = read()
+        except StoreBusyError:
+            if not follow:
+                raise
+            result = None
+            time.sleep(POLL_SECONDS)
+            continue
+        if result.problems != told:
+            report_problems(result.problems)
+            told = result.problems
+        if not follow or result.total.events or result.total.quarantined:
+            out.answer(result, partial(render_ingest, result, store.name, store.asking()))
+        if not follow:
+            break
+        time.sleep(POLL_SECONDS)
+    if strict and (result.total.quarantined or any(item.status == "damaged" for item in result.sources)):
+        return PARTIAL
+    return UNREADABLE if result.problems else 0
+
+
+def _due(name: str, paths: tuple[str, ...]) -> Callable[[IngestResult | None], bool]:
+    """A function that says whether there may be something to read since the last result; None: there is none yet."""
+    from analyzer.store import journal_of
+    from analyzer.store.db.location import files_of
+    from analyzer.store.following import Changes
+
+    own = [] if name.startswith(LAKE) else [*files_of(name), *filter(None, [journal_of(name)])]
+    changes = Changes(paths or places_here(), own)
+    problems = changes.problems
+
+    def due(result: IngestResult | None) -> bool:
+        nonlocal problems
+        changed, before, problems = bool(changes.changed()), problems, changes.problems
+        # The end of a line may be told by nothing but that its writer has gone.
+        waits = result is None or result.problems or any(source.pending_bytes for source in result.sources)
+        return bool(waits or changed or before != problems)
+
+    return due
+
+
+def _reader(store: NamedStore, paths: tuple[str, ...], *, quiet: bool) -> Callable[[], IngestResult]:
+    """A function that reads what is new into the store, whichever engine it has."""
+    lake = store.lake_for(paths)
+    if lake is not None:
+        if lake.master:
+            from analyzer.lake.spark import ingest_by_executors as ingest_into
+        else:
+            from analyzer.lake.push import ingest_into
+
+        return lambda: read_logs(partial(ingest_into, lake), paths, quiet=quiet)
+
+    def into_file() -> IngestResult:
+        with store.filling() as opened:
+            return read_logs(opened.ingest, paths, quiet=quiet)
+
+    return into_file
+
+
+@click.command("sources")
+@store_path_option(" What is new is new to it.", store_to_fill)
+@click.option(
+    "--unknown",
+    "unknown",
+    metavar="FILE",
+    help="Print the keys and types of this file, and no value of it, to be attached to an issue.",
+)
+@json_option
+def sources_command(store_path: str, unknown: str | None, out: Out) -> int:
+    """List where agents keep their logs on this machine: files, sizes, formats, and what is new since the last ingest.
+
+    Nothing is opened but the store. These are the places that analyzer ingest and analyzer report read where no PATH is
+    named. Variables by which agents are told another place, such as $CODEX_HOME, are followed.
+
+    \b
+      analyzer sources
+      analyzer sources --store fleet.duckdb --json
+      analyzer sources --unknown strange.jsonl
+    """
+    if unknown is not None:
+        _tell_shape(unknown, out)
+        return 0
+    from analyzer.command_lines import Asking
+    from analyzer.report.store_work import render_sources
+
+    found = NamedStore(store_path).look()
+    report_problems(found.problems)
+    usual = os.environ.get("ANALYZER_STORE") or store_to_fill()
+    asking = Asking(None if store_path == usual else store_path)
+    out.answer(
+        {"schema": "analyzer.sources/1", "store": store_path, **found.to_dict()},
+        lambda: render_sources(found, store_path, home_folder(), rows_width("table", None), asking),
+    )
+    return UNREADABLE if found.problems else 0
+
+
+def _tell_shape(path: str, out: Out) -> None:
+    """Print the shape of a file, and which format it is told to be."""
+    import sqlite3
+
+    from analyzer.importers.formats import detect, newer
+    from analyzer.importers.heads import HEAD_BYTES, head_of
+    from analyzer.importers.shapes.skeleton import skeleton
+
+    try:
+        with open(path, "rb") as handle:
+            head = head_of(handle.read(HEAD_BYTES))
+        shapes = skeleton(head, path)
+    except (OSError, sqlite3.Error) as error:
+        said = system_text(error) if isinstance(error, OSError) else str(error)
+        raise InputError(f"{terminal_safe(path)}: cannot be read: {said}", "name a file: --unknown FILE") from None
+    kind = detect(head)
+    later = newer(head, kind)
+    above = f", version {later}: newer than what was looked at" if later else ""
+    lines = [f"{kind.title} ({kind.name}){above}", *map(_shown, shapes)]
+    found = {"schema": "analyzer.skeleton/1", "format": kind.name, "title": kind.title, "newer": later}
+    out.answer({**found, "shapes": shapes}, lambda: "\n".join(lines))
+
+
+def _shown(found: Mapping[str, Any]) -> str:
+    """One shape on one line."""
+    named = found.get("table") or counted(found["count"], "record")
+    return terminal_safe(f"{named}: {json.dumps(found['shape'], ensure_ascii=False)}")

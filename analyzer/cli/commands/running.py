@@ -1,0 +1,274 @@
+"""An agent's command: `analyzer run` supervises it, `analyzer verdict` says what it came to."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from analyzer.cli.options import PathsCommand, Seconds, json_option, log_option, quiet_option, rules_option
+from analyzer.cli.output import Out, add_to_job_summary, append, complain, narrate, text_layout, write
+from analyzer.cli.settings import beside, rules_in_use, ruleset_in_use, sections
+from analyzer.cli.signals import ending_on
+from analyzer.errors import NOT_STARTED, AnalyzerError
+
+if TYPE_CHECKING:
+    from analyzer.analysis.run_verdict import RunVerdict
+    from analyzer.classifier import Ruleset
+    from analyzer.events import EventLog
+    from analyzer.recovery import Relay, RelaySettings
+
+
+@click.command("run", context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False})
+@click.argument("words", nargs=-1, required=True, metavar="-- COMMAND...", type=click.UNPROCESSED)
+@log_option
+@click.option("--agent", metavar="NAME", help="Who runs, in the log and in the pool. Default: the command's name.")
+@click.option("--pool", "pool_path", metavar="FILE", help="Agents at their usage limit, shared by all runs.")
+@click.option("--limits", metavar="DIR", help="Limits by provider, shared by all runs and `RateGuard`s.")
+@click.option("--provider", metavar="NAME", help="Whose rate limits hold. Default: the agent's name.")
+@click.option("--retries", type=click.IntRange(0), default=0, metavar="N", help="Tries after the first. Default 0.")
+@click.option("--timeout", type=Seconds(0, min_open=True), metavar="S", help="Seconds that each start may take.")
+@click.option("--grace", type=Seconds(0), default=3.0, metavar="S", help="Seconds from SIGTERM to SIGKILL. Default 3.")
+@click.option(
+    "--max-wait",
+    type=Seconds(0),
+    default=60.0,
+    metavar="S",
+    help="The longest wait for a limit to reset. Default 60.",
+)
+@click.option(
+    "--relay",
+    "percent",
+    metavar="PERCENT",
+    help="Hand off to a fresh instance once the context is so full: 70, or token_limit_70%.",
+)
+@click.option("--summarizer", metavar="CMD", help="Makes the checkpoint from the session on its stdin.")
+@click.option(
+    "--summarizer-limits",
+    type=click.Choice(("preset", "none")),
+    help="Hold a known agent to reading (preset, the default), or run the summarizer as it is written.",
+)
+@click.option("--step", "step_id", metavar="ID", help="The step at work, for [relay.steps.ID] and the log.")
+@click.option("--worker", "worker_id", metavar="ID", help="The worker of a matrix step.")
+@quiet_option
+def run_command(
+    words: tuple[str, ...],
+    folder: str,
+    agent: str | None,
+    pool_path: str | None,
+    limits: str | None,
+    provider: str | None,
+    retries: int,
+    timeout: float | None,
+    grace: float,
+    max_wait: float,
+    percent: str | None,
+    summarizer: str | None,
+    summarizer_limits: str | None,
+    step_id: str | None,
+    worker_id: str | None,
+    quiet: bool,
+) -> int:
+    """Run an agent's command under supervision: its bytes pass through, its exit code is ours, events go to a log.
+
+    A failure is classified from the stream-json result, the exit code, stdout and stderr. --retries starts the command
+    again where that helps. At its usage limit, an agent leaves the pool until the limit resets. --relay ends it at a
+    safe point and starts it again with a checkpoint on stdin and in the file $ANALYZER_CHECKPOINT.
+
+    \b
+      analyzer run --timeout 1800 --retries 2 -- ./agent.sh
+      analyzer run --pool pool.json -- claude -p "Fix the tests"
+      analyzer run --relay 70 --step implement --summarizer "claude -p" -- \\
+        claude -p "Fix the tests" --output-format stream-json --verbose
+    """
+    # What most runs do without is loaded by those that need it: a command should start at once.
+    from analyzer import events, recovery
+    from analyzer.recovery.process.group import ENDING, adopt_orphans
+
+    agent = agent or os.path.basename(words[0])
+    say = _silent if quiet else complain
+    given = {"threshold_percent": percent, "summarizer": summarizer, "summarizer_limits": summarizer_limits}
+    settings = _relay_settings({key: value for key, value in given.items() if value is not None}, step_id, say)
+    log = events.EventLog(folder) if settings or pool_path else None
+    rules_path = rules_in_use(None)
+    adopt_orphans()
+    # Ctrl-C is Python's own.
+    with ending_on(each for each in ENDING if each != signal.SIGINT):
+        done = recovery.supervise(
+            words,
+            agent=agent,
+            limits=recovery.Limits(retries, timeout, grace, max_wait),
+            log=log or folder,
+            pool=recovery.AgentPool(pool_path, log=log) if pool_path else None,
+            guard=recovery.RateGuard(limits) if limits else None,
+            provider=provider,
+            make_relay=_relay(settings, folder, step_id, worker_id, log, agent, say) if settings else None,
+            # The built-in ones are loaded when something fails.
+            rules=None if rules_path is None else ruleset_in_use(rules_path),
+            say=say,
+        )
+    if done.error is not None:
+        complain(done.error.message, done.error.hint)
+    return done.exit_code
+
+
+def _relay_settings(options: dict[str, str], step_id: str | None, say: Callable[[str], None]) -> RelaySettings | None:
+    """What options and analyzer.toml say of the step; None where there is to be no relay."""
+    tables = sections(("relay", "runtime", "steps", "personas"))
+    if "threshold_percent" not in options and not tables:
+        _check_unused(options)
+        return None
+    from analyzer.recovery.relay.config import manifest, relay_config
+
+    found = manifest(tables)
+    configured = found is not None and (found.everywhere or step_id in found.config.steps)
+    if "threshold_percent" not in options and not configured:
+        _check_unused(options)
+        return None
+    for note in found.notes if found else ():
+        say(f"note: analyzer.toml: {note}")
+    settings = relay_config(options, found.config.of_step(step_id) if found else None).settings
+    prompt = settings.summarizer_prompt_file
+    return settings if prompt is None else replace(settings, summarizer_prompt_file=beside(prompt))
+
+
+def _check_unused(options: dict[str, str]) -> None:
+    """Raises AnalyzerError for options of a hand-off where there is none."""
+    if options:
+        names = " and ".join(f"--{name.replace('_', '-')}" for name in options)
+        raise AnalyzerError(f"{names} without a relay: nothing is handed off", "add --relay 70, or leave it out")
+
+
+def _relay(
+    settings: RelaySettings,
+    folder: str,
+    step_id: str | None,
+    worker_id: str | None,
+    log: EventLog | None,
+    caller: str,
+    say: Callable[[str], None],
+) -> Callable[[Callable[[], str | None]], Relay]:
+    from analyzer.recovery.relay.monitor import Relay, RelayMonitor, summarizer_of
+
+    summarizer = summarizer_of(settings)
+    note = getattr(summarizer, "note", None)
+    if note is not None:
+        say(f"note: {note}")
+    monitor = RelayMonitor(settings, step_id=step_id, worker_id=worker_id)
+    # Beside the log, not in it: a log folder holds nothing but events.
+    checkpoints = f"{folder.rstrip(os.sep)}.checkpoints"
+    return lambda session: Relay(monitor, checkpoints, summarizer=summarizer, log=log, caller=caller, session=session)
+
+
+def _silent(_: str) -> None:
+    """Say nothing."""
+
+
+@click.command("verdict", cls=PathsCommand)
+@click.argument("words", nargs=-1, metavar="[PATH]... | --run -- COMMAND...", type=click.UNPROCESSED)
+@click.option("--exit-code", type=int, metavar="N", help="The exit code of the command that printed it.")
+@click.option("--agent", metavar="NAME", help="Who printed a plain text: claude, codex, gemini and so on.")
+@click.option("--run", "runs", is_flag=True, help="Run the COMMAND, hand its bytes on, and judge what it printed.")
+@rules_option
+@click.option("--junit", metavar="FILE", help="Write the answer there as JUnit XML, too.")
+@json_option
+@click.option("--output", "-o", metavar="FILE", help="Write there instead of to stdout; with --run, to stderr.")
+@quiet_option
+def verdict_command(
+    words: tuple[str, ...],
+    exit_code: int | None,
+    agent: str | None,
+    runs: bool,
+    rules_path: str | None,
+    junit: str | None,
+    out: Out,
+    output: str | None,
+    quiet: bool,
+) -> int:
+    """Say what one run of an agent came to: passed, failed, retry, wait, blocked or hollow.
+
+    It reads what the run printed, as JSON lines of an agent or as a text with --agent, in one file or several, its
+    output first and its stderr behind it; without PATHs from stdin. `failed` is the work itself; `retry` tells the
+    seconds, `wait` when a limit resets; `blocked` needs a person; `hollow` says success and did nothing. Each has an
+    exit code of its own: 0, 10, 11, 12, 13, 14.
+
+    In a job of GitHub Actions the answer is added to the summary and the outputs of the step, and marks the job.
+
+    \b
+      claude -p "Fix it" --output-format stream-json --verbose > run.ndjson
+      analyzer verdict run.ndjson --exit-code $?
+      analyzer verdict --run -- codex exec --json "Fix it"
+      aider --message "Fix it" | analyzer verdict --agent aider
+      analyzer verdict run.ndjson stderr.txt --json --junit verdict.xml
+    """
+    from analyzer.analysis.run_verdict import EXIT_CODES, run_verdict
+    from analyzer.report.escape import json_text
+    from analyzer.report.timeline import render_junit, render_verdict_text, workflow_annotation, workflow_outputs
+
+    rules = ruleset_in_use(rules_path)
+    if runs:
+        if not words or exit_code is not None:
+            raise AnalyzerError("--run takes a command, and its exit code", "analyzer verdict --run -- COMMAND...")
+        answer = _of_command(words, agent, rules, quiet)
+    else:
+        if not words and sys.stdin.isatty():
+            raise AnalyzerError("nothing to judge", "give a PATH, a run's output on stdin, or --run -- COMMAND...")
+        answer = run_verdict(words or ("-",), exit_code=exit_code, agent=agent, rules=rules)
+    width, _ = text_layout(output)
+    said = json_text(answer.to_dict()) if out.form == "json" else render_verdict_text(answer, width)
+    if not runs or output is not None:
+        write(said, output)
+    elif not quiet:
+        click.echo(said.rstrip("\n"), err=True)  # stdout is the command's
+    if junit:
+        write(render_junit(answer), junit)
+    _tell_job(answer, workflow_outputs(answer), workflow_annotation(answer))
+    return EXIT_CODES[answer.verdict]
+
+
+def _of_command(words: tuple[str, ...], agent: str | None, rules: Ruleset, quiet: bool) -> RunVerdict:
+    """Run a command as `analyzer run` does, and judge what it printed."""
+    from analyzer import recovery
+    from analyzer.analysis.run_verdict import judge, read_course
+    from analyzer.events.times import now
+    from analyzer.recovery.process.group import ENDING, adopt_orphans
+
+    agent = agent or os.path.basename(words[0])
+    adopt_orphans()
+    with tempfile.TemporaryDirectory(prefix="analyzer-") as folder:
+        names = {1: "stdout", 2: "stderr"}
+        paths = {number: os.path.join(folder, name) for number, name in names.items()}
+        with open(paths[1], "wb") as out, open(paths[2], "wb") as err:
+            kept = {1: out, 2: err}
+
+            def keep(stream: int, data: bytes) -> None:
+                kept[stream].write(data)
+
+            with ending_on(each for each in ENDING if each != signal.SIGINT):
+                streams = recovery.Streams(watch=keep)
+                say = _silent if quiet else complain
+                done = recovery.supervise(words, agent=agent, streams=streams, rules=rules, say=say)
+            if done.exit_code == NOT_STARTED and done.error is not None:
+                err.write(done.error.message.encode("utf-8", "replace"))
+        courses = [read_course(paths[number], rules, names[number]) for number in names]
+    return judge(courses, exit_code=done.exit_code, agent=agent, rules=rules, at=now())
+
+
+def _tell_job(answer: RunVerdict, outputs: str, annotation: str) -> None:
+    """Tell a job of GitHub Actions, where this is one; what cannot be written there is told on stderr."""
+    from analyzer.report.timeline import render_verdict_markdown
+
+    add_to_job_summary(lambda: render_verdict_markdown(answer))
+    if path := os.environ.get("GITHUB_OUTPUT"):
+        try:
+            append(outputs, path)
+        except AnalyzerError as error:
+            narrate(f"the outputs of the step are not written: {error.message}")
+    if annotation and os.environ.get("GITHUB_ACTIONS") == "true":
+        narrate(annotation.rstrip("\n"))
