@@ -52,6 +52,7 @@ COMMANDS = {
 """Every command and its short help, in the order in which a newcomer needs them."""
 
 _TOGETHER = {
+    "checking": ("check", "findings"),
     "questions": ("query", "sql", "show", "compare", "unknowns"),
     "reading": ("ingest", "sources"),
     "running": ("run", "verdict"),

@@ -12,7 +12,7 @@ from analyzer.analysis.detection.detection import ACCEPT_DAYS, BASELINE_DAYS, RE
 from analyzer.analysis.kinds.finding import KINDS, NOTHING, RESOLUTIONS, Finding, Kind, Scope, family_of, kind_of
 from analyzer.analysis.kinds.finding_fields import SEVERITIES
 from analyzer.analysis.kinds.signals import SIGNALS
-from analyzer.cli.commands.check import command as check
+from analyzer.cli.commands.checking import check_command as check
 from analyzer.report.overview_words import course
 from analyzer.store import views
 from tests import REPOSITORY

@@ -15,7 +15,7 @@ import click
 from click.core import ParameterSource
 
 from analyzer import interpreter
-from analyzer.cli.commands.check import night_gauges
+from analyzer.cli.commands.checking import night_gauges
 from analyzer.cli.delivery import VARIABLE, deliver, targets
 from analyzer.cli.options import (
     chosen_window,

@@ -15,8 +15,7 @@ from datetime import datetime
 from analyzer.classifier import Classification, classify
 from analyzer.events import EventLog
 from analyzer.recovery.context.conversation import Compression
-from analyzer.recovery.limits.guard import DEFAULT_BLOCK_SECONDS, RateGuard, RateLimitedError
-from analyzer.recovery.limits.headers import response_headers
+from analyzer.recovery.limits.guard import DEFAULT_BLOCK_SECONDS, RateGuard, RateLimitedError, response_headers
 from analyzer.recovery.limits.state_file import StateError
 from analyzer.recovery.retry.chain import Chain
 from analyzer.recovery.retry.policy import (

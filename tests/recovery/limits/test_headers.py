@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analyzer.recovery.limits.headers import MAX_SECONDS, RETRY_AFTER, Limit, read_limits, response_headers
+from analyzer.recovery.limits.guard import MAX_SECONDS, RETRY_AFTER, Limit, read_limits, response_headers
 
 NOW = datetime(2026, 11, 2, 8, tzinfo=UTC)
 EPOCH = int(NOW.timestamp())
