@@ -168,7 +168,11 @@ def reclassify_command(
       analyzer reclassify --apply --store delta:/lake/fleet
     """
     from analyzer.cli.settings import rules_in_use
-    from analyzer.report.changes import render_reclassification
+
+    def shown_as_text() -> str:
+        from analyzer.report.changes import render_reclassification
+
+        return render_reclassification(result, store.asking())
 
     rules_path = rules_in_use(rules_path)
     with (
@@ -176,5 +180,5 @@ def reclassify_command(
         counting("facts", quiet=out.quiet) as shown,
     ):
         result = opened.reclassify(rules_path, apply=apply, progress=shown)
-    out.answer(result, lambda: render_reclassification(result, store.asking()))
+    out.answer(result, shown_as_text)
     return FINDINGS if fail_on_change is not None and result.changed >= fail_on_change else 0
