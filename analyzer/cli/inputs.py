@@ -1,17 +1,127 @@
-"""What people hand to a command: one error as arguments and JSON describe it, and files of JSON lines."""
+"""What a command is told beside its options: `analyzer.toml`, the error that it is asked about, files of JSON lines.
+
+`analyzer.toml`, in the current folder or the nearest one above, holds what the commands run there use. Invariant: only
+the command line looks for files; an option wins over the environment, the environment over the file.
+"""
 
 from __future__ import annotations
 
 import json
+import os
+import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
-from analyzer.config_files import opened
-from analyzer.errors import AnalyzerError, InputError, system_text
+from analyzer.config_files import content, opened, toml
+from analyzer.errors import USAGE, AnalyzerError, InputError, system_text
+
+if TYPE_CHECKING:
+    from analyzer.classifier import Ruleset
+
+FILE = "analyzer.toml"
+RULES = "ANALYZER_RULES"
+_CLASSIFIER = ("rules",)
+
+
+def rules_in_use(option: str | None) -> str | None:
+    """Return the file of rules beside the built-in ones: `--rules`, else $ANALYZER_RULES, else that of analyzer.toml.
+
+    Raises:
+        AnalyzerError: analyzer.toml cannot be understood.
+    """
+    if option is not None:
+        return option
+    if os.environ.get(RULES):
+        return os.environ[RULES]
+    path = _nearest(os.getcwd())
+    return None if path is None else _rules_of(path)
+
+
+def ruleset_in_use(option: str | None) -> Ruleset:
+    """Return the rules in use; see `rules_in_use`.
+
+    Raises:
+        AnalyzerError: analyzer.toml or the rules cannot be understood.
+    """
+    from analyzer.classifier.rules.loading import ruleset_for
+
+    return ruleset_for(rules_in_use(option))
+
+
+def sections(names: Iterable[str]) -> dict[str, Any]:
+    """What stands under these names in analyzer.toml, which may name commands to run; nothing where there is no file.
+
+    Raises:
+        AnalyzerError: analyzer.toml cannot be understood, or somebody else decides what stands in it.
+    """
+    path = _nearest(os.getcwd())
+    if path is None:
+        return {}
+    read = _read(path)
+    found = {name: read[name] for name in names if name in read}
+    if found and not _ours(path):
+        name = next(iter(found))
+        raise _refused(path, f"others may write it, so [{name}] is not used", "own it, and take their right to write")
+    return found
+
+
+def beside(path: str) -> str:
+    """A path as analyzer.toml means it: a relative one begins in the folder of that file, `~` is our home."""
+    nearest = _nearest(os.getcwd())
+    return os.path.join(os.path.dirname(nearest) if nearest else "", os.path.expanduser(path))
+
+
+def _nearest(folder: str) -> str | None:
+    while True:
+        path = os.path.join(folder, FILE)
+        if os.path.isfile(path):
+            return path
+        above = os.path.dirname(folder)
+        if above == folder:
+            return None
+        folder = above
+
+
+def _ours(path: str) -> bool:
+    """Whether nobody but us and root decides what stands there: a folder above may be everybody's, as /tmp is."""
+    if not hasattr(os, "geteuid"):
+        return True
+    found = os.stat(path)
+    return found.st_uid in {os.geteuid(), 0} and not found.st_mode & stat.S_IWOTH
+
+
+def _rules_of(path: str) -> str | None:
+    section = _read(path).get("classifier", {})
+    if not isinstance(section, dict):
+        raise _refused(path, "classifier is no table", "write [classifier]")
+    unknown = sorted(set(section) - set(_CLASSIFIER))
+    if unknown:
+        error = AnalyzerError.unknown_value("key in [classifier]", unknown[0], _CLASSIFIER)
+        raise _refused(path, error.message, error.hint)
+    rules = section.get("rules")
+    if rules is None:
+        return None
+    if not isinstance(rules, str) or not rules:
+        raise _refused(path, "rules is no path", 'write rules = "my-rules.toml"')
+    return beside(rules)
+
+
+def _read(path: str) -> dict[str, Any]:
+    try:
+        return toml(content(path))
+    except OSError as error:
+        raise _refused(path, f"cannot be read: {system_text(error)}", "mend it, or move it away") from error
+    except ValueError as error:
+        # Wrong TOML, wrong UTF-8, or a number of more digits than Python reads.
+        raise _refused(path, f"no valid TOML: {error}", "mend it, or move it away") from error
+
+
+def _refused(path: str, message: str, hint: str) -> AnalyzerError:
+    return AnalyzerError(f"{path}: {message}", hint, exit_code=USAGE)
 
 
 def time_option(at: str | None) -> datetime | None:

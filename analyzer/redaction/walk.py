@@ -6,12 +6,12 @@ Invariant: a value without secrets comes back as it is; whatever cannot be walke
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from analyzer.redaction import keys
+from analyzer.redaction.automata import Late
 from analyzer.redaction.engine import mark, may_hold_secret, redact
 from analyzer.redaction.keys import guard_of
 from analyzer.redaction.places import mark_of
@@ -26,7 +26,7 @@ _FEW = 16
 """Values of a process that are encoded with what Python has."""
 
 
-_HOME = re.compile(
+_HOME = Late(
     r"(?:/mnt/[a-z](?=/))?(?:/(?:var/)?home/[^/]+|/Users/[^/]+|/root|[A-Za-z]:[/\\]+Users[/\\]+[^/\\]+)(?=[/\\]|$)"
 )
 """Whose a home directory is, is nobody's business but its owner's."""

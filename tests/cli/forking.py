@@ -23,7 +23,7 @@ LOADED = (
     "analysis.nightly",
     "analysis.summary",
     "classifier.batch",
-    "cli.settings",
+    "cli.inputs",
     "importers.agents",
     "importers.claude",
     "importers.eventlog",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from analyzer.cli.inputs import rules_in_use
 from analyzer.cli.options import (
     chosen_window,
     deliver_option,
@@ -92,7 +93,6 @@ def check_command(
     from analyzer.analysis import check, check_hours, each_night
     from analyzer.analysis.nightly.decisions import Undelivered
     from analyzer.classifier.rules.loading import ruleset_for
-    from analyzer.cli.settings import rules_in_use
 
     places: list[Target] = []
     if addresses := [*deliver_to, *([f"webhook:{webhook}"] if webhook else [])]:

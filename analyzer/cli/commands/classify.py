@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from analyzer.cli.inputs import stated_time, time_option
+from analyzer.cli.inputs import ruleset_in_use, stated_time, time_option
 from analyzer.cli.options import json_option, rules_option
 from analyzer.cli.output import Out, terminal_width, write
 from analyzer.errors import AnalyzerError
@@ -42,7 +42,6 @@ def command(
       echo '{"status": 429, "message": "slow down"}' | analyzer classify -
     """
     from analyzer.classifier.reading.extract import described
-    from analyzer.cli.settings import ruleset_in_use
 
     if text is None:
         raise AnalyzerError("nothing to classify", "give a TEXT, or - for JSON lines on stdin")

@@ -17,6 +17,7 @@ from click.core import ParameterSource
 from analyzer import interpreter
 from analyzer.cli.commands.checking import night_gauges
 from analyzer.cli.delivery import VARIABLE, deliver, targets
+from analyzer.cli.inputs import rules_in_use
 from analyzer.cli.options import (
     chosen_window,
     deliver_option,
@@ -115,7 +116,6 @@ def command(
     from analyzer.analysis import check, overview
     from analyzer.analysis.nightly.decisions import Undelivered
     from analyzer.analysis.summary.leading import leading_of_night
-    from analyzer.cli.settings import rules_in_use
     from analyzer.report import render_html
     from analyzer.report.night.job import gravest_code, job_dict, render_job_markdown, render_job_text
     from analyzer.report.overview_words import opening_words

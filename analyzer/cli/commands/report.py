@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
+from analyzer.cli.inputs import rules_in_use
 from analyzer.cli.options import (
     PathsCommand,
     chosen_window,
@@ -94,7 +95,6 @@ def command(
     load_frugal_polars()
     from analyzer import report
     from analyzer.analysis import overview
-    from analyzer.cli.settings import rules_in_use
     from analyzer.report.page.html import Made
 
     kind = "json" if as_json else report_format

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from analyzer.cli.inputs import stated_time, time_option
+from analyzer.cli.inputs import read_lines, rules_in_use, ruleset_in_use, stated_time, time_option
 from analyzer.cli.options import json_option, rules_option, store_path_option
 from analyzer.cli.output import Out, counting, narrate, terminal_width, write
-from analyzer.cli.settings import rules_in_use, ruleset_in_use
 from analyzer.cli.stores import NamedStore, default_store
 from analyzer.command_lines import command_line
 from analyzer.errors import FINDINGS, AnalyzerError, InputError
@@ -425,8 +424,6 @@ def _lines(path: str) -> Iterator[tuple[int, object]]:
     Raises:
         InputError: the file cannot be read.
     """
-    from analyzer.cli.inputs import read_lines
-
     for line in read_lines(path):
         yield line.number, line.value if line.why is None else line.text
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from analyzer.cli.inputs import beside, rules_in_use, ruleset_in_use, sections
 from analyzer.cli.options import PathsCommand, Seconds, json_option, log_option, quiet_option, rules_option
 from analyzer.cli.output import Out, add_to_job_summary, append, complain, narrate, text_layout, write
-from analyzer.cli.settings import beside, rules_in_use, ruleset_in_use, sections
 from analyzer.cli.signals import ending_on
 from analyzer.errors import NOT_STARTED, AnalyzerError
 

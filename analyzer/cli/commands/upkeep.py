@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from analyzer.cli.inputs import rules_in_use
 from analyzer.cli.options import PathsCommand, result_options, rules_option, store_option
 from analyzer.cli.output import Out, counting, progress, report_problems, rows_width
 from analyzer.cli.stores import NamedStore
@@ -167,7 +168,6 @@ def reclassify_command(
       analyzer reclassify --apply
       analyzer reclassify --apply --store delta:/lake/fleet
     """
-    from analyzer.cli.settings import rules_in_use
 
     def shown_as_text() -> str:
         from analyzer.report.changes import render_reclassification

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from analyzer.cli.inputs import stated_time
+from analyzer.cli.inputs import read_lines, rules_in_use, stated_time
 from analyzer.cli.options import log_option, quiet_option
 from analyzer.cli.output import narrate, write
 from analyzer.errors import PARTIAL, AnalyzerError, InputError, StoreError
@@ -140,7 +140,6 @@ def _append_one(event_type: str, payload: dict[str, Any], folder: str, session: 
 
 def _append_lines(source: str, folder: str, session: str | None, strict: bool) -> int:
     """The events of a file, one after another; what is none is told and left out."""
-    from analyzer.cli.inputs import read_lines
     from analyzer.events import EventLog
 
     written = bad = 0
@@ -213,7 +212,6 @@ def _judged(event_type: str, payload: dict[str, Any]) -> dict[str, Any]:
     if event_type != "error.classified" or "reason" in payload:
         return payload
     from analyzer.classifier import classify
-    from analyzer.cli.settings import rules_in_use
     from analyzer.events import error_payload
 
     raw = {key: payload.pop(key) for key in list(payload) if key in FACTS}
