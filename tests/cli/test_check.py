@@ -204,12 +204,6 @@ def test_a_webhook_that_refuses_is_asked_once(run: Run, store: Path, hook: Any) 
     assert len(hook.bodies) == 1
 
 
-def test_a_quiet_night_posts_nothing(run: Run, store: Path, hook: Any) -> None:
-    """Nobody is woken by good news."""
-    assert run(*QUIET, "--webhook", hook.url).returncode == 0
-    assert hook.bodies == []
-
-
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://example.com/x", "nonsense", "http://", "http://["])
 def test_a_webhook_is_a_web_address(run: Run, store: Path, url: str) -> None:
     """Anything else is refused, before a byte is sent."""
