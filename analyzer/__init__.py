@@ -28,17 +28,15 @@ if TYPE_CHECKING:
     from analyzer.recovery import ContextRecovery, RateGuard, Retry, observe, supervise
     from analyzer.store import Store, open_store
 
-_load, _ = face(
-    __name__,
-    {
-        "analysis": "check compare overview spikes unknowns",
-        "classifier": "Classification classify",
-        "errors": "AnalyzerError",
-        "events": "EventLog",
-        "recovery": "ContextRecovery RateGuard Retry observe supervise",
-        "store": "Store open_store",
-    },
-)
+_HOMES = {
+    "analysis": "check compare overview spikes unknowns",
+    "classifier": "Classification classify",
+    "errors": "AnalyzerError",
+    "events": "EventLog",
+    "recovery": "ContextRecovery RateGuard Retry observe supervise",
+    "store": "Store open_store",
+}
+_load, _ = face(__name__, _HOMES)
 _ROOMS = ("analysis", "classifier", "errors", "events", "recovery", "report", "store")
 
 __all__ = [

@@ -127,7 +127,7 @@ STATED = {
             f"{rates.MIN_DAYS_OF_SHARES} days before it"
         ),
     ),
-    "how-to/questions.md": (
+    "how-to/sql.md": (
         f"`--format` is {', '.join(f'`{name}`' for name in FORMATS[:-1])} or `{FORMATS[-1]}`",
         f"at most {questions.DEFAULT_LIMIT:,} rows",
     ),

@@ -133,7 +133,8 @@ def test_alone_at_a_terminal_it_is_the_report(home: Path, tmp_path: Path) -> Non
     assert code == 0
     assert lines[0].startswith("Found logs of 2 agents")
     assert next(number for number, line in enumerate(lines) if "NOT JUDGED" in line) <= 10
-    assert max(map(len, lines[:6])) <= 80
+    # Where reading takes longer than a second a bar is drawn, which a terminal shows as one line.
+    assert max(len(line) for line in lines[:6] if "\x1b" not in line) <= 80
     assert (tmp_path / "opened").read_text().strip() == (tmp_path / "report.html").resolve().as_uri()
     (tmp_path / "opened").unlink()
     code, said = _at_a_terminal(home, tmp_path)
