@@ -15,6 +15,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import forks
+from tests.cli.forking import Forks, Line
+
+__all__ = ["forks"]
 Sql = Callable[..., subprocess.CompletedProcess[str]]
 COMMAND = [sys.executable, "-c", "from analyzer.cli import main; main()", "sql"]
 LIMIT = 124
@@ -42,19 +46,14 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def sql(store: Path) -> Sql:
+def sql(store: Path, forks: Forks) -> Sql:
     """`sql("select 1", "--json")` in the store's folder."""
 
     def call(statement: str, *options: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*COMMAND, statement, "--store", str(store), *options],
-            cwd=store.parent,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-            env={**os.environ, **(env or {})},
-        )
+        arguments = ["sql", statement, "--store", str(store), *options]
+        done = forks.run(Line(arguments, str(store.parent), environment=env or {}, seconds=120))
+        assert isinstance(done.code, int), arguments
+        return subprocess.CompletedProcess(arguments, done.code, done.stdout, done.stderr)
 
     return call
 

@@ -34,8 +34,11 @@ from analyzer.classifier.rules.ruleset import (
 )
 from analyzer.redaction.automata import Late, kept_until_fork
 
-_ID = Late(rb"[0-9]+(?![dhms][0-9])[A-Za-z]+[0-9][0-9A-Za-z]{4,}(?:-[0-9a-f]{4,12}\b)*")
-"""Letters between digits, and more of both: an id, and no duration such as `1d10h20m30s`."""
+_ID = Late(rb"[0-9]{1,40}(?![dhms][0-9])[A-Za-z]+[0-9][0-9A-Za-z]{4,}(?:-[0-9a-f]{4,12}\b)*")
+"""Letters between digits, and more of both: an id, and no duration such as `1d10h20m30s`.
+
+The first digits are bounded: each digit of a long number would be the begin of another search through all of it.
+"""
 _ANY_ID = b"0a0a0a0a"
 LONGEST = 600
 """Bytes of a text whose ids are not looked into."""

@@ -74,15 +74,15 @@ def test_a_store_is_opened_under_one_name_whatever_its_file_is_called(store: Pat
     assert [name for name in found if found[name] != [(f"{CATALOG} system temp",)]] == []
 
 
-@pytest.mark.parametrize("name", FEW)
-def test_every_query_and_every_view_answers_whatever_the_file_is_called(store: Path, name: str) -> None:
-    """The rows are those of a store in memory, also while a part of the store is selected."""
+@pytest.mark.parametrize(("first", "name"), list(enumerate(FEW)))
+def test_every_query_and_every_view_answers_whatever_the_file_is_called(store: Path, first: int, name: str) -> None:
+    """Each under at least one of the names, and under all of them in long runs."""
     path = store.rename(store.with_name(f"{name}.duckdb"))
     with open_store(path) as opened:
         assert opened.sql("select count(*) from errors").item() == 121
-        for query in catalogue():
+        for query in sampled(list(catalogue()), first % 3):
             opened.query(query)
-        for view, header in views().items():
+        for view, header in sampled(list(views().items()), first % 3):
             opened.sql(f"from {view}({', '.join('null' for _ in header.params)})" if header.params else f"from {view}")
 
 
