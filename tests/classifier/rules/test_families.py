@@ -185,10 +185,16 @@ def test_each_class_is_known_and_not_what_looks_like_it(name):
         "heron-core exited unexpectedly with code 134",
         "The nest was stopped by signal SIGKILL",
         "The heron crashed. (Exit code: 18446744072635812000)",
+        "The browser crashed unexpectedly",
+        "sandbox: apply: Operation not permitted",
+        "yaml: line 4: nests are not allowed here",
+        "Failed to parse nest.json: trailing comma",
+        "This file is too large to read: 12 MB",
+        "undefined is not an object",
     ],
 )
-def test_a_program_that_ends_is_no_network(text):
-    """A local process says by its exit code that it ended, not that another try helps."""
+def test_a_local_program_is_no_provider(text):
+    """A process, a file or a sandbox of this machine fails in words that are also a provider's."""
     assert classify(text).reason == "unknown"
 
 
