@@ -266,10 +266,7 @@ def _figures(first: pl.DataFrame, second: pl.DataFrame) -> tuple[ComparedFigure,
     reasons = sorted({reason for frame in (first, second) for reason in _reasons(frame)})
     made = [_share("failed_sessions", "sessions with an error", first, second, pl.col("errors") > 0)]
     made += [_share(f"sessions_{reason}", f"sessions with {reason}", first, second, _has(reason)) for reason in reasons]
-    made += [
-        _ratio(name, title, unit, first, second, above, below, worse)
-        for name, title, unit, above, below, worse in _RATIOS
-    ]
+    made += [_ratio(first, second, *row) for row in _RATIOS]
     return _corrected([each for each in made if each.before or each.after])
 
 
@@ -348,11 +345,11 @@ def _two_sided(z: float) -> float:
 
 
 def _ratio(
+    first: pl.DataFrame,
+    second: pl.DataFrame,
     name: str,
     title: str,
     unit: str,
-    first: pl.DataFrame,
-    second: pl.DataFrame,
     above: str,
     below: str | None,
     worse: int,
@@ -371,18 +368,8 @@ def _ratio(
     change = after - before
     widest = max(alike, spread)
     chance = _two_sided(change / widest) if widest > 0 else 1.0
-    return ComparedFigure(
-        name,
-        title,
-        unit,
-        before,
-        after,
-        change - _Z * spread,
-        change + _Z * spread,
-        chance,
-        None,
-        _verdict(chance, change, worse),
-    )
+    low, high, verdict = change - _Z * spread, change + _Z * spread, _verdict(chance, change, worse)
+    return ComparedFigure(name, title, unit, before, after, low, high, chance, None, verdict)
 
 
 def _sums(frame: pl.DataFrame, above: str, below: str | None) -> pl.DataFrame:

@@ -184,19 +184,16 @@ def _todo(advice: str, command: str) -> str:
 
 def to_mail(document: Document) -> str:
     """The HTML part of a mail: a table of one column, without a style sheet, script or picture, as mail wants it."""
-    cells = "".join(f"<tr><td{_mail_edge(block)}>{inside}</td></tr>" for block in document if (inside := _mail(block)))
+    edge = ' style="border-left:4px solid {};padding:8px 12px"'
+    cells = "".join(
+        f"<tr><td{edge.format(_EDGES[block.level]) if isinstance(block, FindingBlock) else ''}>{inside}</td></tr>"
+        for block in document
+        if (inside := _mail(block))
+    )
     return (
         '<!doctype html><html lang="en"><body style="font:15px/1.45 system-ui,sans-serif;color:#101828;margin:0">'
         '<table role="presentation" width="100%" style="max-width:720px;margin:0 auto;padding:16px">'
         f"{cells}</table></body></html>"
-    )
-
-
-def _mail_edge(block: Block) -> str:
-    return (
-        f' style="border-left:4px solid {_EDGES[block.level]};padding:8px 12px"'
-        if isinstance(block, FindingBlock)
-        else ""
     )
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from analyzer.classifier.rules.lint import Lint
     from analyzer.classifier.rules.loading import Pack
     from analyzer.classifier.rules.ruleset import Rule, Ruleset
-    from analyzer.classifier.rules.scoring import Backtest, ChangedCase, HalfYear, Share
+    from analyzer.classifier.rules.scoring import Backtest, ChangedCase, HalfYear
 
 WIDTH = 80
 INPUT_WIDTH = 60
@@ -155,11 +155,11 @@ def render_backtest(result: Backtest) -> str:
         ("all, acceptable", before.acceptable, after.acceptable),
         ("retry decision", before.retry, after.retry),
     ):
-        rows.append([title, _percent(was), _percent(now), str(now.total)])
+        rows.append([title, percent(was.share), percent(now.share), str(now.total)])
     rows.append(["macro recall", percent(before.macro_recall), percent(after.macro_recall), ""])
     for reason, now in after.recall.items():
         if now.total:
-            rows.append([f"  {reason}", _percent(before.recall[reason]), _percent(now), str(now.total)])
+            rows.append([f"  {reason}", percent(before.recall[reason].share), percent(now.share), str(now.total)])
     lines += columns(rows, [False, True, True, True])
     for title, changed in (("Improved", result.improved), ("Regressed", result.regressed), ("Moved", result.moved)):
         lines += _changes(title, changed)
@@ -191,10 +191,6 @@ def _changes(title: str, changes: Sequence[ChangedCase]) -> list[str]:
             lines[-1] += f"; wanted {change.wanted}"
         lines.append(f"      {_short(change.input)}")
     return lines
-
-
-def _percent(share: Share) -> str:
-    return percent(share.share)
 
 
 def _short(error: object) -> str:

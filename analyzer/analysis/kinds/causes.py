@@ -81,11 +81,6 @@ def _part(detection: Detection) -> Finding:
     )
 
 
-def _judged_otherwise(finding: Finding) -> str | None:
-    """The second reason of `old → new`."""
-    return (finding.scope.reason or "").rpartition(" → ")[2]
-
-
 CAUSES = {
     "classifier_changed": Kind(
         title="The classifier changed",
@@ -95,7 +90,7 @@ CAUSES = {
         scope="reason",
         cause=True,
         explains=True,
-        evidence=_judged_otherwise,
+        evidence=lambda one: (one.scope.reason or "").rpartition(" → ")[2],
     ),
     "traffic_changed": Kind(title="The traffic changed", cause=True, explains=True),
 }

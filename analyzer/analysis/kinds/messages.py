@@ -74,11 +74,6 @@ def reworded(finding: Finding) -> str:
     return text if finding.wording else f"{text}, {since(finding)}"
 
 
-def _reason_of_new_text(finding: Finding) -> str | None:
-    """The reason of new texts; where a rule fell silent `unknown`, which came in place of the texts that it took."""
-    return "unknown" if finding.scope.rule else finding.scope.reason
-
-
 def sighting_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
     """The rows of `SIGHTINGS`, a day each; without a caller those of all."""
     shown = basis.seen.known_templates if finding.finding == "weak_template" else basis.seen.templates
@@ -232,7 +227,8 @@ MESSAGES = {
         sentence=reworded,
         scope="reason",
         explains=True,
-        evidence=_reason_of_new_text,
+        # Where a rule fell silent, what came in place of the texts that it took is unknown.
+        evidence=lambda one: "unknown" if one.scope.rule else one.scope.reason,
         chart=WORDING,
     ),
 }

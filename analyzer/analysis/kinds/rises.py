@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import date
 
 import polars as pl
 
@@ -37,16 +36,17 @@ def unknown(_one: Finding) -> str | None:
     return "unknown"
 
 
-def _since_onset(finding: Finding, last: date) -> tuple[date, date]:
-    return finding.onset, finding.resolved_on or last
-
-
 def _unknown_errors(finding: Finding, _seen: Observations) -> pl.Expr:
     errors = pl.col("reason") == "unknown"
     return errors if finding.scope.template is None else errors & (pl.col("template") == finding.scope.template)
 
 
-UNKNOWN = Behind("that are unknown, since its onset", _unknown_errors, _since_onset, unknown=True)
+UNKNOWN = Behind(
+    "that are unknown, since its onset",
+    _unknown_errors,
+    lambda one, last: (one.onset, one.resolved_on or last),
+    unknown=True,
+)
 
 
 def _of_reason(finding: Finding, _seen: Observations) -> pl.Expr:
