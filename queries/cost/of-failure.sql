@@ -56,6 +56,8 @@ error as (
       on e.operation = c.operation
       and c.attempts > 1
     where ($caller is null or e.caller = $caller)
+      -- Of sessions whose logs state no tokens there is nothing to tell.
+      and e.session_id in (select session_id from request)
   ) as e
   left join request as r
     on e.session_id = r.session_id
