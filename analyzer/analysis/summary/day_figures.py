@@ -39,6 +39,11 @@ class LatestDay:
     worst: tuple[str, int] | None
     """The caller with the most errors of the day, and these."""
 
+    def lies_in(self, window: Window) -> bool:
+        """Whether all of the day is in a window."""
+        begin, end = start_of(self.day, window.timezone), end_of(self.day, window.timezone)
+        return (window.since is None or window.since <= begin) and (window.until is None or end <= window.until)
+
     def value(self, name: str, ago: int = 0) -> int | float | None:
         """A column's value so many days before the day; None without any event on it."""
         rows = self.days.frame.filter(pl.col("day") == self.day - timedelta(days=ago))
@@ -77,8 +82,7 @@ def latest_day(
         return None
     first, last, today = (_day(at, window.timezone) for at in (first_at, last_at, made_at))
     day = max(first, min(last, today - timedelta(days=1)))
-    begin, end = start_of(day - timedelta(days=2 * WEEK - 1), window.timezone), end_of(day, window.timezone)
-    own = Window(start_of(day, window.timezone), end, window.timezone)
+    own = Window(start_of(day, window.timezone), end_of(day, window.timezone), window.timezone)
     errors = table(store, "errors-by-caller", own).frame
     chains = table(store, "retries-by-caller", own).frame.group_by("caller").agg(pl.sum("recovered", "ended"))
     chains = chains.filter(pl.col("recovered") > 0).sort(
@@ -87,11 +91,21 @@ def latest_day(
     return LatestDay(
         day=day,
         yesterday=day == today - timedelta(days=1),
-        days=table(store, "overview-days", Window(begin, end, window.timezone)),
+        days=fortnight(store, day, window.timezone),
         compared=min(WEEK, (day - first).days + 1 if window.since is None else _length(window, day)),
         best=chains.select("caller", "recovered", "ended").row(0) if chains.height else None,
         worst=errors.select("caller", "errors").row(0) if errors.height else None,
     )
+
+
+def fortnight(store: Store, day: date, timezone: str) -> Table:
+    """The rows of `overview-days` of the two weeks that a day ends.
+
+    Raises:
+        QueryError: the store cannot be asked.
+    """
+    begin = start_of(day - timedelta(days=2 * WEEK - 1), timezone)
+    return table(store, "overview-days", Window(begin, end_of(day, timezone), timezone))
 
 
 def _length(window: Window, day: date) -> int:

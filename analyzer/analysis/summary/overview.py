@@ -11,7 +11,7 @@ from typing import Any, Unpack
 
 from analyzer.analysis.kinds.causes import Drifts, drifts
 from analyzer.analysis.kinds.finding import Finding
-from analyzer.analysis.summary.day_figures import LatestDay, latest_day
+from analyzer.analysis.summary.day_figures import LatestDay, fortnight, latest_day
 from analyzer.analysis.summary.leading import LEAST_USD, Leading, leading
 from analyzer.analysis.summary.window_findings import (
     Case,
@@ -301,11 +301,14 @@ def _made(store: Store, chosen: Window, rules: Rules, only: Selection | None) ->
             return _with_texts(store, replace(report, latest=_latest(store, report)))
     with store.pinned(chosen.since, chosen.until) as drop:
         report = _overview(store, chosen, judged, drift)
-        # The fortnight up to the latest day may begin before a window.
-        latest = _latest(store, report) if chosen.since is None else None
+        latest = _latest(store, report)
         drop("errors")
         report = _with_texts(store, report)
-    return replace(report, latest=latest or _latest(store, report))
+    if latest and not latest.lies_in(chosen):
+        latest = _latest(store, report)
+    elif latest and chosen.since is not None:  # the fortnight up to it may begin before the window
+        latest = replace(latest, days=fortnight(store, latest.day, chosen.timezone))
+    return replace(report, latest=latest)
 
 
 def _latest(store: Store, report: Overview) -> LatestDay | None:
