@@ -231,6 +231,8 @@ def main() -> None:
 
 def _answer(request: Request) -> tuple[dict[str, object], bytes]:
     # What the program itself needs is loaded before memory is measured and limited.
+    import polars  # noqa: F401 - an answer becomes a frame
+
     from analyzer.report import render_rows
     from analyzer.store.query.adhoc import load_classify, run
 
