@@ -66,6 +66,16 @@ def frame(detections: Iterable[Detection]) -> pl.DataFrame:
     )
 
 
+def clearest(found: Iterable[Detection]) -> list[Detection]:
+    """The detection with the least p-value of each day, finding, caller and scope, in the order given."""
+    best: dict[tuple[object, ...], Detection] = {}
+    for one in found:
+        key = (one.day, one.finding, one.caller, one.scope)
+        if key not in best or (one.p_value or 0.0) < (best[key].p_value or 0.0):
+            best[key] = one
+    return list(best.values())
+
+
 def detections_in(found: pl.DataFrame) -> list[Detection]:
     """The detections of a frame, in its order: the reverse of `frame`."""
     return [Detection(**row) for row in found.iter_rows(named=True)]
@@ -98,7 +108,7 @@ class Settings:
     share_alpha: float = 0.0006
     """Of a single day's share of unknown errors; a span of several has its part of it."""
     template_alpha: float = 0.0005
-    volume_alpha: float = 0.0001
+    volume_alpha: float = 0.0002
     """Of a single day's count of errors; a span of several has its part of it. Of a large fleet it is less, so that
     all callers together stay within `false_alarms_a_week`."""
     false_alarms_a_week: float = 0.5

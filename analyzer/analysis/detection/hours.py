@@ -15,17 +15,16 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from analyzer.analysis.detection.detection import Detection, Settings
+from analyzer.analysis.detection.detection import Detection, Settings, clearest
+from analyzer.analysis.detection.naming import Names, Suspect
 from analyzer.analysis.detection.statistics.rates import CountedDay, RateTail, rate_tail
 from analyzer.analysis.detection.volumes import (
     OUTAGES,
-    PARTS,
-    PLACES,
     RARER,
     UNKNOWN,
+    UNSEEN_RARER,
     Explained,
     least_callers,
-    of_one_part,
 )
 
 WINDOWS = (1, 3, 6, 12)
@@ -40,10 +39,8 @@ RATIO = 2.5
 """Least count of a stretch, in expected ones."""
 _DAY = 24
 _PRIOR = 1.0
-_TESTS = 50
+_TESTS = 35
 """Stretches and reasons of a name and day that are tests of their own, of many more that overlap."""
-_ONES_OWN = 0.8
-"""Part of the errors from which on they are one caller's."""
 _BASE = _DAY * BACK_DAYS
 
 
@@ -59,22 +56,35 @@ class HourSpan(NamedTuple):
     """Those that met the errors: one that repeats itself counts once."""
     exposure: float = 0.0
     tail: RateTail = RateTail(1.0, 0.0, 0.0)
+    seen: bool = True
+    """Whether exposure is sessions; else it is hours."""
 
 
 class _RunningSum:
     """A number by hour, of which the sum over any stretch is a difference of two."""
 
     def __init__(self, hours: Sequence[int], numbers: Sequence[float]) -> None:
-        self.first, self._last = min(hours), max(hours)
-        every = [0.0] * (self._last + 1 - self.first)
+        self.first, last = min(hours), max(hours)
+        # Stretches begin up to four weeks before the first hour, and end a day behind the last one.
+        self._begin = self.first - _BASE - _DAY
+        every = [0.0] * (last + 1 + _DAY - self._begin)
         for hour, number in zip(hours, numbers, strict=True):
-            every[hour - self.first] = number
+            every[hour - self._begin] = number
         self._until = list(accumulate(every, initial=0.0))
 
     def between(self, begin: int, end: int) -> float:
         """The sum over the hours from one up to another."""
-        last, first = (min(max(hour - self.first, 0), self._last + 1 - self.first) for hour in (end, begin))
+        last, first = (min(max(hour - self._begin, 0), len(self._until) - 1) for hour in (end, begin))
         return self._until[last] - self._until[first]
+
+    def days_before(self, begin: int, length: int) -> list[float]:
+        """The sums over so many hours from the same hour on, of each of the four weeks' days before it."""
+        first = begin - _BASE - self._begin
+        if first < 0 or begin + length > self._begin + len(self._until):
+            starts = range(begin - _BASE, begin, _DAY)
+            return [self.between(start, start + length) for start in starts]
+        starts_at, ends_at = (self._until[first + shift : first + shift + _BASE : _DAY] for shift in (0, length))
+        return [end - start for start, end in zip(starts_at, ends_at, strict=True)]
 
 
 @dataclass(slots=True)
@@ -93,6 +103,12 @@ class _Sums:
         if self.exposure is None:
             return float(max(0, end - max(begin, self.first)))
         return self.exposure.between(begin, end)
+
+    def days_before(self, begin: int, length: int) -> list[float]:
+        """The exposures of the stretches of `_RunningSum.days_before`."""
+        if self.exposure is None:
+            return [self.at_work(start, start + length) for start in range(begin - _BASE, begin, _DAY)]
+        return self.exposure.days_before(begin, length)
 
 
 def hour_rises(
@@ -122,6 +138,7 @@ def hour_rises(
     seen = work.join(shown, on="caller").filter(pl.col("day") >= pl.col("begins")).with_columns(slot)
     seen = seen.select("caller", "slot", pl.col("sessions").cast(pl.Float64).alias("exposure"))
     found: list[Detection] = []
+    names = Names(errors.with_columns(groups=pl.col("sessions")), seen)
     known = set(explained)
     for what in (*OUTAGES, "caller"):
         if what == "fleet" and errors["provider"].n_unique() < 2:
@@ -135,19 +152,19 @@ def hour_rises(
         own = left.filter(told & (pl.col(what) != "")).with_columns(pl.col(what).alias("name"))
         # What callers share has half of the budget of hours, and callers the rest.
         budget = chosen.false_alarms_a_week / 7 / 4 / _TESTS / max(1, own["name"].n_unique())
-        alpha = min(chosen.hour_alpha, budget) / (RARER if what in PLACES else 1)
+        alpha = min(chosen.hour_alpha, budget) / (RARER if what == "host" else 1)
         for best in _best(own, seen, windows, alpha, last, shared=what != "caller"):
             hits = _hits(own, best, what) if what != "caller" else None
             if what != "caller" and hits is None:
                 continue
             day = (best.end - 1) // _DAY
-            found.append(_detection(what, best, date.fromordinal(day), hits))
+            found.append(_detection(what, best, date.fromordinal(day), hits, _blamed(names, what, best, day)))
             of_name = own.filter(pl.col("name") == best.name)["caller"].unique() if hits else [best.name]
             begin = (best.end - best.length) // _DAY
             known.update((each, caller, best.reason) for each in range(begin, day + 1) for caller in of_name)
         if what != "caller":
             explained.update(known)
-    return found
+    return clearest(found)
 
 
 def _best(
@@ -223,15 +240,21 @@ def _stretch(of: _Sums, span: HourSpan, alpha: float, loud: set[int]) -> HourSpa
     The same hours of four weeks are few, but what fails every night at three is no news.
     """
     begin, errors = span.end - span.length, of.errors[span.reason]
+    alpha /= 1 if of.exposure else UNSEEN_RARER
     exposure = max(of.at_work(begin, span.end), float(span.sessions) if of.exposure else 0.0)
     now = CountedDay((span.end - 1) // _DAY, span.sessions, exposure)
     known: RateTail | None = None
+    first = of.first - of.first % _DAY
     for hours in (_DAY, span.length):
-        starts = (begin - _DAY * back for back in range(BACK_DAYS, 0, -1))
         history = [
-            CountedDay(start // _DAY, int(errors.between(start, start + hours)), of.at_work(start, start + hours))
-            for start in starts
-            if start >= of.first - of.first % _DAY and start // _DAY not in loud
+            CountedDay(start // _DAY, int(number), at_work)
+            for start, number, at_work in zip(
+                range(begin - _BASE, begin, _DAY),
+                errors.days_before(begin, hours),
+                of.days_before(begin, hours),
+                strict=True,
+            )
+            if start >= first and start // _DAY not in loud
         ]
         tail = rate_tail(history, [now], 1, _PRIOR, bounded=of.exposure is not None)
         if tail is None:  # too little history
@@ -239,7 +262,7 @@ def _stretch(of: _Sums, span: HourSpan, alpha: float, loud: set[int]) -> HourSpa
         if tail.p_value > alpha or span.sessions < max(RATIO * tail.expected, LEAST_MORE - _RARE + tail.expected):
             return None
         known = tail if known is None or tail.p_value > known.p_value else known
-    return None if known is None else span._replace(exposure=exposure, tail=known)
+    return None if known is None else span._replace(exposure=exposure, tail=known, seen=of.exposure is not None)
 
 
 def _hits(errors: pl.DataFrame, best: HourSpan, what: str) -> tuple[int, int] | None:
@@ -250,22 +273,36 @@ def _hits(errors: pl.DataFrame, best: HourSpan, what: str) -> tuple[int, int] | 
     known = base["caller"].n_unique()
     inside = pl.col("slot").is_between(best.end - best.length, best.end - 1) & (pl.col("reason") == best.reason)
     met = own.filter(inside)
-    for part in PARTS.get(what, ()):
-        now, usual = (
-            dict(rows.group_by(part).agg(pl.sum("sessions")).iter_rows())
-            for rows in (met, base.filter(pl.col("slot") < best.end - best.length))
-        )
-        if of_one_part(part, now, usual, best.tail.expected):
-            return None
     counts = met.group_by("caller").agg(pl.sum("sessions"))["sessions"]
     if len(counts) < max(2, min(least_callers(what, known), known)):
         return None
-    return None if counts.max() >= _ONES_OWN * counts.sum() else (len(counts), known)  # type: ignore[operator]
+    return len(counts), known
 
 
-def _detection(what: str, best: HourSpan, day: date, hits: tuple[int, int] | None) -> Detection:
+def _blamed(names: Names, what: str, best: HourSpan, day: int) -> Suspect | None:
+    """Whose the errors of a stretch are, where it is not the name that was found."""
+    if best.reason == UNKNOWN:
+        return None
+    begin, slot = best.end - best.length, pl.col("slot")
+    now, before = slot.is_between(begin, best.end - 1), slot.is_between(begin - _BASE, begin - 1)
+    return names.of(what, best.name, best.reason, day, now, before, best.length / _BASE)
+
+
+def _detection(what: str, best: HourSpan, day: date, hits: tuple[int, int] | None, blamed: Suspect | None) -> Detection:
+    if blamed is not None:
+        tail = best.tail._replace(expected=blamed.expected)
+        what, hits = blamed.what, None if blamed.what == "caller" else (blamed.callers, blamed.known)
+        best = best._replace(
+            name=blamed.name,
+            sessions=blamed.sessions,
+            exposure=blamed.exposure,
+            tail=tail,
+            seen=blamed.exposure >= blamed.sessions,
+        )
     begin, end = (f"{hour % _DAY:02}:00" for hour in (best.end - best.length, best.end))
-    note = f"{best.reason} errors in {best.sessions:,} of {max(best.sessions, best.exposure):,.0f} sessions"
+    # Where no log shows sessions without errors, exposure is hours.
+    of = f" of {max(best.sessions, best.exposure):,.0f}" if best.seen else ""
+    note = f"{best.reason} errors in {best.sessions:,}{of} sessions"
     note += f" from {begin} to {end}, {best.tail.expected:,.1f} expected"
     if hits is not None:
         note += f", at {hits[0]} of its {hits[1]} callers"

@@ -7,14 +7,15 @@ from that day and the days before it alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from datetime import date
-from math import sqrt
 from typing import NamedTuple
 
 import polars as pl
 
-from analyzer.analysis.detection.detection import BASELINE_DAYS, Detection, Settings, frame
+from analyzer.analysis.detection.detection import BASELINE_DAYS, Detection, Settings, clearest, frame
+from analyzer.analysis.detection.naming import Names, Suspect
 from analyzer.analysis.detection.volume_units import ANY, DAY_RATIO, Rise, Unit, units
 
 LEAST_CALLERS = 3
@@ -27,28 +28,18 @@ OUTAGES = {
     "project": "project_outage",
 }
 """The findings of what callers share, the widest name first: what rises in one part of it alone is that part's."""
-PARTS = {
-    "fleet": ("provider", "host", "project"),
-    "provider": ("model",),
-    "host": ("project",),
-}
-"""What each of them consists of."""
 SHARED = tuple(what for what in OUTAGES if what != "fleet")
 """What callers share, by the names of columns."""
 PLACES = ("host", "project")
 """Where callers work. A rise is theirs where callers elsewhere would have had errors, and had none; as that is rarer
 than an outage of what they ask, it takes a smaller p-value."""
 RARER = 10
-"""How many times smaller; so it is where no log shows sessions without errors."""
-_TELLING = 2.5
-"""Errors that the others would have had at least: that they have none is then a matter of one in twelve."""
+"""How many times smaller."""
+UNSEEN_RARER = 100
+"""The same where no log shows sessions without errors: more work looks like more errors there."""
 UNKNOWN = "unknown"
 _REASONS = 9
 """Tests of single reasons that share a budget, beside that of all errors together."""
-_ONES_OWN = 0.8
-"""Part of a provider's errors from which on they are one caller's."""
-_CHANCE = 1.65
-"""Standard deviations that the errors of the other parts are above the expected ones by chance at most."""
 _MOST = 0.5
 """Part of the errors above the expected ones from which on a rise of all errors is one of a reason."""
 _VOLUME = ("day", "caller", *SHARED, "reason", "sessions", "groups")
@@ -102,12 +93,16 @@ def volumes(
         return min(chosen.volume_alpha, daily / max(1, callers.get(date.fromordinal(day), 1)))
 
     known: Explained = set()
-    found = [one for what in OUTAGES for one in _outages(counts, at_work, what, budget, known)]
+    names = Names(counts, at_work.filter("seen"))
+    found = [one for what in OUTAGES for one in _outages(counts, at_work, what, budget, known, names)]
     known.update(explained)
-    return frame([*found, *_callers(counts, at_work, budget, known)])
+    found += _callers(counts, at_work, budget, known, names)
+    return frame(clearest(found))
 
 
-def _callers(counts: pl.DataFrame, work: pl.DataFrame, budget: _Budget, explained: Explained) -> Iterator[Detection]:
+def _callers(
+    counts: pl.DataFrame, work: pl.DataFrame, budget: _Budget, explained: Explained, names: Names
+) -> Iterator[Detection]:
     """The rises of callers. Of a day that an outage explains, its errors are nobody's own."""
     counts = counts.join(work.select("caller").unique(), on="caller", how="semi")
     by_one = counts.group_by("day", "reason", pl.col("caller").alias("name")).agg(pl.sum("sessions", "groups"))
@@ -131,8 +126,7 @@ def _callers(counts: pl.DataFrame, work: pl.DataFrame, budget: _Budget, explaine
                     unit.excluded.add(day)
                     continue
                 tests = 1 if reason == ANY else _REASONS
-                # More work looks like more errors, where logs show none without.
-                rise = unit.look(day, budget(day) / tests / (1 if 0 < unit.begins <= day else RARER))
+                rise = unit.look(day, budget(day) / tests / (1 if 0 < unit.begins <= day else UNSEEN_RARER))
                 state = unit.settle(day, rise)
                 if rise is not None:
                     rises.append(_Found(min(1.0, rise.tail.p_value * tests), reason, rise, state))
@@ -145,7 +139,8 @@ def _callers(counts: pl.DataFrame, work: pl.DataFrame, budget: _Budget, explaine
                 note = _note(told.rise, day, told.reason, seen=seen)
                 if told.reason != named:
                     note += f", most of those more are {named}"
-                yield _detection(kind, day, told, caller=caller, note=note, reason=named)
+                blamed = _blamed(names, "caller", caller, named, told.rise, day)
+                yield _detection(kind, day, told, caller=caller, note=note, reason=named, blamed=blamed)
 
 
 def _grew(every: _Found, day: int, unit: Unit, counted: dict[str, dict[int, int]]) -> str:
@@ -187,7 +182,7 @@ def _most_of(rises: list[_Found], grew: str) -> tuple[_Found, str]:
 
 
 def _outages(
-    counts: pl.DataFrame, work: pl.DataFrame, what: str, budget: _Budget, explained: Explained
+    counts: pl.DataFrame, work: pl.DataFrame, what: str, budget: _Budget, explained: Explained, names: Names
 ) -> Iterator[Detection]:
     """The rises of what callers share that many of them show; what they explain is added to `explained`."""
     if what == "fleet" and counts["provider"].n_unique() < 2:
@@ -201,27 +196,21 @@ def _outages(
     by_caller = by_caller.join(rest, on=["day", "caller", "reason"], how="anti")
     begins = by_caller.group_by("name", "caller").agg(pl.col("day").min().alias("first"))
     there = work.join(begins, on="caller").filter(pl.col("day") >= pl.col("first"))
-    # Sessions and days do not add up: where sessions are seen, callers without them have no part.
-    there = there.filter(pl.col("seen") | ~pl.col("seen").any().over("name"))
     by_caller = by_caller.join(there, on=["day", "name", "caller"], how="semi")
     own = by_caller.group_by("day", "name", "reason").agg(pl.sum("sessions", "groups"))
-    at_work = there.group_by("day", "name").agg(pl.sum("exposure"), pl.col("seen").any(), pl.len().alias("callers"))
+    # Sessions and days do not add up: where sessions are seen, they stand for the work of callers without them, too.
+    at_work = there.filter(pl.col("seen") | ~pl.col("seen").any().over("name"))
+    at_work = at_work.group_by("day", "name").agg(pl.sum("exposure"), pl.col("seen").any(), pl.len().alias("callers"))
     for name, by_reason in sorted(units(own, at_work).items()):
         of_name = by_caller.filter(pl.col("name") == name)
-        workers, whole = there.filter(pl.col("name") == name), counts.filter(pl.col(what) == name)
+        workers = there.filter(pl.col("name") == name)
         seen = bool(workers["seen"].any())
         for day in sorted({day for unit in by_reason.values() for day in unit.days}):
             rises, hits = [], {}
             for reason, unit in by_reason.items():
                 goes_on = unit.onset is not None
-                rise = unit.look(day, budget(day) / _REASONS / (RARER if what in PLACES else 1))
+                rise = unit.look(day, budget(day) / _REASONS / (RARER if what == "host" else 1))
                 hit, active = ([], 0) if rise is None else _hit(of_name, workers, reason, rise.first, day)
-                if rise is not None and (
-                    _of_one_caller(of_name, reason, rise.first, day)
-                    or any(_of_one_part(whole, part, reason, rise, day) for part in PARTS.get(what, ()))
-                ):
-                    unit.excluded.add(day)  # the caller or the part is reported instead
-                    rise = None
                 if not goes_on and (len(hit) < least_callers(what, active) or 3 * len(hit) < active):
                     rise = None
                 state = unit.settle(day, rise)
@@ -235,7 +224,8 @@ def _outages(
             for told in _told(rises, every=what == "fleet"):
                 note = f"{_note(told.rise, day, told.reason, seen=seen)}, at {hits[told.reason]}"
                 scope = told.reason if what == "fleet" else name
-                yield _detection(OUTAGES[what], day, told, scope=scope, note=note, reason=told.reason)
+                blamed = _blamed(names, what, name, told.reason, told.rise, day)
+                yield _detection(OUTAGES[what], day, told, scope=scope, note=note, reason=told.reason, blamed=blamed)
 
 
 def _told(rises: list[_Found], *, every: bool) -> list[_Found]:
@@ -265,45 +255,19 @@ def _hit(counts: pl.DataFrame, work: pl.DataFrame, reason: str, first: int, last
     return sorted(hit["caller"]), at_work.height
 
 
-def _of_one_caller(counts: pl.DataFrame, reason: str, first: int, last: int) -> bool:
-    """Whether nearly all errors of a span are one caller's: others may have one by chance."""
-    span = pl.col("day").is_between(date.fromordinal(first), date.fromordinal(last)) & (pl.col("reason") == reason)
-    sums = counts.filter(span).group_by("caller").agg(pl.sum("groups"))["groups"]
-    return bool(sums.max() >= _ONES_OWN * sums.sum())  # type: ignore[operator]
-
-
 def least_callers(what: str, known: int) -> int:
     """Callers that an outage has to hit: of a project or host all, where it has only two."""
     return max(2, min(LEAST_CALLERS, known)) if what in PLACES else LEAST_CALLERS
 
 
-def _of_one_part(counts: pl.DataFrame, part: str, reason: str, rise: Rise, day: int) -> bool:
-    span = pl.col("day").is_between(date.fromordinal(rise.first), date.fromordinal(day)) & (pl.col("reason") == reason)
-    first = date.fromordinal(rise.first - BASELINE_DAYS)
-    before = pl.col("day").is_between(first, date.fromordinal(rise.first - 1))
-    now, usual = (dict(counts.filter(days).group_by(part).agg(pl.sum("groups")).iter_rows()) for days in (span, before))
-    return of_one_part(part, now, usual, rise.tail.expected)
-
-
-def of_one_part(part: str, now: Mapping[str, int], before: Mapping[str, int], expected: float) -> bool:
-    """Whether a rise of what callers share is that of one part of it, such as one of a provider's models.
-
-    It is where the others have about as many errors as usual: `now` are the errors of the rise by part, `before` those
-    of any reason in the days before it, `expected` what was to be expected of all. The only provider of a fleet is one.
-    """
-    most = max(now, key=lambda part: (now[part], part))
-    if len({*now, *before} - {""}) < 2:
-        return part == "provider"
-    if not most:
-        return False
-    total = sum(now.values())
-    others = total - now[most]
-    usual = expected * (1 - before.get(most, 0) / max(1, sum(before.values())))
-    alike = now[most] * (sum(before.values()) - before.get(most, 0)) / max(1, before.get(most, 0))
-    if part in PLACES and alike < _TELLING + others:
-        return False
-    # Nearer to as many as usual than to a rise like that of all.
-    return others < max(usual + 1 + _CHANCE * sqrt(usual), usual * (1 + total / expected) / 2)
+def _blamed(names: Names, what: str, name: str, reason: str, rise: Rise, day: int) -> Suspect | None:
+    """Whose the errors of a rise are, where it is not the name that was found."""
+    if reason in {ANY, UNKNOWN}:
+        return None
+    first, on = date.fromordinal(rise.first), pl.col("day")
+    before = on.is_between(date.fromordinal(rise.first - BASELINE_DAYS), date.fromordinal(rise.first - 1))
+    part = (day + 1 - rise.first) / BASELINE_DAYS
+    return names.of(what, name, reason, day, on.is_between(first, date.fromordinal(day)), before, part)
 
 
 def _note(rise: Rise, day: int, reason: str, *, seen: bool) -> str:
@@ -325,8 +289,20 @@ def _detection(
     scope: str | None = None,
     note: str,
     reason: str,
+    blamed: Suspect | None,
 ) -> Detection:
     rise = told.rise
+    if blamed is not None:
+        tail = rise.tail._replace(expected=blamed.expected * blamed.groups / max(1, blamed.sessions))
+        rise = replace(
+            rise, tail=tail, count=blamed.groups, sessions=blamed.sessions, exposure=max(1.0, blamed.exposure)
+        )
+        caller, scope = (blamed.name, None) if blamed.what == "caller" else (None, blamed.name)
+        kind = OUTAGES.get(blamed.what, "volume")
+        scope = reason if blamed.what == "fleet" else scope
+        note = _note(rise, day, reason, seen=blamed.exposure >= blamed.sessions)
+        if caller is None:
+            note += f", at {blamed.callers} of its {blamed.known} callers"
     return Detection(
         day=date.fromordinal(day),
         caller=caller,

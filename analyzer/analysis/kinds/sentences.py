@@ -77,6 +77,8 @@ def expected(finding: Finding) -> str:
         return "without a history to compare with"
     if latest.low is None or latest.high is None:
         return f"{percent(latest.expected)} expected"
+    if not latest.low:
+        return f"{percent(latest.expected)} expected (at most {percent(latest.high)})"
     return f"{percent(latest.expected)} expected ({percent(latest.low)} to {percent(latest.high)})"
 
 

@@ -17,8 +17,10 @@ from analyzer.analysis.detection.detection import BASELINE_DAYS, Detection
 from analyzer.analysis.detection.statistics.rates import CountedDay
 from analyzer.analysis.detection.volume_units import LEAST_MORE, Rise, Unit
 
-ALPHA = 3e-5
+ALPHA = 3e-4
 """P-value that a day of a name needs; a span has its part of it."""
+_OFTEN_ALPHA = 1e-6
+"""The same of what is usual and differs from day to day by more than chance, as failures of tools do."""
 _LONG = 0.1
 """Part of the waits before that were longer than what counts as long now, at most."""
 
@@ -36,6 +38,7 @@ class Signal(NamedTuple):
     """`sessions` that logs report, or logged `days`; empty where the rows have an exposure of their own."""
     by_level: bool = False
     """Whether only what lies above the usual level counts."""
+    alpha: float = ALPHA
 
 
 SIGNALS = {
@@ -43,6 +46,7 @@ SIGNALS = {
         "tool",
         "the tool {name} failed in {sessions:,} of {exposure:,.0f} sessions that used it{over}, {count:,} times",
         by=("name",),
+        alpha=_OFTEN_ALPHA,
     ),
     "waits_grow": Signal(
         "wait",
@@ -101,7 +105,7 @@ class _Series:
     units: dict[int, Unit] = field(default_factory=dict)
     """By the level above which all count."""
 
-    def rises(self, *, by_level: bool) -> Iterator[_Found]:
+    def rises(self, alpha: float, *, by_level: bool) -> Iterator[_Found]:
         """The rises day by day, of all counts or of those above the usual level."""
         away: set[int] = set()
         for day in sorted(self.days):
@@ -112,7 +116,7 @@ class _Series:
                 self.units[level] = self._unit(level)
             unit = self.units[level]
             unit.excluded |= away
-            rise = unit.look(day, ALPHA)
+            rise = unit.look(day, alpha)
             unit.settle(day, rise)
             away |= unit.excluded
             if rise is not None:
@@ -161,7 +165,7 @@ def signals(counts: pl.DataFrame, work: pl.DataFrame) -> list[Detection]:
         for by in signal.by if not rows.is_empty() else ():
             for name, series in _series(rows.filter(pl.col(by) != ""), by, exposures[signal.against]):
                 callers = rows.filter(pl.col("name") == name).select("day", "caller") if by == "name" else rows.clear()
-                for one in series.rises(by_level=signal.by_level):
+                for one in series.rises(signal.alpha, by_level=signal.by_level):
                     if by == "caller" and (one.day, name) in told:
                         continue
                     found.append(_detection(finding, signal, one, by, name))

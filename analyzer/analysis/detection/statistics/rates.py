@@ -26,9 +26,12 @@ MIN_DAYS = 7
 """Days of baseline below which nothing is said."""
 MIN_DAYS_OF_SHARES = 5
 """The same of counts that are a part of the exposure: a share cannot be as far off."""
-_SHRINK_DAYS = 10.0
 _PRIOR_DISPERSION = 0.1
 """Squared coefficient of variation that a daily rate has where the days are too few to tell."""
+_PRIOR_KNOWN = 25.0
+"""One over the variance that it has from one name to another."""
+_MOST_KNOWN = 100.0
+"""The same that days can say of it at most: the next ones may differ more than they did."""
 STRATUM_DAYS = 5
 """Days of the whole week that weigh as much as what is known of weekdays, or of weekends, alone."""
 
@@ -140,7 +143,9 @@ def _shape(base: _Baseline, span: Sequence[CountedDay], prior: float) -> float:
     means = [rate * each.exposure for each in days]
     excess = sum((each.number - mean) ** 2 - mean for each, mean in zip(days, means, strict=True))
     spread = max(0.0, excess / sum(mean * mean for mean in means)) * len(days) / max(1, len(days) - 1)
-    dispersion = (len(days) * spread + _SHRINK_DAYS * _PRIOR_DISPERSION) / (len(days) + _SHRINK_DAYS)
+    # Days with hardly any counts say next to nothing of it: the estimate's own variance is 2 / (days * mean ** 2).
+    known = min(_MOST_KNOWN, sum(mean * mean for mean in means) / 2)
+    dispersion = (known * spread + _PRIOR_KNOWN * _PRIOR_DISPERSION) / (known + _PRIOR_KNOWN)
     # The baseline is an estimate, too.
     estimate = (1 + dispersion * total / len(days)) / (total + prior)
     # Days of a span that differ by themselves level each other out.

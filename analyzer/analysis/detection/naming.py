@@ -1,0 +1,163 @@
+"""Whose a rise of errors is: of all that its callers share, and of these, what explains most of it with least.
+
+Each test names what it counted. That a provider has more errors may be the doing of one of its models, of a machine or
+of a caller. So a rise is told of the name that makes it most likely: its errors came at a rate of their own, all others
+as usual. The log-likelihood of Poisson counts says how likely; of equals it is the one of which there are fewer.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from math import log
+from typing import NamedTuple
+
+import polars as pl
+
+RARER = {"fleet": 3.0, "provider": 0.0, "model": 1.0, "host": 2.0, "project": 1.0, "caller": 0.0}
+"""What a rise may be of, the widest name first, and how much rarer such rises are, as a logarithm."""
+_ASKED = {"provider": 2.0, "model": 1.0, "host": 0.5, "fleet": 1.0}
+_OF_REASON = {
+    "context_overflow": _ASKED,
+    "validation": _ASKED,
+    "tool_not_found": _ASKED,
+    "auth_error": {"provider": 1.0, "model": 1.5, "host": 1.5},
+}
+"""How much rarer still by reason: what is asked is the doing of who asks, and a key is that of a project."""
+_LEAST_CALLERS = 2
+"""Callers with the errors of a rise that is not a caller's own."""
+_LIKELIER = 0.5
+"""Least gain in log-likelihood that makes a rise another's than that of the test which found it."""
+_TOLD = 3.0
+"""Log-likelihood that a name is worth which the days before were told of."""
+_GAP_DAYS = 2
+"""Days between two days of one rise at most."""
+_LEAST_EXPECTED = 0.5
+"""Sessions that all callers together let expect: of errors that hardly ever come nobody knows how rare they are."""
+_USUAL_SESSIONS = 20.0
+"""Sessions at the rate of all that the days before of each caller are worth."""
+
+
+class Suspect(NamedTuple):
+    """A name that a rise may be of, with the figures of its span."""
+
+    what: str
+    """One of `RARER`."""
+    name: str
+    sessions: int
+    groups: int
+    expected: float
+    """Sessions."""
+    exposure: float
+    callers: int
+    """Those that met the errors."""
+    known: int
+    """Those with any error of the name."""
+
+    @property
+    def gain(self) -> float:
+        """Log-likelihood gained by a rate of its own."""
+        if self.sessions <= self.expected:
+            return 0.0
+        return self.sessions * log(self.sessions / self.expected) - self.sessions + self.expected
+
+
+class Names:
+    """Whose the rises are that tests found; what is said of the first day of one holds for the next ones."""
+
+    def __init__(self, errors: pl.DataFrame, work: pl.DataFrame) -> None:
+        """`errors`: columns `caller`, one for each kind of name, `reason`, `sessions`, `groups`, and that of the time.
+
+        `work`: columns `caller`, `exposure` (sessions), and that of the time.
+        """
+        self._errors, self._work = errors.with_columns(fleet=pl.lit("fleet")), work
+        self._known: dict[tuple[str, str, str], tuple[int, tuple[str, str]]] = {}
+        self._told: dict[str, dict[tuple[str, str], int]] = {}
+
+    def of(
+        self, what: str, name: str, reason: str, day: int, now: pl.Expr, before: pl.Expr, part: float
+    ) -> Suspect | None:
+        """The name that explains a rise of a name best; None where it is that one.
+
+        `now` and `before` are the rows of the span and of the days before it, of both frames; `part` is the length of
+        the one in those of the other.
+        """
+        found, (last, told) = (what, name, reason), self._known.get((what, name, reason), (0, (what, name)))
+        suspects = _suspects(self._errors, self._work, reason, now, before, part)
+        every = {(each.what, each.name): each for each in suspects}
+        if last < day - _GAP_DAYS or told not in every or not every[told].sessions:
+            told = _best(every, (what, name), reason, self._lately(reason, day))
+        self._known[found] = day, told
+        self._told.setdefault(reason, {})[told] = day
+        return None if told == (what, name) else every.get(told)
+
+    def _lately(self, reason: str, day: int) -> set[tuple[str, str]]:
+        """The names that rises of a reason were told of in the days before."""
+        return {name for name, last in self._told.get(reason, {}).items() if day - _GAP_DAYS <= last <= day}
+
+
+def _best(
+    every: Mapping[tuple[str, str], Suspect], own: tuple[str, str], reason: str, lately: Collection[tuple[str, str]]
+) -> tuple[str, str]:
+    names, rarer = Counter(what for what, _ in every), _OF_REASON.get(reason, {})
+    scores = {
+        name: each.gain
+        - log(names[each.what])
+        - RARER[each.what]
+        - rarer.get(each.what, 0.0)
+        + (_TOLD if name in lately else 0.0)
+        for name, each in every.items()
+        if name == own or _may_be(each, names)
+    }
+    best = max(scores, key=lambda name: scores[name], default=own)
+    return best if own in scores and scores[best] >= scores[own] + _LIKELIER else own
+
+
+def _may_be(one: Suspect, names: Mapping[str, int]) -> bool:
+    """Whether a rise may be of a name: what several callers share, or a caller; the only machine is the whole fleet."""
+    if one.what == "caller":
+        return True
+    alone = names[one.what] == 1 and one.what in {"host", "project"}
+    whole = one.what == "fleet" and names["provider"] < 2
+    return one.callers >= _LEAST_CALLERS and not alone and not whole
+
+
+def _suspects(
+    errors: pl.DataFrame, work: pl.DataFrame, reason: str, now: pl.Expr, before: pl.Expr, part: float
+) -> Iterator[Suspect]:
+    """All names with any error in the span or before it."""
+    own = errors.filter(now | before).with_columns(
+        now_sessions=pl.col("sessions") * (now & (pl.col("reason") == reason)),
+        now_groups=pl.col("groups") * (now & (pl.col("reason") == reason)),
+        base=pl.col("sessions") * (before & (pl.col("reason") == reason)),
+    )
+    exposure = work.group_by("caller").agg(
+        pl.col("exposure").filter(now).sum().alias("now"), pl.col("exposure").filter(before).sum().alias("then")
+    )
+    callers = own.group_by("caller").agg(pl.sum("base"), pl.col("sessions").sum().alias("every"))
+    callers = callers.join(exposure, on="caller", how="left").fill_null(0.0)
+    whole = float(callers["base"].sum()) + 0.5
+    rate = whole / max(1.0, float(callers["then"].sum()))
+    usual = (pl.col("base") + rate * _USUAL_SESSIONS) / (pl.col("then") + _USUAL_SESSIONS) * pl.col("now")
+    seen = pl.col("then") + pl.col("now") > 0
+    # Of a caller whose sessions no log shows, there are as many as of another one.
+    alike = callers.filter(seen)
+    mean = rate * float(alike["now"].sum()) / alike.height if alike.height else whole / callers.height * part
+    unseen = pl.col("base") * part + mean
+    callers = callers.select("caller", "every", "now", expected=pl.when(seen).then(usual).otherwise(unseen))
+    scale = max(1.0, _LEAST_EXPECTED / max(1e-9, float(callers["expected"].sum())))
+    callers = callers.with_columns(pl.col("expected") * scale)
+    for what in RARER:
+        rows = own.filter(pl.col(what) != "").group_by(pl.col(what).alias("name"), pl.col("caller").alias("of"))
+        sums = rows.agg(pl.sum("now_sessions", "now_groups", "sessions")).join(callers, left_on="of", right_on="caller")
+        own_part = pl.col("sessions") / pl.col("every")
+        found = sums.group_by("name").agg(
+            pl.sum("now_sessions", "now_groups"),
+            (pl.col("expected") * own_part).sum(),
+            pl.col("now").sum(),
+            (pl.col("now_sessions") > 0).sum().alias("callers"),
+            pl.len().alias("known"),
+        )
+        for name, sessions, groups, expected, at_work, hit, known in found.sort("name").iter_rows():
+            if expected > 0:
+                yield Suspect(what, name, int(sessions), int(groups), expected, at_work, hit, known)
