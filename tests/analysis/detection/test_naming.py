@@ -1,0 +1,96 @@
+"""Whose a rise of errors is."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from analyzer.analysis.detection.naming import Names, Suspect
+
+CALLERS = {
+    # caller: provider, model, host, project
+    "api": ("anthropic", "opus", "node-0", "shop"),
+    "batch": ("anthropic", "opus", "node-1", "shop"),
+    "chat": ("anthropic", "haiku", "node-1", "help"),
+    "docs": ("openai", "gpt", "node-0", "help"),
+    "eval": ("openai", "gpt", "node-1", "lab"),
+    "form": ("openai", "gpt", "node-0", "lab"),
+}
+CHANGE = 30
+
+
+def named(
+    more: dict[str, int], found: tuple[str, str], reason: str = "network_transient", names: Names | None = None
+) -> Suspect | None:
+    """Whose so many errors are on the day of the change, where each caller has one in five of twenty sessions a day."""
+    days = (names or known(more, reason), CHANGE)
+    day = pl.col("day")
+    return days[0].of(*found, reason, CHANGE, day == CHANGE, day < CHANGE, 1 / CHANGE)
+
+
+def known(more: dict[str, int], reason: str, on: int = CHANGE) -> Names:
+    """The errors of all days, one in each fifth, and those of the change."""
+    rows = [
+        (day, caller, *shared, reason, count, count)
+        for day in range(CHANGE + 2)
+        for caller, shared in CALLERS.items()
+        if (count := (day % 5 == 0) + (more.get(caller, 0) if day >= on else 0))
+    ]
+    columns = ("day", "caller", "provider", "model", "host", "project", "reason", "sessions", "groups")
+    work = [(day, caller, 20.0) for day in range(CHANGE + 2) for caller in CALLERS]
+    return Names(
+        pl.DataFrame(rows, columns, orient="row"), pl.DataFrame(work, ("day", "caller", "exposure"), orient="row")
+    )
+
+
+@pytest.mark.parametrize(
+    ("more", "found", "told"),
+    [
+        (dict.fromkeys(("docs", "eval", "form"), 8), ("fleet", "fleet"), ("provider", "openai")),
+        (dict.fromkeys(("api", "docs", "form"), 8), ("provider", "openai"), ("host", "node-0")),
+        (dict.fromkeys(("api", "batch"), 8), ("provider", "anthropic"), ("model", "opus")),
+        ({"eval": 12}, ("provider", "openai"), ("caller", "eval")),
+        (dict.fromkeys(CALLERS, 8), ("provider", "openai"), ("fleet", "fleet")),
+    ],
+)
+def test_a_rise_is_told_of_the_name_that_explains_it(
+    more: dict[str, int], found: tuple[str, str], told: tuple[str, str]
+) -> None:
+    """Whoever the test counted; its figures are those of that name."""
+    one = named(more, found)
+    assert one is not None
+    assert (one.what, one.name) == told
+    assert one.sessions == sum(more.values()) + len(more)
+    assert one.callers == len(more)
+    assert 0 < one.expected < one.sessions / 2
+    assert named(more, told) is None, "there is nothing to say where it was found of that name"
+
+
+def test_what_is_asked_is_the_doing_of_who_asks() -> None:
+    """The same errors are a model's if they are failures of it, and a project's if the requests were refused."""
+    more = dict.fromkeys(("api", "batch"), 8)
+    for reason, what in (("network_transient", "model"), ("validation", "project"), ("auth_error", "project")):
+        one = named(more, ("fleet", "fleet"), reason)
+        assert one is not None
+        assert one.what == what, reason
+
+
+def test_a_rise_keeps_the_name_of_its_first_day() -> None:
+    """Unless it has no error of it any more."""
+    names, day = known({"eval": 12}, "auth_error"), pl.col("day")
+    for at in (CHANGE, CHANGE + 1):
+        one = names.of("provider", "openai", "auth_error", at, day == at, day < CHANGE, 1 / CHANGE)
+        assert one is not None
+        assert (one.what, one.name) == ("caller", "eval")
+    gone = names.of("provider", "openai", "auth_error", CHANGE + 2, day == CHANGE + 2, day < CHANGE, 1 / CHANGE)
+    assert gone is None
+
+
+def test_callers_whose_sessions_no_log_shows_are_as_busy_as_others() -> None:
+    """That nothing is known of their work makes them no suspects."""
+    more = dict.fromkeys(("docs", "eval", "form"), 8)
+    names, day = known(more, "network_transient"), pl.col("day")
+    names._work = names._work.filter(pl.col("caller") != "eval")
+    one = names.of("fleet", "fleet", "network_transient", CHANGE, day == CHANGE, day < CHANGE, 1 / CHANGE)
+    assert one is not None
+    assert (one.what, one.name) == ("provider", "openai")
