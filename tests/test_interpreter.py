@@ -9,6 +9,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
+import polars  # noqa: F401 - what the tests' own process loads late would come from the folder that is tried
 import pytest
 
 from analyzer import interpreter
