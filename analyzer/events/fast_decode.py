@@ -7,10 +7,9 @@ beforehand (`suspect`); that no key stands twice follows from counting them befo
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
-from datetime import date, datetime
+from datetime import datetime
 from typing import Annotated, Any, Literal
 from zlib import crc32
 
@@ -20,7 +19,7 @@ from msgspec import UNSET, UnsetType
 from analyzer.events.codec import CRC_MARK, line_id
 from analyzer.events.model import Origin
 from analyzer.events.sanitize import MAX_ITEMS, MAX_LEVELS, MAX_TEXT
-from analyzer.events.times import format_time, parse_time
+from analyzer.events.times import EPOCH, LAST, format_time, parse_time
 from analyzer.redaction import prefilter_with
 from analyzer.redaction.automata import kept_until_fork
 
@@ -39,10 +38,9 @@ _COLON = b'":'
 """Stands behind each key, and in texts where it does before and behind decoding: a quote in them is escaped."""
 CRC_BYTES = len(CRC_MARK) + 10
 """At the end of a line that our appender has written."""
-_STAMPS = re.compile(
-    r"(?:(?:19[7-9][0-9]|2[01][0-9]{2})-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]\.[0-9]{3}Z)+"
-)
-"""Times as `format_time` writes them, one behind the other."""
+_STAMP = b"0000-00-00T00:00:00.000Z"
+"""The form of a time as `format_time` writes it, with zeros for its digits."""
+_AS_ZEROS = bytes.maketrans(b"123456789", b"000000000")
 
 
 @dataclass(slots=True)
@@ -258,23 +256,27 @@ def _bounded(texts: Sequence[bytes], joined: bytes) -> bool:
         return False
     if longest > _SHORT and any(len(text) > _SHORT and text.count(b",") >= MAX_ITEMS for text in texts):
         return False
-    objects = [text.count(b"{") for text in texts]
-    # Most logs have few lists.
-    if max(objects) + joined.count(b"[") <= MAX_LEVELS:
+    objects = [text.count(_OPEN) for text in texts]
+    lists, at = 0, joined.find(b"[")
+    while at >= 0 and lists <= MAX_LEVELS:  # most logs have few, and to find them costs less than to count them
+        lists, at = lists + 1, joined.find(b"[", at + 1)
+    if max(objects) + lists <= MAX_LEVELS:
         return True
     return all(some + text.count(b"[") <= MAX_LEVELS for some, text in zip(objects, texts, strict=True))
 
 
 def _canonical(moments: Sequence[str]) -> bool:
     """Whether all of these are times as `format_time` writes them."""
-    if _STAMPS.fullmatch("".join(moments)) is None:
+    if set(map(len, moments)) != {len(_STAMP)}:
+        return False
+    digits = "".join(moments).encode("ascii", "replace")
+    # The tens of minutes and of seconds.
+    if digits.translate(_AS_ZEROS) != _STAMP * len(moments) or (digits[14::24] + digits[17::24]).strip(b"012345"):
         return False
     try:
-        for day in {moment[:10] for moment in moments}:
-            date.fromisoformat(day)
+        return all(EPOCH <= datetime.fromisoformat(hour) < LAST for hour in {moment[:13] for moment in moments})
     except ValueError:
         return False
-    return True
 
 
 def _moments(timestamps: list[Any], file_time: datetime) -> tuple[list[str], list[str]]:
@@ -284,7 +286,7 @@ def _moments(timestamps: list[Any], file_time: datetime) -> tuple[list[str], lis
         ValueError: one is no time.
     """
     count = len(timestamps)
-    if set(map(type, timestamps)) == {str} and set(map(len, timestamps)) == {24} and _canonical(timestamps):
+    if set(map(type, timestamps)) == {str} and _canonical(timestamps):
         return timestamps, ["event"] * count
     parsed = [parse_time(None if one is UNSET else one) for one in timestamps]
     return (

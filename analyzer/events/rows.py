@@ -201,7 +201,7 @@ class RowDecoder:
             lengths = [len(text) for text in texts]
             rows.extend(columns)
             rows.lines += range(first, first + len(texts))
-            rows.offsets += accumulate((length + 1 for length in lengths[:-1]), initial=offset)
+            rows.offsets += accumulate(map((1).__add__, lengths[:-1]), initial=offset)
             rows.lengths += lengths
             decoded.lines += len(texts)
         elif len(texts) == 1:

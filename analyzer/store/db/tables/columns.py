@@ -7,9 +7,8 @@ the migration of older stores are made of it; no view reads JSON.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import islice
 
-from analyzer.store.db.sql_text import sql
+from analyzer.store.db.frames import sql
 
 _RULES = {
     "text": ("varchar", "{0}"),
@@ -55,8 +54,8 @@ class _Group:
 
     DuckDB takes its time over each column of each row, nulls included, but over the fields of no struct none.
     """
-    condition: str = "true"
-    """The rows that have them: each path costs time, whether it is there or not."""
+    condition: str = ""
+    """The rows that have them: each path costs time, whether it is there or not. Those of all rows share a look."""
 
 
 def _columns(**rules: str) -> tuple[_Column, ...]:
@@ -112,8 +111,7 @@ _GROUPS: dict[str, tuple[_Group, ...]] = {
         _Group(
             _columns(text="agent agent_version project cwd branch"),
             name="work",
-            # A search for two names costs less than a look into the JSON that finds none of them.
-            condition=" or ".join(f"contains(payload, '\"{key}\":')" for key in ("agent", "project")),
+            # They are looked for in every row: a search for their names, to tell the rows that have them, costs more.
         ),
         _Group(
             _columns(
@@ -165,22 +163,30 @@ def filled(table: str, rows: str) -> str:
     `rows` is a query of its other columns by name, JSON and, of events, type among them.
     """
     json, groups = _JSON[table], _GROUPS[table]
-    looks: list[str] = []
+    paths: dict[str, list[str]] = {}
     values: list[str] = []
-    for number, group in enumerate(groups):
-        paths = [path for column in group.columns for path in column.paths]
-        look = f"json_extract_string({json}, [{', '.join(map(repr, paths))}])"
-        texts = (f"said{number}[{place}]" for place in range(1, len(paths) + 1))
-        columns = {column.name: column.value(list(islice(texts, len(column.paths)))) for column in group.columns}
+    for group in groups:
+        looked = paths.setdefault(group.condition, [])
+        said = f"said{list(paths).index(group.condition)}"
+        columns: dict[str, str] = {}
+        for column in group.columns:
+            columns[column.name] = column.value(
+                [f"{said}[{place}]" for place in range(len(looked) + 1, len(looked) + len(column.paths) + 1)]
+            )
+            looked += column.paths
         if group.name:
-            looks.append(f"case when {group.condition} then {look} end as said{number}")
+            there = f"{said} is not null" if group.condition else f"coalesce({', '.join(columns.values())}) is not null"
             fields = ", ".join(f"{name} := {value}" for name, value in columns.items())
-            values.append(f"case when said{number} is not null then [struct_pack({fields})] end as {group.name}")
+            values.append(f"case when {there} then [struct_pack({fields})] end as {group.name}")
         else:
-            looks.append(f"{look} as said{number}")
             values += (f"{value} as {name}" for name, value in columns.items())
     values += (f"{value} as {name}" for name, value in _MASKED.items())
-    said = ", ".join(f"said{number}" for number in range(len(groups)))
+    looks = [
+        f"case when {condition or 'true'} then json_extract_string({json}, [{', '.join(map(repr, looked))}]) end"
+        f" as said{number}"
+        for number, (condition, looked) in enumerate(paths.items())
+    ]
+    said = ", ".join(f"said{number}" for number in range(len(paths)))
     return sql(
         "insert into internal.{table} by name select * exclude ({said}), {values}"
         " from (select *, {looks} from ({rows}))",
