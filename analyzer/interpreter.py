@@ -2,6 +2,9 @@
 
 A file there that is called like a library would be run in its place. A pool of `multiprocessing` is no alternative: it
 imports the main module of its host again, and runs a script without a guard twice.
+
+A `Pool` of such processes shares work with this one: Python computes on one core. A helper that fails, for whatever
+reason, costs time and nothing else.
 """
 
 from __future__ import annotations
@@ -9,9 +12,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any
+from threading import Condition, Thread
+from typing import IO, Any, Generic, Self, TypeVar
+
+Answer = TypeVar("Answer")
+_Work = TypeVar("_Work", bound="Errand[Any]")
 
 
 def start(*arguments: str, environment: Mapping[str, str] | None = None, **options: Any) -> subprocess.Popen[bytes]:
@@ -42,3 +51,156 @@ def _places() -> list[str]:
     found = [entry for entry in sys.path if os.path.isabs(entry) and os.path.realpath(entry) != working]
     home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     return found if home in found else [home, *found]
+
+
+class Errand(ABC, Generic[Answer]):
+    """Something that somebody will do: a helper, or this process."""
+
+    def __init__(self) -> None:
+        self.taken = False
+        self.answer: Answer | None = None
+        self.error: Exception | None = None
+
+    @property
+    def done(self) -> bool:
+        """Whether there is an answer, or an error in its place."""
+        return self.answer is not None or self.error is not None
+
+    def do(self) -> None:
+        """Do it in this process."""
+        try:
+            self.answer = self.here()
+        except Exception as error:  # noqa: BLE001 - it is raised where the answer is asked for
+            self.error = error
+
+    @abstractmethod
+    def here(self) -> Answer:
+        """The answer, from this process."""
+
+    @abstractmethod
+    def ask(self, requests: IO[bytes], answers: IO[bytes]) -> Answer:
+        """The answer, from a helper at the other end of two pipes.
+
+        Raises:
+            Exception: of any kind, where the helper fails.
+        """
+
+
+class Helper:
+    """A process that does errands, started at the first one."""
+
+    def __init__(self, started: Callable[[], subprocess.Popen[bytes]]) -> None:
+        self._started = started
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def ask(self, work: Errand[Answer]) -> Answer | None:
+        """The answer that the process gives; None where it fails, and then it always will."""
+        try:
+            process = self._process = self._process or self._started()
+            assert process.stdin is not None
+            assert process.stdout is not None
+            return work.ask(process.stdin, process.stdout)
+        except Exception:  # noqa: BLE001 - however it fails, the work is done here, and so is all other
+            return None
+
+    def kill(self) -> None:
+        """End the process: it may be in the middle of something that nobody waits for any more."""
+        if self._process is not None:
+            self._process.kill()
+
+    def close(self) -> None:
+        """End the process, now that nobody asks it any more, and let go of it."""
+        self.kill()  # it may have started after the first time
+        if self._process is not None:
+            self._process.wait()
+            for pipe in (self._process.stdin, self._process.stdout):
+                if pipe is not None:
+                    with suppress(OSError):
+                        pipe.close()
+
+
+class Pool:
+    """This process and some helpers. Use as a context manager.
+
+    Whoever is free takes the next piece of work; this process does while it waits for one that a helper has.
+    """
+
+    def __init__(self, started: Callable[[], subprocess.Popen[bytes]], helpers: int) -> None:
+        """`started` starts the process of a helper, which answers what errands ask of it until stdin ends."""
+        self._helpers = [Helper(started) for _ in range(helpers)]
+        self._threads: list[Thread] = []
+        """One for each helper that there is work for."""
+        self._left = 0
+        """Of those, the ones that have not failed."""
+        self._queue: deque[Errand[Any]] = deque()
+        self._changed = Condition()
+        self._closed = False
+
+    def begin(self, most: int) -> None:
+        """Have so many helpers at work, where there are as many."""
+        for helper in self._helpers[len(self._threads) : most]:
+            thread = Thread(target=self._work, args=(helper,), name="helper")
+            self._threads.append(thread)
+            self._left += 1
+            thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        for helper in self._helpers:
+            helper.kill()
+        for thread in self._threads:
+            thread.join()
+        for helper in self._helpers:
+            helper.close()
+
+    def submit(self, work: _Work) -> _Work:
+        """Have something done by whoever is free first; it may be asked for with `settle`."""
+        with self._changed:
+            self._queue.append(work)
+            self._changed.notify()
+        return work
+
+    def _work(self, helper: Helper) -> None:
+        """Hand work to a helper until it fails, or this run is over."""
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._queue or self._closed)
+                if self._closed:
+                    return
+                work = self._queue.popleft()
+                work.taken = True
+            answer = helper.ask(work)
+            with self._changed:
+                work.answer = answer
+                if answer is None:
+                    work.taken = False
+                    self._left -= 1
+                self._changed.notify_all()
+            if answer is None:
+                return
+
+    def settle(self, work: Errand[Any]) -> None:
+        """See that a piece of work is done, here unless a helper has it; then other pieces are, while it does."""
+        while not work.done:
+            with self._changed:
+                if work.taken and not self._queue:
+                    self._changed.wait_for(lambda: work.done or not work.taken)
+                    continue
+                mine = self._queue.popleft() if work.taken else work
+                if mine in self._queue:
+                    self._queue.remove(mine)
+                mine.taken = True
+            mine.do()
+
+    def settled(self, work: Errand[Answer]) -> Answer:
+        """The answer to a piece of work, once it is done; the error that it ended with is raised."""
+        self.settle(work)
+        if work.error is not None:
+            raise work.error
+        assert work.answer is not None
+        return work.answer

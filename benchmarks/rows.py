@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import duckdb
 
-from analyzer.store.db.sql_text import quoted, sql
+from analyzer.store.db.frames import quoted, sql
 
 WHEN = frozenset({"ingested_at", "first_ingested_at", "last_ingested_at", "incident_at", "judged_at"})
 Sums = dict[tuple[str, str], int]

@@ -14,20 +14,23 @@ import pytest
 
 from analyzer import interpreter
 from analyzer.classifier import default_ruleset
-from analyzer.classifier.batch import judge_in_parallel
+from analyzer.classifier.batch import Chunk, started
 from analyzer.cli import sandbox
+from analyzer.interpreter import Helper
 from analyzer.store import open_store
 from analyzer.store.doctor.examine import appending_works
-from analyzer.store.ingest.decode import BlockErrand
-from analyzer.store.ingest.parallel import Helper
+from analyzer.store.ingest import parallel
+from analyzer.store.ingest.parallel import BlockErrand
 
 LINE = b'{"v":1,"id":"a","type":"t","timestamp":"2026-11-02T08:00:00Z","sessionId":null,"payload":{}}\n'
 
 
 def judges(_: Path) -> bool:
     """The rules judge a fact in a process of their own."""
-    [[answer]] = judge_in_parallel([['{"status":429}']], default_ruleset(), 1)
-    return answer[0] == "rate_limited"
+    helper = Helper(lambda: started(default_ruleset()))
+    told = helper.ask(Chunk(['{"status":429}'], default_ruleset()))
+    helper.close()
+    return told is not None and told[0][0] == "rate_limited"
 
 
 def answers(folder: Path) -> bool:
@@ -41,9 +44,8 @@ def answers(folder: Path) -> bool:
 
 def decodes(_: Path) -> bool:
     """A helper of an ingest decodes a block."""
-    helper = Helper()
+    helper = Helper(parallel._started)
     told = helper.ask(BlockErrand(LINE, datetime(2026, 11, 2, tzinfo=UTC), False))
-    helper.kill()
     helper.close()
     return told is not None and len(told.events) == 1  # type: ignore[arg-type]
 

@@ -11,11 +11,8 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, suppress
 from functools import cache
-from queue import SimpleQueue
-from typing import Self, cast
+from typing import IO, cast
 
 import msgspec
 
@@ -24,7 +21,7 @@ from analyzer.classifier.rules.deciding import judge
 from analyzer.classifier.rules.index import Index, index_of
 from analyzer.classifier.rules.loading import Rules, parse_ruleset, ruleset_for
 from analyzer.classifier.rules.ruleset import Ruleset, ruleset_text
-from analyzer.interpreter import start
+from analyzer.interpreter import Errand, Pool, start
 
 __all__ = ["Verdict", "classify_batch", "judge_json"]
 
@@ -100,71 +97,47 @@ _AHEAD = 2
 """Chunks a process that are held in memory, so that none of them waits."""
 
 
-class Judge:
-    """A process that judges. Use as a context manager."""
+class Chunk(Errand[list[Verdict]]):
+    """Facts as JSON texts, to be judged in order."""
 
-    def __init__(self, ruleset: Ruleset) -> None:
-        served = "from analyzer.classifier.batch import serve; serve()"
-        self._process = start("-c", served, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self._send(json.dumps([ruleset.digest, ruleset_text(ruleset)]))
+    def __init__(self, texts: Sequence[str], ruleset: Ruleset) -> None:
+        super().__init__()
+        self._texts, self._ruleset = texts, ruleset
 
-    def answers(self, chunk: Sequence[str]) -> list[Verdict]:
-        """The verdicts of facts as JSON texts, in order.
+    def here(self) -> list[Verdict]:
+        """As `Errand` says."""
+        return judge_json(self._texts, self._ruleset)
 
-        Raises:
-            OSError: the process has gone.
-        """
-        self._send(str(len(chunk)), *chunk)
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        if not line:
-            raise OSError(f"a judging process ended with {self._process.wait()}")
-        return [tuple(answer) for answer in json.loads(line)]
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        with suppress(OSError):  # it may have gone already
-            self._process.stdin.close()
-        self._process.stdout.close()
-        self._process.wait()
-
-    def _send(self, *lines: str) -> None:
-        assert self._process.stdin is not None
+    def ask(self, requests: IO[bytes], answers: IO[bytes]) -> list[Verdict]:
+        """As `Errand` says."""
         # No JSON text holds a raw newline.
-        self._process.stdin.write("".join(line + "\n" for line in lines).encode("utf-8"))
-        self._process.stdin.flush()
+        requests.write("".join(f"{line}\n" for line in (len(self._texts), *self._texts)).encode("utf-8"))
+        requests.flush()
+        return [tuple(answer) for answer in json.loads(answers.readline())]
+
+
+def started(ruleset: Ruleset) -> subprocess.Popen[bytes]:
+    """Start a process that judges by a ruleset."""
+    served = "from analyzer.classifier.batch import serve; serve()"
+    process = start("-c", served, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdin is not None
+    process.stdin.write(json.dumps([ruleset.digest, ruleset_text(ruleset)]).encode() + b"\n")
+    return process
 
 
 def judge_in_parallel(chunks: Iterable[Sequence[str]], ruleset: Ruleset, processes: int) -> Iterator[list[Verdict]]:
-    """The answers of each chunk, in order, by so many processes. Chunks are asked for as they are needed.
-
-    Raises:
-        OSError: one of them has gone.
+    """The answers of each chunk, in order, by so many processes, this one included. Chunks are asked for as they are
+    needed.
     """
-    with ExitStack() as stack:
-        idle: SimpleQueue[Judge] = SimpleQueue()
-        for _ in range(processes):
-            idle.put(stack.enter_context(Judge(ruleset)))
-        threads = stack.enter_context(ThreadPoolExecutor(processes))
-
-        def work(chunk: Sequence[str]) -> list[Verdict]:
-            judge = idle.get()
-            try:
-                return judge.answers(chunk)
-            finally:
-                idle.put(judge)
-
-        waiting: deque[Future[list[Verdict]]] = deque()
+    with Pool(lambda: started(ruleset), processes - 1) as pool:
+        pool.begin(processes - 1)
+        waiting: deque[Chunk] = deque()
         for chunk in chunks:
-            waiting.append(threads.submit(work, chunk))
+            waiting.append(pool.submit(Chunk(chunk, ruleset)))
             if len(waiting) > _AHEAD * processes:
-                yield waiting.popleft().result()
+                yield pool.settled(waiting.popleft())
         while waiting:
-            yield waiting.popleft().result()
+            yield pool.settled(waiting.popleft())
 
 
 def serve() -> None:

@@ -265,8 +265,8 @@ def _opening(store: str) -> tuple[Callable[[dict[str, str]], duckdb.DuckDBPyConn
         from analyzer.store.db.connection import connect
 
         return lambda settings: connect(store, read_only=True, settings=settings, closed=True), False
-    from analyzer.lake.connection import connected, snapshot
     from analyzer.lake.location import lake_of
+    from analyzer.lake.store import connected, snapshot
 
     lake = lake_of(store)
     return partial(connected, snapshot(lake)), lake.remote

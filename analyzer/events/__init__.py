@@ -7,7 +7,7 @@ from analyzer.lazy import face
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from analyzer.events.appending.part import sealed
+    from analyzer.events.appending.appender import sealed
     from analyzer.events.codec import Reject, decode, encode
     from analyzer.events.log import EventLog, error_payload
     from analyzer.events.model import Event, Origin
@@ -18,7 +18,7 @@ __getattr__, __dir__ = face(
         "model": "Event Origin",
         "log": "EventLog error_payload",
         "codec": "Reject decode encode",
-        "appending.part": "sealed",
+        "appending.appender": "sealed",
     },
 )
 

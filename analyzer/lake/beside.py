@@ -24,14 +24,14 @@ from analyzer.lake.layout import JOURNAL, MACHINE, LakeTable, dataset, rows, tab
 from analyzer.lake.location import Lake
 from analyzer.lake.log import State
 from analyzer.store.db.connection import connect, store_errors, transaction
-from analyzer.store.db.frames import ArrowStream, OnlyStream
-from analyzer.store.db.sql_text import quoted
+from analyzer.store.db.frames import ArrowStream, OnlyStream, quoted
 from analyzer.store.export.slices import call_slice
 from analyzer.store.journal import RULESETS, journal_of, keep_lines, kept_lines
 from analyzer.store.upkeep.prune import apply_horizon
 
 if TYPE_CHECKING:
     import duckdb
+
 
 _ROWS = 50_000
 """Rows that cross from the one to the other at a time, which is what memory grows with."""

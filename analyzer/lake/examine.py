@@ -14,12 +14,11 @@ from pyarrow.fs import FileSelector, FileType
 from analyzer.command_lines import LAKE, command_line
 from analyzer.errors import AnalyzerError, StoreError
 from analyzer.lake.batch import settings
-from analyzer.lake.connection import connected, snapshot
 from analyzer.lake.former import current
 from analyzer.lake.layout import GONE, filesystem, table_errors, tables
 from analyzer.lake.location import Lake, NoLakeError
 from analyzer.lake.log import State, alive, description_of, named
-from analyzer.lake.upkeep import ruleset_at_hand
+from analyzer.lake.store import active_rules, connected, snapshot
 from analyzer.readable import counted
 from analyzer.store.doctor.checks import (
     Check,
@@ -128,7 +127,7 @@ def _files(lake: Lake, at: State) -> tuple[list[Check], int | None]:
 def _ruleset(lake: Lake, at: State) -> Iterator[Check]:
     digest = settings(lake, at).get("active_ruleset")
     if digest is not None:
-        yield ruleset_check(digest, at_hand=ruleset_at_hand(lake, at) is not None)
+        yield ruleset_check(digest, at_hand=active_rules(lake, at) is not None)
 
 
 def _rows(lake: Lake) -> Iterator[Check]:

@@ -176,17 +176,6 @@ DECIDED = "source_path is null"
 """What tells the rows of decisions from those of logs: they are in the journal alone."""
 
 
-def decide(
-    connection: duckdb.DuckDBPyConnection, journal: EventLog | None, kind: str, payload: Mapping[str, Any]
-) -> None:
-    """Record one decision. Call it inside of the transaction that acts on it.
-
-    Raises:
-        StoreError: the journal cannot be written; nothing was done.
-    """
-    decide_all(connection, journal, [(kind, payload)])
-
-
 def decide_all(
     connection: duckdb.DuckDBPyConnection,
     journal: EventLog | None,

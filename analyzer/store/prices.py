@@ -19,7 +19,7 @@ import re2
 
 from analyzer.config_files import toml
 from analyzer.errors import InputError
-from analyzer.store.db.sql_text import quoted, sql
+from analyzer.store.db.frames import quoted, sql
 
 KINDS = ("input", "output", "cache_read", "cache_write", "cache_write_hour")
 """What tokens are priced as."""

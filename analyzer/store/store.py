@@ -47,8 +47,7 @@ if TYPE_CHECKING:
     from analyzer.store.export.days import DayTarget, ExportedView
     from analyzer.store.ingest.discover import Paths, Survey
     from analyzer.store.ingest.run import IngestResult
-    from analyzer.store.query.adhoc import Parameters
-    from analyzer.store.query.own_frames import Registered
+    from analyzer.store.query.adhoc import Parameters, Registered
     from analyzer.store.sums.daily import DailySums
     from analyzer.store.upkeep.prune import Prune
     from analyzer.store.upkeep.quarantine import QuarantineRetry
@@ -91,7 +90,7 @@ class Store(Shown):
             LimitError: it takes longer than `timeout`.
         """
         from analyzer.store.query import adhoc
-        from analyzer.store.query.own_frames import visible
+        from analyzer.store.query.adhoc import visible
 
         with visible(self._connection, self._frames):
             return adhoc.run(self._connection, statement, None, parameters, timeout).frame
@@ -118,7 +117,7 @@ class Store(Shown):
         Raises:
             QueryError: a name that SQL would want in quotes or that a view has, or something that is no frame.
         """
-        from analyzer.store.query.own_frames import checked_name, copied
+        from analyzer.store.query.adhoc import checked_name, copied
 
         known = checked_name(self._connection, name)
         self._frames[known] = copied(self._connection, known, frame)

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from analyzer.events import Event, decode, log
-from analyzer.events.appending import appender, part, places, system
+from analyzer.events.appending import appender, places, system
 from analyzer.events.rows import intact_records
 
 MOMENT = datetime(2026, 1, 1)
-USERS: tuple[ModuleType, ...] = (appender, log, part, places)
+USERS: tuple[ModuleType, ...] = (appender, log, places)
 FAILING = frozenset({"chmod", "close", "fstat", "hold", "last_byte", "listdir", "mkdir", "open", "stat"}) | {
     "sync_data",
     "sync_folder",

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from analyzer.events import EventLog
-from analyzer.events.appending import appender, part, system
+from analyzer.events.appending import appender, system
 from analyzer.events.appending.appender import Durability
 from tests import LONG_RUNS
 from tests.events.disk import FAILING, Disk, events_in, hold_account, read_back
@@ -31,7 +31,7 @@ FAULTS = [
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches are due at once, so that a fault meets them, and nobody waits long for the end of a torn line."""
     monkeypatch.setattr(appender, "BATCH_SECONDS", 0.0)
-    monkeypatch.setattr(part, "TORN_AFTER_SECONDS", 0.001)
+    monkeypatch.setattr(appender, "TORN_AFTER_SECONDS", 0.001)
 
 
 def run(folder: Path, disk: Disk, level: Durability, monkeypatch: pytest.MonkeyPatch) -> list[str | None]:

@@ -14,11 +14,10 @@ import pytest
 from analyzer.analysis import overview
 from analyzer.cli import call
 from analyzer.events.times import now
-from analyzer.lake.connection import connected, snapshot
 from analyzer.lake.former import current
 from analyzer.lake.layout import JOURNAL, rows
 from analyzer.lake.push import ingest_into
-from analyzer.lake.store import LakeStore, WritableLakeStore
+from analyzer.lake.store import LakeStore, WritableLakeStore, connected, snapshot
 from analyzer.report import render_json
 from analyzer.store import catalogue, open_store, views
 from analyzer.store.journal import journal_of, parts_of

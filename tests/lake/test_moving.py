@@ -12,10 +12,10 @@ import pytest
 pytest.importorskip("deltalake", reason="the extra `lake` is not installed")
 
 from analyzer.cli import call
-from analyzer.lake.connection import snapshot
 from analyzer.lake.layout import JOURNAL, tables
 from analyzer.lake.location import Lake, lake_of
 from analyzer.lake.moving import down, up
+from analyzer.lake.store import snapshot
 from analyzer.store import open_store
 from analyzer.store.journal import parts_of
 from tests import REPOSITORY

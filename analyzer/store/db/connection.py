@@ -17,16 +17,15 @@ import duckdb
 
 from analyzer.command_lines import command_line
 from analyzer.errors import LimitError, QueryError, StoreBusyError, StoreError
-from analyzer.store.db.frames import OUT_OF_MEMORY_HINT, cannot_go_on, unusable
+from analyzer.store.db.frames import OUT_OF_MEMORY_HINT, cannot_go_on, quoted, unusable
 from analyzer.store.db.location import CATALOG, MEMORY, STORAGE_VERSION, holder, location
-from analyzer.store.db.sql_text import quoted
-from analyzer.store.db.tables.ready import ready_store
 from analyzer.store.db.tables.schema import (
     MIGRATED,
     SCHEMA_VERSION,
     create,
     has_prices,
     migrate,
+    ready_store,
     refresh_prices,
     setting,
 )

@@ -2,13 +2,15 @@
 
 Polars is imported where a frame is made: it takes longer than all that an ingest with nothing new does.
 
-What the database says when a store cannot be read or written is translated here, and memory that was freed is given
-back to the system.
+What the database says when a store cannot be read or written is translated here, memory that was freed is given back to
+the system, and statements are put together as text. Their parts are written in this program: what comes from people or
+logs is a parameter, or `quoted`.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sized
 from dataclasses import dataclass
@@ -21,6 +23,37 @@ from analyzer.errors import FREE_SPACE, LimitError, QueryError, StoreError
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+_PART = re.compile(r"\{(\w+)\}")
+
+
+def sql(template: str, /, **parts: str) -> str:
+    """Replace each `{name}` of the template with the part of that name, which is taken as it is, braces included.
+
+    Raises:
+        KeyError: there is no part of such a name.
+    """
+    return _PART.sub(lambda found: parts[found[1]], template)
+
+
+def with_rows(query: str, /, **rows: str) -> str:
+    """A query of the form `with name as (…), …` with other rows under some of these names.
+
+    Raises:
+        KeyError: the query has no such name.
+    """
+    for name, body in rows.items():
+        part = re.search(rf"^(?:with )?{name} as (?:materialized )?\((\n.*?\n)\)", query, re.MULTILINE | re.DOTALL)
+        if part is None:
+            raise KeyError(name)
+        query = query[: part.start(1)] + body + query[part.end(1) :]
+    return query
+
+
+def quoted(text: str) -> str:
+    """Quote a text as a literal of SQL."""
+    return "'" + text.replace("'", "''") + "'"
 
 
 class ArrowStream(Protocol):

@@ -19,8 +19,8 @@ from analyzer.command_lines import command_line
 from analyzer.events.times import now
 from analyzer.importers import FORMATS
 from analyzer.readable import counted
+from analyzer.store.db.frames import sql
 from analyzer.store.db.location import on_disk
-from analyzer.store.db.sql_text import sql
 from analyzer.store.ingest.discover import STDIN
 from analyzer.store.ingest.statements import CLAIMED
 from analyzer.store.journal import DECIDED

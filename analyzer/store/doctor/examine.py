@@ -15,9 +15,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from importlib import import_module
 
-from analyzer.classifier.rules.loading import ruleset_for
 from analyzer.command_lines import LAKE, command_line
-from analyzer.errors import InputError, RulesError, StoreBusyError, StoreError, system_text
+from analyzer.errors import InputError, StoreBusyError, StoreError, system_text
 from analyzer.events import Event
 from analyzer.events.appending.places import LOCAL, filesystem_of
 from analyzer.events.codec import decode
@@ -46,7 +45,7 @@ from analyzer.store.ingest.inputs import Input
 from analyzer.store.ingest.read import Blocks
 from analyzer.store.journal import finished, journal_of, left_behind, part_day, parts_of, rebuild_hint, was_store
 from analyzer.store.upkeep.carry_over import unreadable
-from analyzer.store.verdicts.rulesets import kept_rules
+from analyzer.store.verdicts.rulesets import kept_rules, ruleset_at_hand
 
 SECONDS = 0.2
 _WRITER = """
@@ -305,7 +304,8 @@ def _content(path: str, why: str | None) -> Generator[Check, None, int | None]:
     with connection, store_errors():
         yield Check("store", "ok", f"it opens, and every block of it can be read ({megabytes(os.path.getsize(path))})")
         if (digest := setting(connection, "active_ruleset")) is not None:
-            yield _rules(path, digest)
+            found = ruleset_at_hand(digest, (kept_rules(path, digest), None))
+            yield ruleset_check(digest, at_hand=found is not None)
         yield from content_checks(
             lambda sql, given: connection.execute(sql, dict(given)).fetchall(),
             command_line("quarantine", "retry", store=path),
@@ -338,16 +338,6 @@ def _leftovers(path: str) -> Iterator[Check]:
     if os.path.exists(real + WAL) and holder(path) is None:
         said = "a write-ahead log is left of a process that died; it belongs to the store"
         yield Check("write-ahead log", "note", said, "never delete or copy one without the other")
-
-
-def _rules(path: str, digest: str) -> Check:
-    for place in (kept_rules(path, digest), None):
-        try:
-            if ruleset_for(place).digest == digest:
-                return ruleset_check(digest, at_hand=True)
-        except RulesError:
-            continue
-    return ruleset_check(digest, at_hand=False)
 
 
 def _journal(path: str, kept: int | None) -> Iterator[Check]:

@@ -20,9 +20,8 @@ import msgspec
 
 from analyzer.errors import FREE_SPACE, UNREADABLE, AnalyzerError, system_text
 from analyzer.store.db.connection import private_files, query_errors
-from analyzer.store.db.frames import to_frame
+from analyzer.store.db.frames import sql, to_frame
 from analyzer.store.db.location import exclusive, sync
-from analyzer.store.db.sql_text import sql
 from analyzer.store.db.tables.schema import views
 from analyzer.store.upkeep.prune import horizon_of
 

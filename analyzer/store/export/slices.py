@@ -18,8 +18,8 @@ from analyzer.command_lines import command_line
 from analyzer.errors import StoreError, system_text
 from analyzer.events.times import format_time, now
 from analyzer.store.db.connection import connect, private_files, store_errors, transaction
+from analyzer.store.db.frames import quoted, sql
 from analyzer.store.db.location import WAL, exclusive, location, patiently, sync
-from analyzer.store.db.sql_text import quoted, sql
 from analyzer.store.db.tables.schema import remember, setting
 from analyzer.store.journal import DECIDED, DECISIONS
 from analyzer.store.upkeep.prune import set_horizon

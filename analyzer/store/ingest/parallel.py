@@ -16,16 +16,17 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from threading import Condition, Thread
-from typing import IO, Any, Self, TypeVar
+from datetime import datetime
+from io import BytesIO
+from typing import IO
 
 import msgspec
 
 from analyzer.errors import InputError
+from analyzer.events.rows import RowDecoder, Rows
 from analyzer.importers import HEAD_BYTES, detect, head_of
-from analyzer.interpreter import start
-from analyzer.store.ingest.batch import Batch, Placed, Progress, Rejected, Tally
-from analyzer.store.ingest.decode import BlockErrand, Errand, Told, serve_block
+from analyzer.interpreter import Errand, Pool, start
+from analyzer.store.ingest.batch import Batch, Placed, Progress, Rejected, Tally, Told, staged, tell
 from analyzer.store.ingest.identity import SourceCheckpoint
 from analyzer.store.ingest.inputs import CHUNK, Input
 from analyzer.store.ingest.read import BOM, Blocks, SourceRun, Stretch
@@ -34,6 +35,40 @@ _MOST = 20_000
 """Events and rejected lines of one file; what gives more is read where its batches are saved."""
 _MOST_BYTES = 4 * 1024 * 1024
 """Of their payloads and texts, as several such files wait for their turn in memory."""
+
+
+class BlockErrand(Errand[Told]):
+    """A block of a log of ours."""
+
+    def __init__(self, data: bytes, file_time: datetime, journal: bool) -> None:
+        super().__init__()
+        self.data, self.file_time, self.journal = data, file_time, journal
+
+    def here(self) -> Told:
+        """As `Errand` says."""
+        return tell(RowDecoder(self.file_time, journal=self.journal).decode, self.data)
+
+    def ask(self, requests: IO[bytes], answers: IO[bytes]) -> Told:
+        """As `Errand` says."""
+        import polars as pl
+
+        requests.write(b"block %d %s %d\n" % (len(self.data), self.file_time.isoformat().encode(), self.journal))
+        requests.write(self.data)
+        requests.flush()
+        frame_bytes, *told = msgspec.msgpack.decode(answers.read(int(answers.readline())))
+        return Told(pl.read_ipc(BytesIO(answers.read(frame_bytes))), *told)
+
+
+def serve_block(words: list[str], requests: IO[bytes], answers: IO[bytes]) -> None:
+    """Answer a request for a block, of whose first line these are the words behind its name."""
+    size, file_time, journal = words
+    told = BlockErrand(requests.read(int(size)), datetime.fromisoformat(file_time), journal == "1").here()
+    frame = BytesIO()
+    (staged(told.events) if isinstance(told.events, Rows) else told.events).write_ipc(frame)
+    columns = frame.getbuffer()
+    header = msgspec.msgpack.encode((len(columns), told.rejects, told.lines, told.blank, told.blank_bytes, told.mended))
+    answers.write(b"%d\n" % len(header) + header)
+    answers.write(columns)
 
 
 class FileRead(msgspec.Struct, array_like=True):
@@ -146,8 +181,6 @@ def _read(path: str, below: str | None) -> FileRead:
     return FileRead(checkpoint, progress.gained, progress.pending_bytes, heard.blocks, heard.rejected)
 
 
-_Answer = TypeVar("_Answer")
-_Errand = TypeVar("_Errand", bound=Errand[Any])
 WORTH_IT = 32 * 1024 * 1024
 """Bytes of one log, or of all that are to come; less is decoded in this process alone.
 
@@ -165,53 +198,14 @@ _LARGE = 4 * CHUNK
 """Bytes; a longer block is one very long line, and is decoded here with no other block in memory."""
 
 
-class Helper:
-    """A process that reads, started at the first request."""
-
-    def __init__(self) -> None:
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def ask(self, work: Errand[_Answer]) -> _Answer | None:
-        """The answer that the process gives; None where it fails, and then it always will."""
-        try:
-            process = self._process = self._process or _started()
-            assert process.stdin is not None
-            assert process.stdout is not None
-            return work.ask(process.stdin, process.stdout)
-        except Exception:  # noqa: BLE001 - however it fails, the work is done here, and so is all other
-            return None
-
-    def kill(self) -> None:
-        """End the process: it may be in the middle of a block that nobody waits for any more."""
-        if self._process is not None:
-            self._process.kill()
-
-    def close(self) -> None:
-        """End the process, now that nobody asks it any more, and let go of it."""
-        self.kill()  # it may have started after the first time
-        if self._process is not None:
-            self._process.wait()
-            for pipe in (self._process.stdin, self._process.stdout):
-                if pipe is not None:
-                    with suppress(OSError):
-                        pipe.close()
-
-
-class Readers:
+class Readers(Pool):
     """This process and a helper for each other processor. Use as a context manager.
 
     Whoever is free takes the next piece of work; this process does while it waits for one that a helper has.
     """
 
     def __init__(self) -> None:
-        self._helpers = [Helper() for _ in range(_processors() - 1)]
-        self._threads: list[Thread] = []
-        """One for each helper that there is work for."""
-        self._left = 0
-        """Of those, the ones that have not failed."""
-        self._queue: deque[Errand[Any]] = deque()
-        self._changed = Condition()
-        self._closed = False
+        super().__init__(lambda: _started(), _processors() - 1)
         self._coming: deque[tuple[str, str | None]] = deque()
         self._blocks: dict[str, BlockErrand] = {}
         """The first block of each log of ours that was looked into before its turn."""
@@ -224,7 +218,7 @@ class Readers:
             coming = list(logs)
             size = sum(map(_size, (path for path, _ in coming)))
             if size >= WORTH_IT:
-                self._start(size)
+                self.begin(size // max(WORTH_IT, 1))
                 self._coming.extend(coming)
 
     def look_ahead(self, path: str, is_native: Callable[[bytes], bool], *, journal: bool) -> None:
@@ -242,7 +236,7 @@ class Readers:
                 if source.codec == "plain" and is_native(source.between(0, _GLANCE)):
                     self._foresee(source, is_native, journal=journal)
                 elif source.codec != "sqlite" and not journal:
-                    self._files[source.path] = self._submit(FileErrand(source.path, below))
+                    self._files[source.path] = self.submit(FileErrand(source.path, below))
 
     def forget(self, path: str) -> None:
         """Drop what was foreseen of a file, now that it has been read."""
@@ -259,7 +253,7 @@ class Readers:
                 self._queue.remove(work)
             if not work.taken and not work.done:
                 return None  # nobody has begun with it
-        self._settle(work)
+        self.settle(work)
         return work.answer if work.answer is not None and work.answer.fits(source) else None
 
     def ahead(
@@ -281,36 +275,14 @@ class Readers:
                     work = None
             elif not stretch.overlong:
                 if left >= WORTH_IT:
-                    self._start(left)
+                    self.begin(left // max(WORTH_IT, 1))
                 if self._left:
-                    work = self._submit(BlockErrand(stretch.data, source.file_time, journal))
+                    work = self.submit(BlockErrand(stretch.data, source.file_time, journal))
             waiting.append((stretch, work))
             while waiting and (len(waiting) > _AHEAD * self._left or (told := waiting[0][1]) is None or told.done):
                 yield self._settled(*waiting.popleft())
         while waiting:
             yield self._settled(*waiting.popleft())
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        with self._changed:
-            self._closed = True
-            self._changed.notify_all()
-        for helper in self._helpers:
-            helper.kill()
-        for thread in self._threads:
-            thread.join()
-        for helper in self._helpers:
-            helper.close()
-
-    def _start(self, size: int) -> None:
-        """Have as many helpers at work as so many bytes are worth."""
-        for helper in self._helpers[len(self._threads) : size // max(WORTH_IT, 1)]:
-            thread = Thread(target=self._work, args=(helper,), name="helper")
-            self._threads.append(thread)
-            self._left += 1
-            thread.start()
 
     def _room(self) -> bool:
         """Whether more may be looked into before its turn."""
@@ -321,54 +293,11 @@ class Readers:
         if stretch is None or stretch.overlong or len(stretch.data) > _LARGE:
             return
         if not stretch.data.startswith(BOM) and is_native(stretch.data):
-            self._blocks[source.path] = self._submit(BlockErrand(stretch.data, source.file_time, journal))
-
-    def _submit(self, work: _Errand) -> _Errand:
-        with self._changed:
-            self._queue.append(work)
-            self._changed.notify()
-        return work
-
-    def _work(self, helper: Helper) -> None:
-        """Hand work to a helper until it fails, or this run is over."""
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._queue or self._closed)
-                if self._closed:
-                    return
-                work = self._queue.popleft()
-                work.taken = True
-            answer = helper.ask(work)
-            with self._changed:
-                work.answer = answer
-                if answer is None:
-                    work.taken = False
-                    self._left -= 1
-                self._changed.notify_all()
-            if answer is None:
-                return
-
-    def _settle(self, work: Errand[Any]) -> None:
-        """See that a piece of work is done, here unless a helper has it; then other pieces are, while it does."""
-        while not work.done:
-            with self._changed:
-                if work.taken and not self._queue:
-                    self._changed.wait_for(lambda: work.done or not work.taken)
-                    continue
-                mine = self._queue.popleft() if work.taken else work
-                if mine in self._queue:
-                    self._queue.remove(mine)
-                mine.taken = True
-            mine.do()
+            self._blocks[source.path] = self.submit(BlockErrand(stretch.data, source.file_time, journal))
 
     def _settled(self, stretch: Stretch, work: BlockErrand | None) -> tuple[Stretch, Told | None]:
         """A stretch and what it holds, where anybody was asked for that."""
-        if work is None:
-            return stretch, None
-        self._settle(work)
-        if work.error is not None:
-            raise work.error
-        return stretch, work.answer
+        return stretch, None if work is None else self.settled(work)
 
 
 def _processors() -> int:

@@ -5,9 +5,8 @@ An input is cut into stretches of whole lines.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 import msgspec
 
@@ -16,8 +15,7 @@ from analyzer.events.codec import decode_object
 from analyzer.events.sanitize import payload_json
 from analyzer.importers import Block, Format, Hit, Reader, RowReader, Source, blank_lines, block_of, newlines
 from analyzer.redaction.unfolding import mended
-from analyzer.store.ingest.batch import KEPT_BYTES, Batch, Progress, Rejected
-from analyzer.store.ingest.decode import Told, tell
+from analyzer.store.ingest.batch import KEPT_BYTES, Batch, Progress, Rejected, Told, tell
 from analyzer.store.ingest.discover import STDIN
 from analyzer.store.ingest.identity import FINGERPRINT_BYTES, MARK_BYTES
 from analyzer.store.ingest.inputs import Input
@@ -115,13 +113,8 @@ def lengths_of(source: Input, lines: set[int]) -> dict[int, int]:
     return found
 
 
-class Ahead(Protocol):
-    """Reads blocks of a log of ours before their turn."""
-
-    def __call__(
-        self, stretches: Iterable[Stretch], source: Input, left: int, /, *, journal: bool
-    ) -> Iterable[tuple[Stretch, Told | None]]:
-        """All stretches of a source that has so many bytes left, each with what it holds where that is known."""
+Ahead = Callable[..., Iterable[tuple[Stretch, Told | None]]]
+"""Reads blocks of a log of ours before their turn, as `Readers.ahead` does."""
 
 
 class SourceRun:

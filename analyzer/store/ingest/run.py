@@ -17,16 +17,15 @@ from analyzer.errors import InputError, StoreError
 from analyzer.events.times import now
 from analyzer.importers import BY_NAME, HEAD_BYTES, detect, head_of
 from analyzer.importers.places import LogPlace
+from analyzer.store.db.frames import sql
 from analyzer.store.db.location import MEMORY, files_of, kept
-from analyzer.store.db.sql_text import sql
 from analyzer.store.ingest.batch import AccountingError, Batch, Progress, Tally
 from analyzer.store.ingest.discover import STDIN, Found, Problem, discover
 from analyzer.store.ingest.identity import Known, SourceCheckpoint
 from analyzer.store.ingest.inputs import Input
 from analyzer.store.ingest.parallel import FileRead, Readers
-from analyzer.store.ingest.pipeline import Pipeline, Reopen
 from analyzer.store.ingest.read import Ahead, SourceRun
-from analyzer.store.ingest.write import Meet
+from analyzer.store.ingest.write import Meet, Pipeline, Reopen
 from analyzer.store.journal import journal_of, open_journal
 from analyzer.store.shown import Shown
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from analyzer.events.model import SCHEMA_VERSION
 from analyzer.events.payloads import EVENT_TYPES
-from analyzer.store.db.sql_text import sql
+from analyzer.store.db.frames import sql
 from analyzer.store.db.tables.columns import filled
 from analyzer.store.ingest.batch import STORED
 
 _KNOWN_TYPES = ", ".join(f"'{name}'" for name in sorted(EVENT_TYPES))
 _FACTS_ID = "case when facts is not null then md5(facts) end"
-_SUMMED = STORED
 SOURCE_SCHEMA = {
     "source_id": "Int64",
     **dict.fromkeys(("path", "format", "status", "detail", "codec"), "String"),
@@ -27,7 +26,7 @@ SOURCE_SCHEMA = {
     "line_open": "Boolean",
     **dict.fromkeys(("torn_bytes", "size", "mtime_ns", "ctime_ns"), "Int64"),
     "state": "String",
-    **dict.fromkeys((*_SUMMED, "pending_bytes"), "Int64"),
+    **dict.fromkeys((*STORED, "pending_bytes"), "Int64"),
     "incident": "String",
     **dict.fromkeys(("incident_at", "first_ingested_at", "last_ingested_at"), "Datetime"),
     "batch_id": "String",
@@ -50,7 +49,7 @@ UPDATE_SOURCES = sql(
     " incident_at = case when s.incident is null or s.incident = t.incident then t.incident_at else s.incident_at end"
     " from staged_source as s where t.source_id = s.source_id",
     values=", ".join(
-        f"{name} = {f't.{name} + ' if name in _SUMMED else ''}s.{name}" for name in SOURCE_SCHEMA if name not in _KEPT
+        f"{name} = {f't.{name} + ' if name in STORED else ''}s.{name}" for name in SOURCE_SCHEMA if name not in _KEPT
     ),
 )
 INSERT_SOURCES = sql(

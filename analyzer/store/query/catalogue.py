@@ -21,8 +21,7 @@ from analyzer.command_lines import command_line
 from analyzer.errors import QueryError
 from analyzer.events.times import now
 from analyzer.store.db.connection import attended, query_errors
-from analyzer.store.db.frames import MANY_ROWS, give_back
-from analyzer.store.db.sql_text import sql
+from analyzer.store.db.frames import MANY_ROWS, give_back, sql
 from analyzer.store.db.tables.schema import Header, Param, parse_header
 from analyzer.store.query.selection import Selection, moment, span
 
@@ -163,7 +162,7 @@ PINNED = {
     "errors": (
         "occurred_at, caller, session_id, operation, outcome, reason, detail, party, provider, project, retryable,"
         " status, counts_as_unknown, has_facts, source_line,"
-        + ",".join(f" case when counts_as_unknown then {name} end as {name}" for name in _TEXTS)
+        + ",".join(map(" case when counts_as_unknown then {0} end as {0}".format, _TEXTS))
     ),
     "relays": (
         "relay, occurred_at, caller, session_id, step_id, trigger, strategy, token_usage_percent, threshold_percent,"

@@ -19,8 +19,8 @@ import duckdb
 from analyzer.errors import AnalyzerError
 from analyzer.events.times import now, to_naive_utc
 from analyzer.store.db.connection import query_errors
+from analyzer.store.db.frames import quoted, sql
 from analyzer.store.db.location import CATALOG
-from analyzer.store.db.sql_text import quoted, sql
 from analyzer.store.db.tables.schema import views
 
 

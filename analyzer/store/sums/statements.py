@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from analyzer.store.db.sql_text import sql, with_rows
+from analyzer.store.db.frames import sql, with_rows
 from analyzer.store.db.tables.schema import views
 from analyzer.store.query.catalogue import find
 from analyzer.store.sums.tables import COUNTS

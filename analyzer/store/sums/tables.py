@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from analyzer.store.db.frames import frame_of
-from analyzer.store.db.sql_text import sql
+from analyzer.store.db.frames import frame_of, sql
 
 if TYPE_CHECKING:
     import polars as pl

@@ -12,8 +12,8 @@ import duckdb
 from analyzer.errors import InputError, StoreError
 from analyzer.importers import FORMATS
 from analyzer.store.db.connection import connect_plain, first_line
+from analyzer.store.db.frames import quoted, sql
 from analyzer.store.db.location import patiently
-from analyzer.store.db.sql_text import quoted, sql
 from analyzer.store.db.tables.columns import TYPED, filled
 from analyzer.store.ingest.identity import SourceCheckpoint
 from analyzer.store.ingest.inputs import Input

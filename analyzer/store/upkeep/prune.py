@@ -20,14 +20,14 @@ from analyzer.events import Event, EventLog
 from analyzer.events.codec import decode
 from analyzer.events.times import EPOCH, format_time
 from analyzer.store.db.connection import store_errors, transaction
+from analyzer.store.db.frames import sql
 from analyzer.store.db.location import kept, on_disk, sync
-from analyzer.store.db.sql_text import sql
 from analyzer.store.db.tables.schema import remember, setting
 from analyzer.store.ingest.identity import SourceCheckpoint
 from analyzer.store.ingest.inputs import Input
 from analyzer.store.ingest.read import Blocks
 from analyzer.store.ingest.run import checkpoints
-from analyzer.store.journal import DECIDED, DECISIONS, decide, finished, journal_of, part_day, record_all
+from analyzer.store.journal import DECIDED, DECISIONS, decide_all, finished, journal_of, part_day, record_all
 from analyzer.store.sums.tables import forget_before
 
 HORIZON = "horizon"
@@ -96,7 +96,7 @@ def move_horizon(connection: duckdb.DuckDBPyConnection, journal: EventLog | None
     """Move the horizon to a moment (naive UTC), if it was earlier, with the decision that says so."""
     former = horizon_of(connection)
     if former is None or before > former:
-        decide(connection, journal, "history.pruned", {"before": format_time(before)})
+        decide_all(connection, journal, [("history.pruned", {"before": format_time(before)})])
     set_horizon(connection, before)
 
 

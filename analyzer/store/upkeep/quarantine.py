@@ -20,9 +20,8 @@ from analyzer.events.model import new_id
 from analyzer.events.times import now
 from analyzer.importers import BY_NAME
 from analyzer.store.db.connection import connect, store_errors, transaction
-from analyzer.store.db.frames import register, to_frame
+from analyzer.store.db.frames import register, sql, to_frame
 from analyzer.store.db.location import MEMORY
-from analyzer.store.db.sql_text import sql
 from analyzer.store.ingest.identity import SourceCheckpoint
 from analyzer.store.ingest.inputs import Input
 from analyzer.store.ingest.read import lengths_of

@@ -18,6 +18,7 @@ import duckdb
 from analyzer.command_lines import LAKE, command_line
 from analyzer.errors import InputError, StoreError
 from analyzer.store.db.connection import connect, first_line, transaction
+from analyzer.store.db.frames import sql
 from analyzer.store.db.location import (
     MEMORY,
     aside_of,
@@ -30,7 +31,6 @@ from analyzer.store.db.location import (
     replace_store,
     work_of,
 )
-from analyzer.store.db.sql_text import sql
 from analyzer.store.ingest.discover import STDIN, Problem, discover
 from analyzer.store.ingest.identity import Known, SourceCheckpoint
 from analyzer.store.ingest.inputs import Input

@@ -20,7 +20,7 @@ from analyzer.store.db.connection import store_errors, transaction
 from analyzer.store.db.frames import to_frame
 from analyzer.store.db.location import MEMORY
 from analyzer.store.db.tables.schema import remember, setting
-from analyzer.store.journal import decide
+from analyzer.store.journal import decide_all
 from analyzer.store.verdicts.rulesets import activate, add_verdicts, keep_rules
 
 if TYPE_CHECKING:
@@ -186,11 +186,9 @@ def apply_ruleset(
     if previous == ruleset.digest:
         remember(connection, active_rules=where)
         return
-    payload = {"ruleset": ruleset.digest}
+    payload = {"ruleset": ruleset.digest, **({} if previous is None else {"previous": previous})}
     with transaction(connection):
-        decide(
-            connection, journal, "ruleset.applied", payload if previous is None else {**payload, "previous": previous}
-        )
+        decide_all(connection, journal, [("ruleset.applied", payload)])
         activate(connection, ruleset.digest, where)
 
 

@@ -6,7 +6,10 @@ import os
 import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from datetime import datetime
+from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -15,9 +18,8 @@ from analyzer.classifier import Ruleset
 from analyzer.classifier.batch import Verdict, judge_in_parallel, judge_json
 from analyzer.errors import RulesError, StoreError, system_text
 from analyzer.events.times import now
-from analyzer.store.db.frames import register
+from analyzer.store.db.frames import register, sql
 from analyzer.store.db.location import sync
-from analyzer.store.db.sql_text import sql
 from analyzer.store.db.tables.schema import remember, setting
 from analyzer.store.journal import DECIDED, RULESETS, journal_of
 
@@ -65,17 +67,24 @@ def judge_with(
     """Verdicts of this ruleset for the facts that lack one, of errors before a moment or of all; whether one of the
     places still gives these rules.
     """
-    from analyzer.classifier import ruleset_for
+    ruleset = ruleset_at_hand(digest, places)
+    if ruleset is not None:
+        add_verdicts(connection, ruleset, "internal.verdict_v1", None, before)
+    return ruleset is not None
 
-    for path in places:
-        try:
-            ruleset = ruleset_for(path)
-        except RulesError:
-            continue
-        if ruleset.digest == digest:
-            add_verdicts(connection, ruleset, "internal.verdict_v1", None, before)
-            return True
-    return False
+
+def ruleset_at_hand(digest: str, places: Iterable[str | None], texts: Iterable[str] = ()) -> Ruleset | None:
+    """The ruleset of a digest, out of texts or of what stands in places (None: built in); None where it is nowhere."""
+    from analyzer.classifier.rules.loading import parse_ruleset, ruleset_for
+
+    ways: Iterator[Callable[[], Ruleset]] = chain(
+        (partial(parse_ruleset, text) for text in texts), (partial(ruleset_for, path) for path in places)
+    )
+    for load in ways:
+        with suppress(RulesError):
+            if (ruleset := load()).digest == digest:
+                return ruleset
+    return None
 
 
 def kept_rules(store_path: str, digest: str) -> str | None:
@@ -235,12 +244,8 @@ def _verdicts(chunks: Iterator[_Chunk], ruleset: Ruleset, waiting: int) -> Itera
             asked.append(ids)
             yield texts
 
-    try:
-        for verdicts in judge_in_parallel(texts_of(), ruleset, os.cpu_count() or 1):
-            yield asked.popleft(), verdicts
-    except OSError as error:
-        why = system_text(error)
-        raise StoreError(f"judging broke off: {why}", "what was judged is kept; run the same command again") from None
+    for verdicts in judge_in_parallel(texts_of(), ruleset, os.cpu_count() or 1):
+        yield asked.popleft(), verdicts
 
 
 _TEXTS = ("facts_id", "ruleset", "reason", "detail", "action", "rule", "confidence")

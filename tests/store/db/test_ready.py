@@ -15,8 +15,8 @@ import pytest
 from analyzer.store import open_store
 from analyzer.store.db import connection as connections
 from analyzer.store.db.connection import connect
-from analyzer.store.db.tables import ready
-from analyzer.store.db.tables.ready import ready_store
+from analyzer.store.db.tables import schema
+from analyzer.store.db.tables.schema import ready_store
 
 PARTS = {
     "duckdb_schemas()": "schema_name, comment, sql",
@@ -125,9 +125,9 @@ def test_a_ready_store_of_another_version_is_no_ready_store_of_this_one(
     assert first != second
     assert len(list(cache.iterdir())) == 2
     for number in range(10):
-        monkeypatch.setattr(ready, "SCHEMA_VERSION", f"later-{number}")
+        monkeypatch.setattr(schema, "SCHEMA_VERSION", f"later-{number}")
         last = ready_store()
-    assert len(list(cache.iterdir())) == ready._KEPT
+    assert len(list(cache.iterdir())) == schema._KEPT
     assert os.path.exists(str(last))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from analyzer.store import find
-from analyzer.store.db.sql_text import quoted, sql, with_rows
+from analyzer.store.db.frames import quoted, sql, with_rows
 from analyzer.store.sums import statements
 
 QUERY = "with a as materialized (\n  select 1 as x\n),\n\nb as (\n  select (x) from a\n)\n\nselect * from b"

@@ -20,9 +20,9 @@ import pytest
 
 from analyzer.events import Event, Origin, encode
 from analyzer.events.times import now
+from analyzer.interpreter import Errand, Helper
 from analyzer.store import open_store
 from analyzer.store.ingest import inputs, parallel
-from analyzer.store.ingest.decode import Errand
 from tests import REPOSITORY
 
 Native = Callable[..., bytes]
@@ -53,7 +53,7 @@ def split(monkeypatch: pytest.MonkeyPatch) -> list[Errand[Any]]:
     answered: list[Errand[Any]] = []
     underway: list[Errand[Any]] = []
     running, changed = threading.Event(), threading.Condition()
-    ask, do, read = parallel.Helper.ask, Errand.do, parallel.Readers.read
+    ask, do, read = Helper.ask, Errand.do, parallel.Readers.read
 
     def asked(self: Any, work: Errand[Any]) -> Any:
         underway.append(work)
@@ -81,7 +81,7 @@ def split(monkeypatch: pytest.MonkeyPatch) -> list[Errand[Any]]:
             time.sleep(0.01)
         return read(self, source)
 
-    monkeypatch.setattr(parallel.Helper, "ask", asked)
+    monkeypatch.setattr(Helper, "ask", asked)
     monkeypatch.setattr(Errand, "do", done)
     monkeypatch.setattr(parallel.Readers, "read", awaited)
     return answered
@@ -115,7 +115,7 @@ def test_a_second_process_changes_nothing(
 @pytest.fixture
 def dying(split: list[Errand[Any]], monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """Has a helper killed after so many answers."""
-    ask = parallel.Helper.ask
+    ask = Helper.ask
 
     def after(answers: int) -> None:
         def killing(self: Any, work: Any) -> Any:
@@ -124,7 +124,7 @@ def dying(split: list[Errand[Any]], monkeypatch: pytest.MonkeyPatch) -> Callable
                 os.kill(self._process.pid, signal.SIGKILL)
             return ask(self, work)
 
-        monkeypatch.setattr(parallel.Helper, "ask", killing)
+        monkeypatch.setattr(Helper, "ask", killing)
 
     return after
 
@@ -354,18 +354,18 @@ def test_a_second_process_that_starts_while_all_ends_is_ended_too(monkeypatch: p
         return helpers[0]
 
     monkeypatch.setattr(parallel, "_started", late)
-    kill = parallel.Helper.kill
+    kill = Helper.kill
 
-    def killed(self: parallel.Helper) -> None:
+    def killed(self: Helper) -> None:
         kill(self)
         ending.set()
 
-    monkeypatch.setattr(parallel.Helper, "kill", killed)
+    monkeypatch.setattr(Helper, "kill", killed)
 
     def run() -> None:
         with parallel.Readers() as readers:
-            readers._start(1)
-            readers._submit(parallel.FileErrand(__file__, None))
+            readers.begin(1)
+            readers.submit(parallel.FileErrand(__file__, None))
             assert starting.wait(30)
 
     ran = threading.Thread(target=run, daemon=True)

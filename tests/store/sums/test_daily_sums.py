@@ -167,14 +167,14 @@ def test_large_days_are_summed_in_parts_of_their_callers(
     store.ingest([log.some(200)])
     ruleset = store.judge_history()
     observe(store, day(2), "UTC", ruleset)
-    monkeypatch.setattr("analyzer.store.sums.summing._AT_ONCE", 7)
+    monkeypatch.setattr("analyzer.store.sums.daily._AT_ONCE", 7)
     parts: list[int] = []
 
     def noted(rows: pl.DataFrame, relays: pl.DataFrame) -> dict[str, pl.DataFrame]:
         parts.append(rows.height)
         return counted(rows, relays)
 
-    monkeypatch.setattr("analyzer.store.sums.summing.counted", noted)
+    monkeypatch.setattr("analyzer.store.sums.daily.counted", noted)
     observe(store, day(DAYS), "UTC", ruleset)
     assert len(parts) > DAYS
     monkeypatch.undo()
