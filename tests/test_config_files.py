@@ -65,8 +65,8 @@ def test_what_texts_and_comments_hold_is_no_nesting(pairs: list[tuple[str, str]]
 
 
 def test_the_built_in_rules_are_far_from_every_bound() -> None:
-    """Their file has a tenth of the bytes that one may have."""
-    assert len(Path(BUILT_IN).read_bytes()) < MOST_BYTES / 8
+    """Their file has less than a seventh of the bytes that one may have."""
+    assert len(Path(BUILT_IN).read_bytes()) < MOST_BYTES / 7
     assert toml(Path(BUILT_IN).read_bytes())["rule"]
 
 

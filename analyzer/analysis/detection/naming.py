@@ -49,10 +49,17 @@ class Suspect(NamedTuple):
     expected: float
     """Sessions."""
     exposure: float
-    callers: int
-    """Those that met the errors."""
+    more: float
+    """Sessions beyond those that the callers' own days before let expect, however few these days are."""
+    hit: frozenset[str]
+    """The callers that met the errors."""
     known: int
-    """Those with any error of the name."""
+    """Callers with any error of the name."""
+
+    @property
+    def callers(self) -> int:
+        """How many callers met the errors."""
+        return len(self.hit)
 
     @property
     def gain(self) -> float:
@@ -107,10 +114,15 @@ def _best(
         - rarer.get(each.what, 0.0)
         + (_TOLD if name in lately else 0.0)
         for name, each in every.items()
-        if name == own or _may_be(each, names)
+        if name == own or (_may_be(each, names) and (own not in every or _explains(each, every[own])))
     }
     best = max(scores, key=lambda name: scores[name], default=own)
     return best if own in scores and scores[best] >= scores[own] + _LIKELIER else own
+
+
+def _explains(one: Suspect, own: Suspect) -> bool:
+    """Whether a name has callers of the rise that a test found, and half of it: a quarter of it is not its cause."""
+    return bool(one.hit & own.hit) and one.more >= own.more / 2
 
 
 def _may_be(one: Suspect, names: Mapping[str, int]) -> bool:
@@ -144,7 +156,11 @@ def _suspects(
     alike = callers.filter(seen)
     mean = rate * float(alike["now"].sum()) / alike.height if alike.height else whole / callers.height * part
     unseen = pl.col("base") * part + mean
-    callers = callers.select("caller", "every", "now", expected=pl.when(seen).then(usual).otherwise(unseen))
+    before_rate = pl.when(pl.col("then") > 0).then(pl.col("base") / pl.col("then")).otherwise(rate)
+    plain = pl.when(seen).then(before_rate * pl.col("now")).otherwise(pl.col("base") * part)
+    callers = callers.select(
+        "caller", "every", "now", plain=plain, expected=pl.when(seen).then(usual).otherwise(unseen)
+    )
     scale = max(1.0, _LEAST_EXPECTED / max(1e-9, float(callers["expected"].sum())))
     callers = callers.with_columns(pl.col("expected") * scale)
     for what in RARER:
@@ -155,9 +171,11 @@ def _suspects(
             pl.sum("now_sessions", "now_groups"),
             (pl.col("expected") * own_part).sum(),
             pl.col("now").sum(),
-            (pl.col("now_sessions") > 0).sum().alias("callers"),
+            (pl.col("plain") * own_part).sum(),
+            pl.col("of").filter(pl.col("now_sessions") > 0).alias("hit"),
             pl.len().alias("known"),
         )
-        for name, sessions, groups, expected, at_work, hit, known in found.sort("name").iter_rows():
+        for name, sessions, groups, expected, at_work, plainly, hit, known in found.sort("name").iter_rows():
             if expected > 0:
-                yield Suspect(what, name, int(sessions), int(groups), expected, at_work, hit, known)
+                more = sessions - plainly
+                yield Suspect(what, name, int(sessions), int(groups), expected, at_work, more, frozenset(hit), known)
