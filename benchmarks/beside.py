@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -71,6 +72,8 @@ def spent(checkout: Path, arguments: Sequence[str], folder: Path) -> Spent:
         SystemExit: it ended with another code than 0 or 1.
     """
     (folder / NEW_STORE).unlink(missing_ok=True)
+    # What a store took over from foreign logs stands beside it; a new store is refused beside another one's.
+    shutil.rmtree(folder / NEW_STORE.replace(".duckdb", ".journal"), ignore_errors=True)
     with subprocess.Popen(  # noqa: S603 - our own command line
         [sys.executable, *arguments], cwd=folder, env=_environment(checkout, folder),
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
