@@ -14,17 +14,17 @@ import argparse
 import os
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime, time, timedelta
 from pathlib import Path
-from typing import NamedTuple
 
 from analyzer.events.times import now
 from benchmarks.ingest import write_log
+from benchmarks.measure import Cost, cost_of
 from benchmarks.rows import main as held_against
+from benchmarks.starts import as_installed
 
 DAYS = 60
 MAIN = ("-c", "from analyzer.cli import main; main()")
@@ -32,15 +32,6 @@ BARE = ("-c", "pass")
 CLASSIFY = "import analyzer; analyzer.classify('HTTP 503 Service Unavailable, trace 4711')"
 STEADY = f"{CLASSIFY}\nfor n in range(20_000): analyzer.classify(f'HTTP 503 Service Unavailable, trace {{n}}')"
 STORE, NEW_STORE, LOG = "kept.duckdb", "new.duckdb", "events.jsonl"
-
-
-class Spent(NamedTuple):
-    """What one process took."""
-
-    seconds: float
-    """Of processor time, with all processes that it started."""
-    megabytes: float
-    """The peak of its resident memory, or of the largest process that it started."""
 
 
 def works(samples: Path, transcripts: Path | None, last: datetime) -> dict[str, tuple[str, ...]]:
@@ -65,7 +56,7 @@ def works(samples: Path, transcripts: Path | None, last: datetime) -> dict[str, 
     }
 
 
-def spent(checkout: Path, arguments: Sequence[str], folder: Path) -> Spent:
+def spent(checkout: Path, arguments: Sequence[str], folder: Path) -> Cost:
     """Run the interpreter on a checkout's code in a folder.
 
     Raises:
@@ -74,21 +65,13 @@ def spent(checkout: Path, arguments: Sequence[str], folder: Path) -> Spent:
     (folder / NEW_STORE).unlink(missing_ok=True)
     # What a store took over from foreign logs stands beside it; a new store is refused beside another one's.
     shutil.rmtree(folder / NEW_STORE.replace(".duckdb", ".journal"), ignore_errors=True)
-    with subprocess.Popen(  # noqa: S603 - our own command line
-        [sys.executable, *arguments], cwd=folder, env=_environment(checkout, folder),
-        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    ) as process:  # fmt: skip
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode not in {0, 1}:
-        raise SystemExit(f"{checkout}: {' '.join(arguments)} ended with {process.returncode}")
-    return Spent(used.ru_utime + used.ru_stime, used.ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10))
-
-
-def _environment(checkout: Path, folder: Path) -> Mapping[str, str]:
-    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    cache = {"PYTHONPYCACHEPREFIX": str(folder / "bytecode"), "XDG_CACHE_HOME": str(folder / "cache")}
-    return {**kept, **cache, "PYTHONPATH": str(checkout)}
+    own = {"XDG_CACHE_HOME": str(folder / "cache"), "PYTHONPATH": str(checkout)}
+    cost = cost_of(
+        (sys.executable, *arguments), folder, bounded=False, environment={**as_installed(str(folder)), **own}
+    )
+    if cost.exit_code not in {0, 1}:
+        raise SystemExit(f"{checkout}: {' '.join(arguments)} ended with {cost.exit_code}")
+    return cost
 
 
 def compared(checkouts: Sequence[Path], events: int, runs: int, transcripts: Path | None, scratch: Path) -> bool:
@@ -112,12 +95,13 @@ def compared(checkouts: Sequence[Path], events: int, runs: int, transcripts: Pat
             spent(checkout, arguments, folder)
     print(f"{'work':28} {'old CPU s':>10} {'new CPU s':>10} {'ratio':>6} {'old MB':>7} {'new MB':>7}")
     for name, arguments in there.items():
-        found: tuple[list[Spent], list[Spent]] = ([], [])
+        found: tuple[list[Cost], list[Cost]] = ([], [])
         for turn in range(runs):
             for place in (0, 1)[:: 1 if turn % 2 == 0 else -1]:
                 found[place].append(spent(sides[place][0], arguments, sides[place][1]))
         seconds, megabytes = (
-            [statistics.median(getattr(each, what) for each in side) for side in found] for what in Spent._fields
+            [statistics.median(getattr(each, what) for each in side) for side in found]
+            for what in ("seconds", "megabytes")
         )
         ratio = seconds[1] / seconds[0]
         print(

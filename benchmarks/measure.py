@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,8 +54,19 @@ class Cost:
     """Negative: the signal that ended it, SIGKILL where it went over the bounds of this module."""
 
 
-def cost_of(command: Sequence[str], folder: Path, stdin: str | None = None, *, bounded: bool = True) -> Cost:
-    """Run a command in a folder; if `bounded`, it is killed at 4 GB or 10 minutes."""
+def cost_of(
+    command: Sequence[str],
+    folder: Path,
+    stdin: str | None = None,
+    *,
+    bounded: bool = True,
+    environment: Mapping[str, str] | None = None,
+) -> Cost:
+    """Run a command in a folder; if `bounded`, it is killed at 4 GB or 10 minutes.
+
+    `environment` takes the place of this process's own, with what this one imports.
+    """
+    own = {**os.environ, "PYTHONPATH": os.pathsep.join(os.path.abspath(entry) for entry in sys.path)}
     with contextlib.ExitStack() as opened:
         given = opened.enter_context((folder / stdin).open("rb")) if stdin else subprocess.DEVNULL
         process = subprocess.Popen(  # noqa: S603 - our own command line
@@ -65,7 +76,7 @@ def cost_of(command: Sequence[str], folder: Path, stdin: str | None = None, *, b
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(os.path.abspath(entry) for entry in sys.path)},
+            env=own if environment is None else environment,
         )
         over, peaks = threading.Event(), [0.0]
         watcher = threading.Thread(target=_watch, args=(process.pid, over, peaks), kwargs={"bounded": bounded})
