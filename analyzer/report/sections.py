@@ -41,6 +41,8 @@ _PLACES = {"cost_usd": -1, "fingerprint": 1}
 """Columns that come first and last: the money that a table is in the order of, and what names a row to a machine."""
 _SAID = ("of_cost_usd",)
 """Columns that are the same in each row; the sentence over the table says them."""
+_OPTIONAL = ("project", "provider", "detail", "named_party", "providers", "suggested_reason", "suggested_probability")
+"""Columns that are left out where all rows have nothing in them: few logs tell them, and a wide table hides its end."""
 
 
 _CHARTS: dict[str, Callable[[Table], Chart]] = {
@@ -127,10 +129,21 @@ class Section:
 def part_of(overview: Overview, name: str) -> Part:
     """A table of the overview as it is, with its chart if it has one."""
     table, chart = overview.tables[name], _CHARTS.get(name)
-    named = {column: meaning for column, meaning in table.columns.items() if column not in _SAID}
+    left_out = {*_SAID, *_saying_nothing(table.frame)}
+    named = {column: meaning for column, meaning in table.columns.items() if column not in left_out}
     columns = dict(sorted(named.items(), key=lambda column: _PLACES.get(column[0], 0)))
     drawn = partial(chart, table) if chart else None
     return Part(table.query, table.title, table.description, columns, table.frame, drawn)
+
+
+def _saying_nothing(frame: pl.DataFrame) -> Iterator[str]:
+    """Columns that a reader of these rows learns nothing from: empty ones, and a project that each caller names."""
+    if frame.is_empty():
+        return
+    yield from (column for column in frame.columns if column in _OPTIONAL and frame[column].is_null().all())
+    named = pl.col("caller").str.ends_with("@" + pl.col("project")).fill_null(False)
+    if {"caller", "project"} <= set(frame.columns) and frame.select(named.all()).item():
+        yield "project"
 
 
 def _limit(query: str) -> int | None:

@@ -23,6 +23,7 @@ from analyzer.command_lines import Asking
 from analyzer.report import render_html
 from analyzer.report.page.html import Made
 from analyzer.report.rows import MEANINGS
+from analyzer.report.sections import part_of
 from tests import REPOSITORY
 
 Report = Callable[..., Overview]
@@ -154,6 +155,24 @@ def test_every_table_names_its_query(report: Report) -> None:
 def test_columns_explain_themselves(report: Report) -> None:
     """A heading carries the meaning of its column as a tooltip."""
     assert 'title="unknown_errors / errors, 0..1">Unknown share</th>' in render_html(report())
+
+
+def test_columns_that_say_nothing_are_left_out(report: Report) -> None:
+    """A project that every caller names stands once; a column that few logs fill goes where all rows leave it empty."""
+    overview = report()
+    rows = {"caller": ["a@shop", "b@till"], "project": ["shop", "till"], "provider": [None, None], "errors": [1, 2]}
+    frame = pl.DataFrame(rows, {"caller": str, "project": str, "provider": str, "errors": int})
+    other = frame.with_columns(project=pl.Series(["shop", None]), provider=pl.Series([None, "openai"]))
+
+    def columns(frame: pl.DataFrame) -> list[str]:
+        table = replace(overview.tables["errors-by-caller"], frame=frame, columns=dict.fromkeys(frame.columns, "…"))
+        return part_of(replace(overview, tables={"errors-by-caller": table}), "errors-by-caller").names
+
+    assert columns(frame) == ["caller", "errors"]
+    assert columns(other) == ["caller", "project", "provider", "errors"]
+    assert columns(frame.clear()) == ["caller", "project", "provider", "errors"], (
+        "without rows the heads say what is asked"
+    )
 
 
 def test_long_tables_say_what_is_missing(report: Report) -> None:
