@@ -23,7 +23,7 @@ from analyzer.report.monospace import columns, fit, fit_middle, fold, indented, 
 from analyzer.report.overview_words import (
     NEWS,
     completeness,
-    cost_words,
+    cost_beside,
     day_title,
     day_words,
     endings_words,
@@ -87,7 +87,7 @@ def _verdict(overview: Overview, size: int, colour: bool, asking: Asking) -> lis
     day = _day(overview)
     lines += indented(day, size) if day else []
     for case, one in zip(cases[:_MAX_SENTENCES], findings, strict=False):
-        told, cost = _short(_masked(one.explanation, hidden)), cost_words(one)
+        told, cost = _short(_masked(one.explanation, hidden)), cost_beside(one)
         told += f"{'' if told.endswith(('.', '…')) else '.'} {cost}." if cost else ""
         lines += indented(f"{_since(one, news_of(case, overview.latest))}: {told}", size)
         lines += indented(_short(_masked(handled(one.handling), hidden)), size, 4) if one.handling else []

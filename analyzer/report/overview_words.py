@@ -326,5 +326,12 @@ def cost_words(one: Finding) -> str:
     return said + (f", {duration(cost.waited_seconds)} waited" if cost.waited_seconds else "")
 
 
+def cost_beside(one: Finding) -> str:
+    """What its last day cost, beside its sentence; empty where the sentence counts the sessions itself."""
+    cost = one.cost
+    counts = cost is not None and f"{cost.sessions_failed:,} of {cost.sessions_seen or 0:,} sessions" in one.explanation
+    return "" if counts else cost_words(one)
+
+
 def _name(caller: str) -> str:
     return caller if caller.strip() else NOTHING

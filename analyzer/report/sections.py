@@ -141,7 +141,7 @@ def _saying_nothing(frame: pl.DataFrame) -> Iterator[str]:
     if frame.is_empty():
         return
     yield from (column for column in frame.columns if column in _OPTIONAL and frame[column].is_null().all())
-    named = pl.col("caller").str.ends_with("@" + pl.col("project")).fill_null(False)
+    named = pl.col("caller").str.ends_with("@" + pl.col("project")).fill_null(pl.col("project").is_null())
     if {"caller", "project"} <= set(frame.columns) and frame.select(named.all()).item():
         yield "project"
 

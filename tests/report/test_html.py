@@ -160,9 +160,9 @@ def test_columns_explain_themselves(report: Report) -> None:
 def test_columns_that_say_nothing_are_left_out(report: Report) -> None:
     """A project that every caller names stands once; a column that few logs fill goes where all rows leave it empty."""
     overview = report()
-    rows = {"caller": ["a@shop", "b@till"], "project": ["shop", "till"], "provider": [None, None], "errors": [1, 2]}
+    rows = {"caller": ["a@shop", "b"], "project": ["shop", None], "provider": [None, None], "errors": [1, 2]}
     frame = pl.DataFrame(rows, {"caller": str, "project": str, "provider": str, "errors": int})
-    other = frame.with_columns(project=pl.Series(["shop", None]), provider=pl.Series([None, "openai"]))
+    other = frame.with_columns(project=pl.Series(["shop", "market"]), provider=pl.Series([None, "openai"]))
 
     def columns(frame: pl.DataFrame) -> list[str]:
         table = replace(overview.tables["errors-by-caller"], frame=frame, columns=dict.fromkeys(frame.columns, "…"))

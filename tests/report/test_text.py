@@ -68,6 +68,8 @@ def test_a_finding_says_what_its_last_day_cost(report: Report) -> None:
     said = " ".join(render_text(replace(found, cases=(told,))).split())
     assert f"4 of 9 sessions failed on {case.finding.last_on}, 1 min 15 s waited." in said
     assert cost_words(told.finding) in said
+    counted = replace(told, finding=replace(told.finding, explanation="a: 4 of 9 sessions of the day failed."))
+    assert "failed on" not in render_text(replace(found, cases=(counted,))), "once is enough"
 
 
 def test_page_and_terminal_agree_on_what_is_worse(report: Report) -> None:

@@ -25,6 +25,7 @@ from analyzer.readable import counted, gist
 from analyzer.report.escape import terminal_safe
 from analyzer.report.overview_words import (
     completeness,
+    cost_beside,
     cost_words,
     course,
     dates,
@@ -191,7 +192,7 @@ def environment() -> Environment:
             window_words,
         ),
         *(drift_part, excerpts_part, numbers_part, places_part, templates_part),
-        *(cost_words, dated, dates, day_title, day_words, filtered, plain_heading),
+        *(cost_beside, cost_words, dated, dates, day_title, day_words, filtered, plain_heading),
     )
     made.filters.update({each.__name__: each for each in filters}, digest=_digest, figure=count)
     made.globals["icons"] = ICONS
