@@ -11,6 +11,7 @@ import re
 import zlib
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from itertools import chain
 from typing import Any, NamedTuple
 
 import re2
@@ -78,7 +79,9 @@ _ABOUT = ("version", "date", "sources")
 """What a pack says of itself. Any rules file may."""
 _CODES = "codes"
 """Tables of what providers document: `providers`, `source`, `dated`, and the codes of each rule."""
-_HEAD = (_CODES, _ALONE, _PACK, *_ABOUT, *_SHARED)
+_LISTS = "lists"
+"""Named lists of patterns: `"@name"` among the patterns of a rule of the same file stands for all of one."""
+_HEAD = (_CODES, _LISTS, _ALONE, _PACK, *_ABOUT, *_SHARED)
 
 
 class _File(NamedTuple):
@@ -394,6 +397,9 @@ def _entries(file: _File, *, required: bool) -> list[dict[str, Any]]:
     if unknown:
         error = RulesError.unknown_value("key", unknown[0], ("rule", *_HEAD))
         raise file.refuse(error.message, error.hint)
+    lists = file.data.get(_LISTS, {})
+    if not isinstance(lists, dict) or not all(isinstance(each, list) for each in lists.values()):
+        raise file.refuse("lists are no lists of patterns", "write [lists] and, below it, local = ['\\bsegfault\\b']")
     _check_about(file)
     entries = file.data.get("rule", [])
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
@@ -497,9 +503,11 @@ def _is_date(text: str) -> bool:
 
 
 def _expanded(file: _File, number: int, key: str, values: list[Any]) -> Iterable[object]:
-    """List values, checked; `"5xx"` becomes its hundred numbers."""
+    """List values, checked; `"5xx"` becomes its hundred numbers, `"@name"` the patterns of a named list."""
     name = file.data["rule"][number]["id"]
-    for value in values:
+    lists = file.data.get(_LISTS, {}) if key in _PATTERNS else {}
+    named = (lists.get(value[1:], [value]) if str(value).startswith("@") else [value] for value in values)
+    for value in chain.from_iterable(named):
         if key not in _NUMBERS:
             if not isinstance(value, str) or not value:
                 raise file.refuse(f"{key} of rule {name!r} holds {value!r}", "only texts may stand there", number, key)

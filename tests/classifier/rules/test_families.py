@@ -159,6 +159,37 @@ CLASSES = {
         ["unexpected status code - 502", "request failed: 503", "Server error '500 Internal' for the url"],
         ["unexpected status code - 404", "page - 502"],
     ),
+    "a-service-of-this-machine-that-nobody-started": (
+        "tool_not_found",
+        [
+            "Cannot connect to the Docker daemon at unix:///nest.sock. Is the docker daemon running?",
+            "failed to reach the docker API at unix:///nest.sock: no such file or directory",
+            "dial unix /run/heron.sock: connect: no such file or directory",
+            "Could not find the nest command: heron",
+        ],
+        ["connect ECONNREFUSED 127.0.0.1:11434", "dial tcp 10.0.0.7:443: connect: connection refused"],
+    ),
+    "a-cap-with-the-hour-of-its-reset": (
+        "rate_limited",
+        ["Nest spending cap reached · resets 6pm", "Nest cap reached resets 6:30 pm"],
+        ["Monthly spending limit reached. Resets on 1 March", "Nest spending cap reached"],
+    ),
+    "a-status-behind-what-failed": (
+        "rate_limited",
+        ["Error looking for herons: 429", "Failed nest lookup: 429", "heron lite page: Ratelimit"],
+        ["The herons counted: 429", "Error 1 in nest: 42"],
+    ),
+    "a-class-of-a-client-in-words": (
+        "network_transient",
+        [
+            "The heron run broke. Error type: APIConnectionError",
+            "gave up on <Nest state=finished raised ConnectionError>",
+            "error decoding response body, request id: heron-7",
+            "no close frame received or sent",
+            "The nest's socket was disconnected",
+        ],
+        ["Error type: HeronError", "The frame is closed"],
+    ),
     "what-is-too-long-is-no-overflow": (
         "validation",
         [
@@ -191,10 +222,26 @@ def test_each_class_is_known_and_not_what_looks_like_it(name):
         "Failed to parse nest.json: trailing comma",
         "This file is too large to read: 12 MB",
         "undefined is not an object",
+        "src/nest.c:12:3: invalid type argument of heron",
+        "error[E0599]: missing field `nest` in the request",
+        "error TS2345: the argument is not supported here",
+        'ERROR: column "nest" must be unique',
+        "error at or near heron: invalid value",
+        "new row must be unique, it violates the unique constraint",
+        "grep: invalid value for heron",
+        "fatal: unrecognized argument: --nest",
+        "usage: heron NEST, invalid value 'x' for '--nest'",
+        "npm error Invalid package name",
+        "imports nest from heron: import cycle not allowed",
+        "Found 2 matches of the text; it must be unique, read it again",
+        "CUDA error: invalid argument",
+        "heron.scanner.ScannerError: values are not allowed here",
     ],
 )
 def test_a_local_program_is_no_provider(text):
-    """A process, a file or a sandbox of this machine fails in words that are also a provider's."""
+    """A process, a file, a compiler, a database, a command line or a sandbox of this machine fails in words that are
+    also a provider's.
+    """
     assert classify(text).reason == "unknown"
 
 

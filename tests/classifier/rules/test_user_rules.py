@@ -103,6 +103,20 @@ def test_shared_patterns_are_added(write):
     assert classify("HTTP 413: no", rules=own).rule == "payload_status"
 
 
+def test_a_named_list_stands_for_its_patterns(write):
+    """`@name` among the patterns of a rule is the list of that name in its file; elsewhere it is a pattern."""
+    lists = "[lists]\nours = ['\\bhouse cap\\b', '\\bhouse fund\\b']\n"
+    named = NEW.replace("text = [", "not_text = ['@ours', '@other']\ntext = [")
+    own = ruleset_for(write(lists + named))
+    assert next(rule for rule in own.rules if rule.id == "house_quota").not_text == (
+        *("\\bhouse cap\\b", "\\bhouse fund\\b"),
+        "@other",
+    )
+    assert classify("House quota spent, no house fund", rules=own).rule != "house_quota"
+    with pytest.raises(RulesError, match="no lists of patterns"):
+        ruleset_for(write("lists = 1\n" + NEW))
+
+
 def test_place_of_each_rule_is_known(write):
     """A ruleset says in which file and line each of its rules stands."""
     path = write(NEW)
