@@ -25,6 +25,7 @@ from analyzer.lake.location import Lake
 from analyzer.lake.log import State
 from analyzer.store.db.connection import connect, store_errors, transaction
 from analyzer.store.db.frames import ArrowStream, OnlyStream, quoted
+from analyzer.store.db.tables.schema import LEAVE_OUT_TOLD_TWICE
 from analyzer.store.export.slices import call_slice
 from analyzer.store.journal import RULESETS, journal_of, keep_lines, kept_lines
 from analyzer.store.upkeep.prune import apply_horizon
@@ -57,6 +58,7 @@ class Beside:
         try:
             self.connection.execute(f"delete from internal.{SETTINGS}").fetchall()
             self.load(SETTINGS)
+            self.connection.execute(LEAVE_OUT_TOLD_TWICE)
             self._seed()
         except BaseException:
             self._held.close()
@@ -203,6 +205,7 @@ def fill(
                         columns=table.columns.names, filter=_within(table, since, until)
                     )
                     load(connection, name, found.to_reader())
+        connection.execute(LEAVE_OUT_TOLD_TWICE)
         if since is not None or until is not None:
             call_slice(connection, lake.path, since, until)
         if since is not None:

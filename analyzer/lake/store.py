@@ -44,6 +44,7 @@ from analyzer.lake.push import (
 from analyzer.store import Prune, Store, kept_since, survey
 from analyzer.store.db.connection import connect, private_files, store_errors, transaction
 from analyzer.store.db.location import MEMORY
+from analyzer.store.db.tables.schema import LEAVE_OUT_TOLD_TWICE
 from analyzer.store.ingest.discover import Paths, named
 from analyzer.store.journal import DECISIONS, decide_all, open_journal
 from analyzer.store.upkeep.prune import OLD_EVENTS, count_old, horizon_of, move_horizon, nanoseconds
@@ -108,6 +109,7 @@ def connected(shown: Snapshot, settings: Mapping[str, str] | None = None) -> duc
                 source = relation(connection, shown.lake, name, paths)
                 run(f"drop table internal.{name}")
                 run(f"create view internal.{name} as select {columns_of(name)} from {source}")
+        run(LEAVE_OUT_TOLD_TWICE)
         named = (f"{shown.lake.table(name)}/{path}" for name in LARGE for path in shown.at.files[name])
         run(f"set global allowed_paths = {listed(named if not shown.lake.remote else ())}")
         # Files of a lake never change: what their ends say is read once, not for each statement.

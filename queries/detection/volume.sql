@@ -43,11 +43,35 @@ message as (
   group by all
 ),
 
-placed as (
+-- Of a session's messages the first three count; which of those of one hour that are, changes no count.
+session as (
   select
-    *,
-    row_number() over (partition by day, caller, provider, model, project, host, reason, session order by hour, template) as place
+    day,
+    caller,
+    provider,
+    model,
+    project,
+    host,
+    reason,
+    min(hour, 3) as hours
   from message
+  group by
+    day,
+    caller,
+    provider,
+    model,
+    project,
+    host,
+    reason,
+    session
+),
+
+counted as (
+  select
+    * exclude (hours),
+    unnest(hours) as hour,
+    generate_subscripts(hours, 1) as place
+  from session
 )
 
 select
@@ -61,7 +85,6 @@ select
   reason,
   count(*) filter (where place = 1) as sessions,
   count(*) as groups
-from placed
-where place <= 3
+from counted
 group by all
 order by day, hour, caller, provider, model, project, host, reason

@@ -20,7 +20,7 @@ from analyzer.events.times import format_time, now
 from analyzer.store.db.connection import connect, private_files, store_errors, transaction
 from analyzer.store.db.frames import quoted, sql
 from analyzer.store.db.location import WAL, exclusive, location, patiently, sync
-from analyzer.store.db.tables.schema import remember, setting
+from analyzer.store.db.tables.schema import leave_out_told_twice, remember, setting
 from analyzer.store.journal import DECIDED, DECISIONS
 from analyzer.store.upkeep.prune import set_horizon
 from analyzer.store.verdicts.rulesets import kept_rules
@@ -121,6 +121,7 @@ def _fill(
                 ),
                 given,
             ).fetchall()
+        leave_out_told_twice(connection)
         said = call_slice(connection, whole, since, until)
     run(f"detach {_FROM}").fetchall()
     events = run("select count(*) from internal.event_v1").fetchall()

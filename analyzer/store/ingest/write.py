@@ -26,6 +26,7 @@ from analyzer.events.sanitize import sanitize
 from analyzer.redaction import may_hold_secret
 from analyzer.store.db.connection import first_line, transaction
 from analyzer.store.db.frames import frame_of, register, sql
+from analyzer.store.db.tables.schema import leave_out_told_twice
 from analyzer.store.ingest.batch import KEPT_TEXT, STORED, Rejected, Sealed, SourceChange, Tally, renamed_at
 from analyzer.store.ingest.statements import (
     CHECK_SOURCES,
@@ -235,6 +236,7 @@ class Writer:
     def _insert_events(self, batch: Sealed) -> None:
         # Without any rows, too: a statement that fails then is what is wrong, and no row is poison.
         self._connection.execute(INSERT_EVENTS, [self._now]).fetchall()
+        leave_out_told_twice(self._connection, "staged_event")
         self._connection.execute(INSERT_FACTS).fetchall()
         forget_staged(self._connection)
 

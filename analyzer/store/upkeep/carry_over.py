@@ -15,6 +15,7 @@ from analyzer.store.db.connection import connect_plain, first_line
 from analyzer.store.db.frames import quoted, sql
 from analyzer.store.db.location import patiently
 from analyzer.store.db.tables.columns import TYPED, filled
+from analyzer.store.db.tables.schema import leave_out_told_twice
 from analyzer.store.ingest.identity import SourceCheckpoint
 from analyzer.store.ingest.inputs import Input
 from analyzer.store.ingest.read import lengths_of
@@ -186,6 +187,7 @@ class FormerStore:
                 "select * from former_event_v1 where event_id not in (select event_id from internal.event_v1)",
             )
         ).fetchall()[0][0]
+        leave_out_told_twice(self._connection)
         run(
             filled(
                 "facts_v1",

@@ -22,6 +22,7 @@ from analyzer.importers import BY_NAME
 from analyzer.store.db.connection import connect, store_errors, transaction
 from analyzer.store.db.frames import register, sql, to_frame
 from analyzer.store.db.location import MEMORY
+from analyzer.store.db.tables.schema import leave_out_told_twice
 from analyzer.store.ingest.identity import SourceCheckpoint
 from analyzer.store.ingest.inputs import Input
 from analyzer.store.ingest.read import lengths_of
@@ -198,6 +199,7 @@ class _Source:
         register(self._connection, "staged_event", events)
         rows = "select * replace ($1::timestamp as ingested_at) from staged_event"
         run(f"insert into internal.event_v1 by name {rows}", [now()]).fetchall()
+        leave_out_told_twice(self._connection, "staged_event")
         register(self._connection, "staged_facts", to_frame(self._trial.sql("from internal.facts_v1")))
         run(
             "insert into internal.facts_v1 by name from staged_facts as s"

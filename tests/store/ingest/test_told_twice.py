@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 from analyzer.importers import FORMATS
 from analyzer.store import Store, open_store
 from analyzer.store.db.connection import connect
+from analyzer.store.export.slices import cut_slice
+from analyzer.store.upkeep.rebuild import rebuild
 from tests.growth import assert_linear
 
 SECOND = 1_772_704_800
@@ -261,6 +263,31 @@ def test_what_is_told_once_stays(stores: Callable[[Logs], list[Store]]) -> None:
         assert store.sql("select count(*) from errors").rows() == [(found,)]
 
 
+@pytest.mark.parametrize("moved", ["slice", "rebuild", "earlier version"])
+def test_a_store_that_gets_both_logs_at_once_counts_once(
+    moved: str, tmp_path: Path, jsonl: Callable[..., Path]
+) -> None:
+    """A slice of such a store, one that is rebuilt after its logs are gone, and one that is brought up to date."""
+    path, target = tmp_path / "store.duckdb", tmp_path / "store.duckdb"
+    paths = [jsonl(f"{name}.jsonl", *records) for name, records in codex().items()]
+    with open_store(path, writable=True) as store:
+        store.ingest(map(str, paths))
+    if moved == "slice":
+        target = tmp_path / "slice.duckdb"
+        cut_slice(str(path), str(target), None, datetime(2027, 1, 1))
+    elif moved == "rebuild":
+        for gone in (*paths, *tmp_path.glob("store.journal/*")):
+            if gone.is_file():
+                gone.unlink()
+        rebuild(str(path))
+    else:
+        with duckdb.connect(str(path)) as connection:
+            connection.execute("update internal.store_v1 set value = '22' where key = 'schema_version'")
+    with open_store(target) as store:
+        assert store.sql("select count(*) from events where type = 'error.classified'").rows() == [(3,)]
+        assert store.sql("select count(*) from errors").rows() == [(2,)]
+
+
 PAIRS = """
 select distinct case when own.source_format in ('claude_code', 'claude_print', 'qwen') then seen.event_id
   else own.event_id end
@@ -321,7 +348,7 @@ def test_they_are_those_that_any_pair_tells(connection: duckdb.DuckDBPyConnectio
     fill(
         connection, "values " + ", ".join(["(?, ?, ?, ?, ?, ?)"] * len(rows)), [value for row in rows for value in row]
     )
-    found = connection.execute("select distinct event_id from internal.told_twice order by all").fetchall()
+    found = connection.execute("select distinct event_id from internal.told_by_both order by all").fetchall()
     assert found == connection.execute(PAIRS).fetchall()
 
 
@@ -337,7 +364,7 @@ def test_a_flood_of_one_session_costs_no_more_an_event(connection: duckdb.DuckDB
             " from (select unnest(range(?)) as number)",
             [events],
         )
-        ((found,),) = connection.execute("select count(distinct event_id) from internal.told_twice").fetchall()
+        ((found,),) = connection.execute("select count(distinct event_id) from internal.told_by_both").fetchall()
         return int(found)
 
     assert count(1_000) == (500 if tool == "null" else 0)

@@ -168,15 +168,15 @@ def _fields(pattern: re.Pattern[str], text: str, where: str, number: int) -> tup
     return match.groups()
 
 
-SCHEMA_VERSION = "22"
-MIGRATED = frozenset({"4", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15", "16", "17", "18", "19", "20", "21"})
+SCHEMA_VERSION = "23"
+MIGRATED = frozenset({"4", *map(str, range(6, int(SCHEMA_VERSION)))})
 """The earlier versions that a store is brought up to date from: 4 had no typed columns, 6 none of the work, 7 no
 confidence; 8 counted what an agent's log and its telemetry both tell twice; 9 showed the second opinion in one view; 10
 counted hand-offs that both tell twice; 11 named no party; 12 kept no tokens of requests; 13 kept no commands of failed
 tools and told no endings; 14 told several requests by one event, and no limits; 15 had no prices, 16 none of prompts,
 17 no seconds of failed tools and no hollow ends, 18 no project and no host of errors, 19 summed up dollars in the order
-of their rows, 20 asked for more of errors to tell ends than a report copies, and 21 compared every pair of events
-within ten seconds for what is told twice."""
+of their rows, 20 asked for more of errors to tell ends than a report copies, 21 compared every pair of events within
+ten seconds for what is told twice, and 22 looked for that also where one log alone tells."""
 
 
 def setting(connection: duckdb.DuckDBPyConnection, key: str) -> str | None:
@@ -218,7 +218,21 @@ def migrate(connection: duckdb.DuckDBPyConnection) -> None:
         rows = sql(untyped, typed=f"{tuple(typed)}", table=table)
         connection.execute(filled(table, rows)).fetchall()
         connection.execute(f"drop table internal.former_{table}")
+    leave_out_told_twice(connection)
     remember(connection, schema_version=SCHEMA_VERSION)
+
+
+LEAVE_OUT_TOLD_TWICE = "create or replace view internal.told_twice as from internal.told_by_both"
+
+
+def leave_out_told_twice(connection: duckdb.DuckDBPyConnection, events: str = "internal.event_v1") -> None:
+    """Let all views leave out what two logs tell, from the first events on of a log that may tell what another does.
+
+    Whoever puts events into a store calls it, with the name of a table or frame that has them.
+    """
+    watching = sql("select count(*) from {events} where internal.is_watching(source_format)", events=events)
+    if connection.execute(watching).fetchall() != [(0,)]:
+        connection.execute(LEAVE_OUT_TOLD_TWICE)
 
 
 def refresh_prices(connection: duckdb.DuckDBPyConnection) -> None:
