@@ -55,6 +55,7 @@ def said(error: Any) -> tuple[Any, ...]:
     return found.retryable, found.reason, found.detail, *when, found.current_tokens, found.max_tokens
 
 
+@pytest.mark.no_cover  # it runs what other tests reach, many thousand times
 @pytest.mark.parametrize("name", DRESSES)
 def test_a_dress_changes_nothing(name):
     """At most one verdict of two hundred changes, and no retry decision without a reason that is written down."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -40,11 +41,11 @@ def test_an_answer_of_a_server_was_not_lost_on_the_way(error: object, named: str
 def test_queries_name_the_party_that_the_classifier_names(memory: Store) -> None:
     """The macro agrees with Python for every reason, detail and kind of status."""
     details = sorted({rule.detail for rule in default_ruleset().rules if rule.detail})
-    for reason in REASONS:
-        for detail in (None, "no_detail", *details):
-            for status in (None, 200, 408, 429, 500, 529):
-                asked = f"select party_of({reason!r}, {'null' if detail is None else repr(detail)}, {status or 'null'})"
-                assert memory.sql(asked).item() == party(reason, detail, status), asked
+    cases = list(product(REASONS, (None, "no_detail", *details), (None, 200, 408, 429, 500, 529)))
+    columns = zip(("reason", "detail", "status"), map(list, zip(*cases, strict=True)), strict=True)
+    memory.register("cases", {"place": list(range(len(cases))), **dict(columns)})
+    named = memory.sql("select party_of(reason, detail, status) from cases order by place").to_series().to_list()
+    assert dict(zip(cases, named, strict=True)) == {case: party(*case) for case in cases}
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A foreign log's record around a text, and the events that are imported of a line."""
+"""A foreign log's record around a text, and the events that are imported of lines."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def wave(said: Any) -> dict[str, Any]:
     }
 
 
-def imported(line: bytes) -> list[Any]:
-    """The events of one line of a foreign log, as they are written down."""
-    kind = detect(head_of(line[:HEAD_BYTES]))
+def imported(log: bytes) -> list[Any]:
+    """The events of lines of a foreign log, as they are written down."""
+    kind = detect(head_of(log[:HEAD_BYTES]))
     assert kind.reader is not None
     reader = kind.reader(Source("log", datetime(2026, 11, 1)), {})
-    return [recorded(event) for hit in reader.read(block_of(line)) for event in hit.events]
+    return [recorded(event) for hit in reader.read(block_of(log)) for event in hit.events]

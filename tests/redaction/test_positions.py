@@ -141,15 +141,11 @@ LOGS: dict[str, Callable[[Any], dict[str, Any]]] = {
 @pytest.mark.parametrize("name", [name for name in LOGS if name != "analyzer"])
 def test_no_importer_brings_a_password_into_an_event(name: str) -> None:
     """Of a foreign log, what goes to store and journal holds none."""
-    found = []
-    for said in TEXTS:
-        line = json.dumps(LOGS[name](said)).encode() + b"\n"
-        assert detect(head_of(line[:HEAD_BYTES])).name == name
-        events = imported(line)
-        assert events
-        if any(PASSWORD in repr(event) for event in events):
-            found.append(said)
-    assert found == []
+    log = b"".join(json.dumps(LOGS[name](said)).encode() + b"\n" for said in TEXTS)
+    assert detect(head_of(log[:HEAD_BYTES])).name == name
+    events = imported(log)
+    assert len(events) >= len(TEXTS)
+    assert [event for event in events if PASSWORD in repr(event)] == []
 
 
 @pytest.mark.no_cover  # it runs what other tests reach, many thousand times

@@ -38,6 +38,7 @@ def same(text: str) -> bool:
     return FIRST(raw) == sorted(MANY(raw) or ())
 
 
+@pytest.mark.no_cover  # it runs what other tests reach, many thousand times
 @pytest.mark.parametrize("rule", RULES.rules, ids=lambda rule: rule.id)
 def test_examples_of_rules_match_alike(rule):
     """The examples of a rule and its counter-examples, in any case, match the same patterns both ways."""
@@ -45,6 +46,7 @@ def test_examples_of_rules_match_alike(rule):
     assert [text for text in texts if not (same(text) and same(text.upper()) and same(f"Error: {text}\n"))] == []
 
 
+@pytest.mark.no_cover  # it runs what other tests reach, many thousand times
 def test_probes_and_workload_match_alike():
     """So do real-looking errors, in one language and another."""
     texts = [text for line in PROBES for text in texts_of(json.loads(line))]
@@ -134,6 +136,7 @@ def test_both_automata_are_one_to_the_first_texts():
 IDS = ("9c4e1b7a20d85f36", "req_011CQ2xV7b9kD3", "4b1f0c9e-77aa-4d2e-9b1c-5d0e8f3a6c21", "d3adb33f0042")
 
 
+@pytest.mark.no_cover  # it runs what other tests reach, many thousand times
 @pytest.mark.parametrize("name", IDS)
 def test_ids_match_alike(name):
     """An id in a text is not looked into, and what the patterns find around it is the same."""
