@@ -30,8 +30,8 @@ NAMES = ["overview", "spikes", "unknowns", "each_night", "table"]
 
 @pytest.fixture
 def store(memory: Store, samples: Path) -> Store:
-    """The samples."""
-    memory.ingest(samples)
+    """Errors of a few days."""
+    memory.ingest(samples / "unknown-spike.jsonl")
     return memory
 
 

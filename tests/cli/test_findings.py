@@ -13,6 +13,7 @@ import pytest
 
 from analyzer.store import open_store
 from tests.cli.conftest import Run
+from tests.cli.forking import Forks, Line
 from tests.cli.nightly import NEW_ON, after
 
 STORE = ("--store", "x.duckdb")
@@ -20,10 +21,20 @@ REPORT = (*STORE, "--until", after(NEW_ON + 1), "--format")
 Night = Callable[[int], Any]
 
 
+@pytest.fixture(scope="module")
+def begun(fed: Path, forks: Forks, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a store whose last night was the first with something new; tests copy it."""
+    folder = tmp_path_factory.mktemp("begun")
+    shutil.copytree(fed, folder, dirs_exist_ok=True)
+    line = Line(["check", *STORE, "--until", after(NEW_ON)], str(folder), environment={"HOME": str(folder)})
+    assert forks.run(line).code == 1
+    return folder
+
+
 @pytest.fixture
-def night(fed: Path, tmp_path: Path, run: Run) -> Night:
-    """Checks so many days after the one on which something new began, in a folder with a copy of the store."""
-    shutil.copytree(fed, tmp_path, dirs_exist_ok=True)
+def night(begun: Path, tmp_path: Path, run: Run) -> Night:
+    """Checks so many days after that night, in a folder with a copy of the store."""
+    shutil.copytree(begun, tmp_path, dirs_exist_ok=True)
     return lambda later: run("check", *STORE, "--until", after(NEW_ON + later), "--json")
 
 
@@ -36,7 +47,6 @@ def only_one(run: Run, *arguments: str) -> dict[str, Any]:
 
 def test_an_acknowledged_finding_is_told_and_fails_no_night(run: Run, night: Night) -> None:
     """It keeps its place, with the note; the exit code is 0 until somebody takes it up again."""
-    assert night(0).returncode == 1
     name = only_one(run)["id"]
     done = run("findings", "ack", name[:6], *STORE, "--note", "the provider knows", "--by", "ada")
     assert (done.returncode, done.stderr) == (0, f"finding {name}: acknowledged\n")
@@ -61,7 +71,6 @@ def test_an_acknowledged_finding_is_told_and_fails_no_night(run: Run, night: Nig
 
 def test_findings_are_decided_by_what_they_are_about(run: Run, night: Night) -> None:
     """All open ones of a caller, a kind or a provider at once, beside IDs; where there is none, it says so."""
-    night(0)
     one = only_one(run)
     about = ("--caller", one["scope"]["caller"], "--kind", one["finding"])
     done = run("findings", "ack", one["id"], *about, *STORE)
@@ -75,7 +84,6 @@ def test_findings_are_decided_by_what_they_are_about(run: Run, night: Night) -> 
 
 def test_a_snoozed_finding_speaks_again_when_its_time_is_over(run: Run, night: Night, tmp_path: Path) -> None:
     """Until then it fails no night."""
-    night(0)
     name = only_one(run)["id"]
     assert run("findings", "snooze", name, "2w", *STORE).returncode == 0
     assert night(1).returncode == 0
@@ -87,7 +95,6 @@ def test_a_snoozed_finding_speaks_again_when_its_time_is_over(run: Run, night: N
 
 def test_a_closed_finding_is_over_whatever_is_still_seen_of_it(run: Run, night: Night) -> None:
     """The next night tells its end, the nights after that nothing; a store that is made again knows of it."""
-    night(0)
     name = only_one(run)["id"]
     assert run("findings", "close", name, *STORE, "--note", "key rotated").returncode == 0
     after_it = night(1)
@@ -104,7 +111,6 @@ def test_a_closed_finding_is_over_whatever_is_still_seen_of_it(run: Run, night: 
 
 def test_one_finding_is_shown_whole(run: Run, night: Night) -> None:
     """With its sentence, its messages and the ids of its events; no line is wider than the terminal."""
-    night(0)
     name = only_one(run)["id"]
     done = run("findings", "show", name[:8], *STORE)
     assert done.returncode == 0
@@ -119,7 +125,6 @@ def test_one_finding_is_shown_whole(run: Run, night: Night) -> None:
 
 def test_what_is_no_finding_is_refused_in_words(run: Run, night: Night) -> None:
     """Unknown and too short ids, and lengths of time that are none."""
-    night(0)
     name = only_one(run)["id"]
     for arguments, said in (
         (("ack", "zzzzzz"), "no finding zzzzzz"),

@@ -28,14 +28,15 @@ def test_report_names_the_caller_of_the_finding_and_no_other(run: Run, samples: 
 
 def test_report_in_other_formats(run: Run, samples: Path, tmp_path: Path) -> None:
     """Markdown and JSON go to stdout or a file, and write no HTML."""
-    markdown = run("report", str(samples), "--format", "markdown")
+    log = str(samples / "unknown-spike.jsonl")
+    markdown = run("report", log, "--format", "markdown")
     assert markdown.stdout.startswith("#")
-    assert "mcp" in markdown.stdout
-    data = json.loads(run("report", str(samples), "--json").stdout)
-    assert (data["schema"], data["verdict"]["level"]) == ("analyzer.report/1", "warning")
-    assert run("report", str(samples), "-f", "json", "-o", "r.json").stdout == ""
+    assert "figma-probe" in markdown.stdout
+    data = json.loads(run("report", log, "--json").stdout)
+    assert (data["schema"], data["verdict"]["level"]) == ("analyzer.report/1", "unjudged")
+    assert run("report", log, "-f", "json", "-o", "r.json").stdout == ""
     assert json.loads((tmp_path / "r.json").read_text("utf-8"))["totals"] == data["totals"]
-    assert run("report", str(samples), "-f", "html", "-o", "r.html", "-q").stderr == ""
+    assert run("report", log, "-f", "html", "-o", "r.html", "-q").stderr == ""
     assert sorted(path.name for path in tmp_path.iterdir()) == ["r.html", "r.json"]
 
 
@@ -49,10 +50,10 @@ def test_report_on_a_store_and_a_window(run: Run, store: str) -> None:
 
 def test_report_reads_paths_into_a_store_that_is_named(run: Run, samples: Path, tmp_path: Path) -> None:
     """One command a night."""
-    done = run("report", str(samples), "--store", "n.duckdb")
-    assert done.returncode == 0
+    log = str(samples / "gdd-events.jsonl")
+    assert run("report", log, "--store", "n.duckdb").returncode == 0
     assert (tmp_path / "n.duckdb").exists()
-    assert json.loads(run("ingest", str(samples), "--store", "n.duckdb", "--json").stdout)["events"] == 0
+    assert json.loads(run("ingest", log, "--store", "n.duckdb", "--json").stdout)["events"] == 0
 
 
 def test_report_reads_no_paths_into_a_store_of_the_environment(run: Run, samples: Path, store: str) -> None:
@@ -80,7 +81,7 @@ def test_a_mistyped_path_costs_no_page(run: Run, samples: Path, tmp_path: Path) 
     (tmp_path / "empty.jsonl").write_text("")
     assert run("report", "empty.jsonl").returncode == 0
     assert page.read_text() == "yesterday"
-    assert run("report", str(samples)).returncode == 0
+    assert run("report", str(samples / "unknown-spike.jsonl")).returncode == 0
     assert "figma-probe" in page.read_text("utf-8")
 
 

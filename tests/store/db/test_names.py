@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import string
 import struct
 from pathlib import Path
@@ -47,13 +48,20 @@ def words() -> set[str]:
     return {*places, *keywords, *string.ascii_letters}
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory, samples: Path) -> Path:
+    """A folder with a store of the samples; tests copy it."""
+    folder = tmp_path_factory.mktemp("made")
+    with open_store(folder / "made.duckdb", writable=True) as store:
+        store.ingest([str(samples)])
+    return folder
+
+
 @pytest.fixture
-def store(tmp_path: Path, samples: Path) -> Path:
+def store(made: Path, tmp_path: Path) -> Path:
     """A store of the samples."""
-    path = tmp_path / "made.duckdb"
-    with open_store(path, writable=True) as made:
-        made.ingest([str(samples)])
-    return path
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "made.duckdb"
 
 
 def test_no_statement_of_the_program_uses_the_name_that_databases_are_opened_under() -> None:
@@ -91,7 +99,7 @@ def test_commands_take_a_store_of_any_name(run: Run, samples: Path, tmp_path: Pa
     """From the first report on: read, asked, judged, written again, cut into a slice, pruned and examined."""
     path = str(tmp_path / f"{name}.duckdb")
     for words_of_command in (
-        ["report", str(samples)],
+        ["report", str(samples / "unknown-spike.jsonl")],
         ["check", "--until", "2026-11-11"],
         ["query", "errors-by-reason"],
         ["sql", "select count(*) from errors join findings on true"],
