@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -34,4 +35,19 @@ class Both:
 @pytest.fixture
 def both(tmp_path: Path) -> Both:
     """An empty lake and an empty store."""
+    return Both(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def fed(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a lake and a store of the samples; tests copy it."""
+    folder = tmp_path_factory.mktemp("both")
+    Both(folder).ingest(samples)
+    return folder
+
+
+@pytest.fixture
+def full(fed: Path, tmp_path: Path) -> Both:
+    """A lake and a store of the samples."""
+    shutil.copytree(fed, tmp_path, dirs_exist_ok=True)
     return Both(tmp_path)

@@ -86,30 +86,29 @@ def test_standard_input_is_read_once_into_a_lake(both: Both, monkeypatch: pytest
 
 
 def test_every_query_the_overview_and_nights_are_those_of_a_store(
-    both: Both, capsys: pytest.CaptureFixture[str]
+    full: Both, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """All of the catalogue, to the row; nights are written down, and read back from the sums that the lake keeps."""
-    both.ingest(SAMPLES)
-    with open_store(both.store) as store, LakeStore(both.lake) as lake:
+    with open_store(full.store) as store, LakeStore(full.lake) as lake:
         for name in catalogue():
             here, there = store.query(name), lake.query(name)
             moments = [column for column in here.columns if column in {"last_ingested_at", "ingested_at"}]
             assert there.drop(moments).equals(here.drop(moments)), name
         told = [
             render_json(overview(one)).replace(name, "STORE")
-            for one, name in zip((store, lake), both.names, strict=True)
+            for one, name in zip((store, lake), full.names, strict=True)
         ]
         assert lasting(json.loads(told[1])) == lasting(json.loads(told[0]))
     for night in sampled(NIGHTS, 1):
-        here, there = (said(capsys, name, "check", "--until", night) for name in both.names)
+        here, there = (said(capsys, name, "check", "--until", night) for name in full.names)
         assert there == here
     assert here[0] in (0, 1)
-    with open_store(both.store) as store, LakeStore(both.lake) as lake:
+    with open_store(full.store) as store, LakeStore(full.lake) as lake:
         days = "select count(*) from internal.sum_day_v1"
         counts = [opened._connection.execute(days).fetchall() for opened in (store, lake)]
         assert counts[0] == counts[1] != [(0,)]
     # What is told of the night has its own moment and id in each.
-    assert set(differences(both.lake, both.store)) <= {"event_v1"}
+    assert set(differences(full.lake, full.store)) <= {"event_v1"}
 
 
 def test_sums_of_days_that_get_events_are_made_again(both: Both, capsys: pytest.CaptureFixture[str]) -> None:
@@ -127,53 +126,51 @@ def test_sums_of_days_that_get_events_are_made_again(both: Both, capsys: pytest.
     assert counts[0] == counts[1]
 
 
-def test_ad_hoc_sql_of_a_lake_is_that_of_a_store(both: Both, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ad_hoc_sql_of_a_lake_is_that_of_a_store(full: Both, capsys: pytest.CaptureFixture[str]) -> None:
     """In DuckDB's words, and in the same sandbox: no other file is read, and none is written."""
-    both.ingest(SAMPLES)
     for statement in (
         "from errors select caller, count(*) group by all order by all",
         "select classify('429 rate limit'), max_by(reason, occurred_at), list_sort(list(distinct reason)) from errors",
         "from duckdb_columns() select column_name, comment where table_name = 'errors'",
         "select list_transform([1, 2], lambda x: x + 1), regexp_extract('a-b', '(.)-', 1)",
     ):
-        here, there = (said(capsys, name, "sql", statement) for name in both.names)
+        here, there = (said(capsys, name, "sql", statement) for name in full.names)
         assert there == here and here[0] == 0
     for statement in (
         "from read_text('/etc/hostname')",
-        f"copy (select 1) to '{both.lake.path}/x.csv'",
-        f"from read_text('{both.lake.path}/store_v1/_delta_log/00000000000000000000.json')",
+        f"copy (select 1) to '{full.lake.path}/x.csv'",
+        f"from read_text('{full.lake.path}/store_v1/_delta_log/00000000000000000000.json')",
         "select count(*) from glob('/etc/*')",
     ):
-        assert call(["sql", statement, "--store", both.names[1]]) == 2
+        assert call(["sql", statement, "--store", full.names[1]]) == 2
         assert capsys.readouterr().err
 
 
 def test_what_a_ruleset_changes_and_what_it_leaves_behind_is_the_same(
-    both: Both, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    full: Both, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A dry run says it and keeps nothing; then it is applied, twice, and judges what comes later."""
-    both.ingest(SAMPLES)
     (tmp_path / "rules.toml").write_text(RULES)
     line = ("reclassify", "--rules", str(tmp_path / "rules.toml"))
-    here, there = (said(capsys, name, *line, "--fail-on-change", "1") for name in both.names)
+    here, there = (said(capsys, name, *line, "--fail-on-change", "1") for name in full.names)
     assert there == here
     assert here[0] == 1 and here[1]["changed"] > 10
-    assert differences(both.lake, both.store) == {}
+    assert differences(full.lake, full.store) == {}
     for judged in (here[1]["judged"], 0):
-        here, there = (said(capsys, name, *line, "--apply") for name in both.names)
+        here, there = (said(capsys, name, *line, "--apply") for name in full.names)
         assert there == here
         assert here[1]["judged"] == judged
         # Each has a decision of its own.
-        assert differences(both.lake, both.store) == {"event_v1": (1, 1)}
+        assert differences(full.lake, full.store) == {"event_v1": (1, 1)}
     (tmp_path / "rules.toml").unlink()
     lines = (SAMPLES / "unknown-spike.jsonl").read_text().splitlines(True)
     (tmp_path / "more.jsonl").write_text("".join(line.replace("0", "7") for line in lines[:40]))
-    figures = ingest_into(both.lake, [str(tmp_path / "more.jsonl")])
-    with open_store(both.store, writable=True) as store:
+    figures = ingest_into(full.lake, [str(tmp_path / "more.jsonl")])
+    with open_store(full.store, writable=True) as store:
         assert store.ingest([str(tmp_path / "more.jsonl")]).to_dict() == figures.to_dict()
     assert figures.unjudged == 0
-    assert set(differences(both.lake, both.store)) == {"event_v1"}
-    with open_store(both.store) as store, LakeStore(both.lake) as lake:
+    assert set(differences(full.lake, full.store)) == {"event_v1"}
+    with open_store(full.store) as store, LakeStore(full.lake) as lake:
         assert lake.verdicts().sort("event_id").equals(store.verdicts().sort("event_id"))
 
 
@@ -238,17 +235,16 @@ def test_a_lake_made_again_is_a_store_made_again(
         assert sorted(lake.sql(both_ids[0]).rows()) == sorted(store.sql(both_ids[0]).rows())
 
 
-def test_every_view_of_a_lake_is_there_and_frames_can_be_registered(both: Both) -> None:
+def test_every_view_of_a_lake_is_there_and_frames_can_be_registered(full: Both) -> None:
     """As a notebook asks a store."""
     import polars as pl
 
-    both.ingest(SAMPLES)
-    with LakeStore(both.lake) as store:
+    with LakeStore(full.lake) as store:
         for name, header in views().items():
             if not header.params:
                 assert store.view(name).columns == [column.name for column in header.columns]
         store.register("mine", pl.DataFrame({"caller": ["claude"]}))
         assert store.sql("from errors semi join mine using (caller)").height > 0
         assert "fleet" in repr(store) and store.size_bytes is None
-    with connected(snapshot(both.lake)) as connection, pytest.raises(Exception, match="disabled"):
+    with connected(snapshot(full.lake)) as connection, pytest.raises(Exception, match="disabled"):
         connection.execute("from read_text('/etc/hostname')").fetchall()

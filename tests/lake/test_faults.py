@@ -190,35 +190,33 @@ def test_a_torn_entry_of_any_log_is_told_with_its_table_before_anything_is_writt
 
 
 def test_a_missing_file_is_named_and_a_lake_is_made_again_from_the_logs_that_are_named(
-    both: Both, capsys: pytest.CaptureFixture[str]
+    full: Both, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """As a store that cannot be read; without a lake, one is made."""
-    both.ingest(SAMPLES)
-    gone = next(Path(both.lake.path).glob("event_v1/day=2026-11-05/*.parquet"))
+    gone = next(Path(full.lake.path).glob("event_v1/day=2026-11-05/*.parquet"))
     gone.unlink()
-    assert call(["query", "errors-by-reason", "--store", both.names[1]]) == 3
+    assert call(["query", "errors-by-reason", "--store", full.names[1]]) == 3
     assert gone.name in capsys.readouterr().err
-    assert call(["rebuild", "--store", both.names[1], "-q"]) == 3
+    assert call(["rebuild", "--store", full.names[1], "-q"]) == 3
     assert "name the logs that it was made from" in capsys.readouterr().err
-    assert call(["rebuild", str(SAMPLES), "--store", both.names[1], "-q"]) == 0
-    for part in Path(both.lake.path).glob("journal_v1/*.parquet"):
+    assert call(["rebuild", str(SAMPLES), "--store", full.names[1], "-q"]) == 0
+    for part in Path(full.lake.path).glob("journal_v1/*.parquet"):
         part.write_bytes(part.read_bytes()[:-9])
-    assert call(["rebuild", "--store", both.names[1], "-q"]) == 3
+    assert call(["rebuild", "--store", full.names[1], "-q"]) == 3
     assert "a damaged part of the journal" in capsys.readouterr().err
     assert (
-        differences(both.lake, both.store, {"events", "duplicates", "event_lines", "event_bytes", "duplicate_bytes"})
+        differences(full.lake, full.store, {"events", "duplicates", "event_lines", "event_bytes", "duplicate_bytes"})
         == {}
     )
 
 
-def test_who_only_reads_changes_nothing_below_a_lake(both: Both, capsys: pytest.CaptureFixture[str]) -> None:
+def test_who_only_reads_changes_nothing_below_a_lake(full: Both, capsys: pytest.CaptureFixture[str]) -> None:
     """Not even a folder: a lake on storage that may not be written is asked like others."""
-    both.ingest(SAMPLES)
-    before = _files(both.lake)
+    before = _files(full.lake)
     for line in (["query", "errors-by-reason"], ["report", "--json"], ["doctor"], ["sql", "show tables"], ["unknowns"]):
-        assert call([*line, "--store", both.names[1]]) == 0
+        assert call([*line, "--store", full.names[1]]) == 0
     capsys.readouterr()
-    assert _files(both.lake) == before
+    assert _files(full.lake) == before
 
 
 def _set_version(lake: Lake, version: str) -> None:
@@ -240,14 +238,13 @@ def test_a_lake_of_another_version_is_refused_on_the_way_in(both: Both, capsys: 
     assert _files(both.lake) == before
 
 
-def test_a_lake_of_an_earlier_version_is_brought_up_to_date_as_a_file_is(both: Both) -> None:
+def test_a_lake_of_an_earlier_version_is_brought_up_to_date_as_a_file_is(full: Both) -> None:
     """Its tables get the columns of today, whose values follow from what it has; a table that it lacks is made."""
-    both.ingest(SAMPLES)
-    at = current(both.lake)
-    batch = LakeBatch(both.lake, at)
+    at = current(full.lake)
+    batch = LakeBatch(full.lake, at)
     for name, column in (("event_v1", "operation"), ("facts_v1", "template"), ("verdict_v1", "confidence")):
         schema = tables()[name].schema
-        found = rows(both.lake, name, at.files[name])
+        found = rows(full.lake, name, at.files[name])
         kept = tables()[name].rows(found)
         batch.replace(
             name,
@@ -255,14 +252,14 @@ def test_a_lake_of_an_earlier_version_is_brought_up_to_date_as_a_file_is(both: B
             kept.set_column(schema.get_field_index(column), column, pa.nulls(kept.num_rows, pa.string())),
         )
     batch.commit()
-    _set_version(both.lake, "9")
-    shutil.rmtree(both.lake.table("sum_day_v1"))
-    with LakeStore(both.lake) as lake, open_store(both.store) as store:
+    _set_version(full.lake, "9")
+    shutil.rmtree(full.lake.table("sum_day_v1"))
+    with LakeStore(full.lake) as lake, open_store(full.store) as store:
         for name in catalogue():
             moments = [one for one in store.query(name).columns if one in {"last_ingested_at", "ingested_at"}]
             assert lake.query(name).drop(moments).equals(store.query(name).drop(moments)), name
-    assert settings(both.lake, current(both.lake))["schema_version"] == SCHEMA_VERSION
-    both.ingest(SAMPLES)
+    assert settings(full.lake, current(full.lake))["schema_version"] == SCHEMA_VERSION
+    full.ingest(SAMPLES)
 
 
 def _former(both: Both) -> None:

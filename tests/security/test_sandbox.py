@@ -15,6 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from analyzer.errors import QueryError
+from analyzer.store import open_store
+from tests import sampled
 from tests.cli.conftest import forks
 from tests.cli.forking import Forks, Line
 
@@ -125,7 +128,14 @@ OPEN = (
 """What takes the check of statements away, and what lets the database open files."""
 
 
-@pytest.mark.parametrize("statement", DENIED)
+@pytest.mark.parametrize("statement", DENIED[:-2])
+def test_a_statement_that_reaches_beyond_the_store_is_refused_to_programs_too(store: Path, statement: str) -> None:
+    """By the same check, in their own process."""
+    with open_store(store) as opened, pytest.raises(QueryError):
+        opened.sql(statement)
+
+
+@pytest.mark.parametrize("statement", [*sampled(DENIED[:-2]), *DENIED[-2:]])
 def test_nothing_but_the_store_can_be_reached_or_changed(sql: Sql, store: Path, statement: str) -> None:
     """Files, network, other databases, settings, secrets, environment, variables: refused in one line, exit code 2."""
     before = content(store.parent)
