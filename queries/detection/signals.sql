@@ -42,7 +42,7 @@ with event as (
 ),
 
 -- What a provider, an account, the network or a user did is no version's fault.
-error as (
+error as materialized (
   select
     cast(timezone($timezone, timezone('UTC', occurred_at)) as date) as day,
     session_id as session,
@@ -120,6 +120,7 @@ release as (
     group by
       day,
       session_id
+    having max(agent) is not null
   ) as e
   left join failed as f
     on e.day = f.day
@@ -183,6 +184,7 @@ session as (
     caller,
     host,
     session_id
+  having max(aborted) > 0 or max(requests) = 0 or max(ended_at) is not null
 ),
 
 counted as (
