@@ -12,8 +12,8 @@ import pytest
 
 from analyzer.analysis.run_verdict import EXIT_CODES
 from tests import REPOSITORY
-from tests.analysis.verdicts.dev import DEV
 from tests.analysis.verdicts.outputs import DONE, codex, fault, lines, said, turn_failed
+from tests.analysis.verdicts.runs import DEV
 from tests.cli.conftest import Run
 from tests.examples import blocks
 

@@ -15,9 +15,6 @@ from analyzer.analysis.run_verdict import EXIT_CODES, GRAVEST, MEANINGS, RunVerd
 from analyzer.errors import InputError
 from analyzer.importers.work import SAYS_WORK
 from tests import REPOSITORY
-from tests.analysis.verdicts.dev import DEV
-from tests.analysis.verdicts.held_back import HELD_BACK
-from tests.analysis.verdicts.later import LATER
 from tests.analysis.verdicts.outputs import (
     DONE,
     Case,
@@ -33,6 +30,7 @@ from tests.analysis.verdicts.outputs import (
     turn_failed,
     use,
 )
+from tests.analysis.verdicts.runs import DEV, HELD_BACK, LATER
 from tests.shown_formats import FILES, LOGS
 
 NOON = datetime(2026, 3, 5, 12)
