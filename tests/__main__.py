@@ -25,7 +25,7 @@ WORKERS = 1 + (os.cpu_count() or 1)
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider"]
 MOST = [*PYTEST, "--dist", "worksteal", "-n", str(WORKERS)]
 FEW = [*PYTEST, "--dist", "worksteal", "-n", str((WORKERS + 2) // 4)]
-TRACED = [*PYTEST, "-p", "no:xdist", "--cov="]
+TRACED = [*PYTEST, "-p", "no:xdist"]
 """The two lesser parts take no longer with a third of the processes than most tests do, which begin with them. The
 traced one has a single process: in workers of pytest-xdist a second tracer of pytest-cov goes on through `no_cover`.
 """
@@ -63,7 +63,7 @@ STYLE: tuple[Check, ...] = (
 TESTS: tuple[Check, ...] = (
     ("tests", [*MOST, "tests", *(f"--ignore={path}" for path in (*PURE, *ZONED))], {"TZ": "UTC"}),
     # `[tool.coverage]` of pyproject.toml says what is measured, and the floor.
-    ("tests of the pure rooms, and the branches that they reach", [*TRACED, *PURE], {"TZ": "UTC"}),
+    ("tests of the pure rooms, and the branches that they reach", [*TRACED, *PURE, "--cov"], {"TZ": "UTC"}),
     # Days must not move with the machine's own zone; this one is off by 45 minutes from every round number.
     ("tests in another time zone", [*FEW, *ZONED], {"TZ": "Asia/Kathmandu"}),
 )
