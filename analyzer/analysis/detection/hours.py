@@ -16,15 +16,16 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from analyzer.analysis.detection.detection import Detection, Settings, clearest
-from analyzer.analysis.detection.naming import Names, Suspect
+from analyzer.analysis.detection.naming import UNKNOWN, Names, Suspect
 from analyzer.analysis.detection.statistics.rates import CountedDay, RateTail, rate_tail
 from analyzer.analysis.detection.volumes import (
+    CODED,
     OUTAGES,
-    RARER,
-    UNKNOWN,
     UNSEEN_RARER,
     Explained,
     least_callers,
+    rarer,
+    without,
 )
 
 WINDOWS = (1, 3, 6, 12)
@@ -107,7 +108,10 @@ class _Sums:
     def days_before(self, begin: int, length: int) -> list[float]:
         """The exposures of the stretches of `_RunningSum.days_before`."""
         if self.exposure is None:
-            return [self.at_work(start, start + length) for start in range(begin - _BASE, begin, _DAY)]
+            starts = range(begin - _BASE, begin, _DAY)
+            if starts[0] >= self.first:
+                return [float(length)] * len(starts)
+            return [self.at_work(start, start + length) for start in starts]
         return self.exposure.days_before(begin, length)
 
 
@@ -132,33 +136,33 @@ def hour_rises(
     chosen = settings or Settings()
     # Hours are counted as days are, by proleptic ordinals.
     slot = (((pl.col("day") - date.min).dt.total_days() + 1) * _DAY + pl.col("hour")).alias("slot")
-    errors = volume.with_columns(slot, fleet=pl.lit("fleet"))
+    volume, work = volume.cast(CODED), work.cast(CODED)
+    errors = volume.with_columns(slot, fleet=pl.lit("fleet", pl.Categorical))
     last = None if end is None else end[0].toordinal() * _DAY + end[1]
     shown = work.filter(pl.col("observed") > 0).group_by("caller").agg(pl.col("day").min().alias("begins"))
     seen = work.join(shown, on="caller").filter(pl.col("day") >= pl.col("begins")).with_columns(slot)
     seen = seen.select("caller", "slot", pl.col("sessions").cast(pl.Float64).alias("exposure"))
     found: list[Detection] = []
-    names = Names(errors.with_columns(groups=pl.col("sessions")), seen)
+    names = Names(errors.with_columns(groups=pl.col("sessions")), seen, _DAY)
     known = set(explained)
     for what in (*OUTAGES, "caller"):
         if what == "fleet" and errors["provider"].n_unique() < 2:
             continue  # it is the provider's
-        pairs = [(day, caller, reason) for day, caller, reason in known]
-        gone = pl.DataFrame(pairs, {"at": pl.Int64, "caller": pl.String, "reason": pl.String}, orient="row")
-        at = (pl.col("slot") // _DAY).alias("at")
-        left = errors.with_columns(at).join(gone, on=["at", "caller", "reason"], how="anti")
+        left = without(errors, pl.col("slot") // _DAY, known)
         # New messages of many callers are told by their text.
         told = pl.col("reason").ne(UNKNOWN) | pl.lit(what == "caller")
         own = left.filter(told & (pl.col(what) != "")).with_columns(pl.col(what).alias("name"))
         # What callers share has half of the budget of hours, and callers the rest.
         budget = chosen.false_alarms_a_week / 7 / 4 / _TESTS / max(1, own["name"].n_unique())
-        alpha = min(chosen.hour_alpha, budget) / (RARER if what == "host" else 1)
-        for best in _best(own, seen, windows, alpha, last, shared=what != "caller"):
+        alpha = min(chosen.hour_alpha, budget)
+        for best in _best(own, seen, windows, alpha, last, what):
             hits = _hits(own, best, what) if what != "caller" else None
             if what != "caller" and hits is None:
                 continue
             day = (best.end - 1) // _DAY
-            found.append(_detection(what, best, date.fromordinal(day), hits, _blamed(names, what, best, day)))
+            blamed = names.of(what, best.name, best.reason, best.end - best.length, best.end, _BASE)
+            if blamed is None or not blamed.unseen or best.tail.p_value <= alpha / UNSEEN_RARER:
+                found.append(_detection(what, best, date.fromordinal(day), hits, blamed))
             of_name = own.filter(pl.col("name") == best.name)["caller"].unique() if hits else [best.name]
             begin = (best.end - best.length) // _DAY
             known.update((each, caller, best.reason) for each in range(begin, day + 1) for caller in of_name)
@@ -168,7 +172,7 @@ def hour_rises(
 
 
 def _best(
-    errors: pl.DataFrame, seen: pl.DataFrame, windows: Sequence[int], alpha: float, last: int | None, *, shared: bool
+    errors: pl.DataFrame, seen: pl.DataFrame, windows: Sequence[int], alpha: float, last: int | None, what: str
 ) -> Iterator[HourSpan]:
     """The clearest stretch of each day, name and reason, in the order of days."""
     unit = ["name", "reason"]
@@ -186,12 +190,13 @@ def _best(
     rows = near.sort("slot", "unit", "length").join(units, on="unit", maintain_order="left")
     names = rows["name"].unique()
     told = hourly.join(units.filter(pl.col("name").is_in(names.implode())), on="unit", maintain_order="left")
-    sums = _sums(told, errors, seen, shared=shared)
+    sums = _sums(told, errors, seen, shared=what != "caller")
     best: dict[tuple[int, str, str], HourSpan] = {}
     loud: dict[tuple[str, str], set[int]] = {}
     for slot, name, reason, length, sessions in rows.select("slot", *unit, "length", "sessions").iter_rows():
         days = loud.setdefault((name, reason), set())
-        stretch = _stretch(sums[name], HourSpan(name, reason, slot + 1, length, sessions), alpha, days)
+        span = HourSpan(name, reason, slot + 1, length, sessions)
+        stretch = _stretch(sums[name], span, alpha / rarer(what, reason), days)
         if stretch is None:
             continue
         key = (slot // _DAY if slot != last else 0, name, reason)
@@ -277,15 +282,6 @@ def _hits(errors: pl.DataFrame, best: HourSpan, what: str) -> tuple[int, int] | 
     if len(counts) < max(2, min(least_callers(what, known), known)):
         return None
     return len(counts), known
-
-
-def _blamed(names: Names, what: str, best: HourSpan, day: int) -> Suspect | None:
-    """Whose the errors of a stretch are, where it is not the name that was found."""
-    if best.reason == UNKNOWN:
-        return None
-    begin, slot = best.end - best.length, pl.col("slot")
-    now, before = slot.is_between(begin, best.end - 1), slot.is_between(begin - _BASE, begin - 1)
-    return names.of(what, best.name, best.reason, day, now, before, best.length / _BASE)
 
 
 def _detection(what: str, best: HourSpan, day: date, hits: tuple[int, int] | None, blamed: Suspect | None) -> Detection:

@@ -14,16 +14,18 @@ from typing import NamedTuple
 
 import polars as pl
 
+from analyzer.analysis.detection.volume_units import ANY
+
+UNKNOWN = "unknown"
 RARER = {"fleet": 3.0, "provider": 0.0, "model": 1.0, "host": 2.0, "project": 1.0, "caller": 0.0}
 """What a rise may be of, the widest name first, and how much rarer such rises are, as a logarithm."""
-_ASKED = {"provider": 2.0, "model": 1.0, "host": 0.5, "fleet": 1.0}
+ASKED = ("context_overflow", "validation", "tool_not_found")
+"""The reasons of what was asked: the doing of who asks."""
 _OF_REASON = {
-    "context_overflow": _ASKED,
-    "validation": _ASKED,
-    "tool_not_found": _ASKED,
+    **{reason: {"provider": 2.0, "model": 1.0, "host": 0.5, "fleet": 1.0} for reason in ASKED},
     "auth_error": {"provider": 1.0, "model": 1.5, "host": 1.5},
 }
-"""How much rarer still by reason: what is asked is the doing of who asks, and a key is that of a project."""
+"""How much rarer still by reason: a key is that of a project."""
 _LEAST_CALLERS = 2
 """Callers with the errors of a rise that is not a caller's own."""
 _LIKELIER = 0.5
@@ -34,6 +36,8 @@ _GAP_DAYS = 2
 """Days between two days of one rise at most."""
 _LEAST_EXPECTED = 0.5
 """Sessions that all callers together let expect: of errors that hardly ever come nobody knows how rare they are."""
+_HALF = 0.5
+"""Errors that the days before are worth at least: those without any do not prove that there are none."""
 _USUAL_SESSIONS = 20.0
 """Sessions at the rate of all that the days before of each caller are worth."""
 
@@ -62,6 +66,11 @@ class Suspect(NamedTuple):
         return len(self.hit)
 
     @property
+    def unseen(self) -> bool:
+        """Whether it is a caller whose sessions no log shows."""
+        return self.what == "caller" and not self.exposure
+
+    @property
     def gain(self) -> float:
         """Log-likelihood gained by a rate of its own."""
         if self.sessions <= self.expected:
@@ -72,31 +81,40 @@ class Suspect(NamedTuple):
 class Names:
     """Whose the rises are that tests found; what is said of the first day of one holds for the next ones."""
 
-    def __init__(self, errors: pl.DataFrame, work: pl.DataFrame) -> None:
-        """`errors`: columns `caller`, one for each kind of name, `reason`, `sessions`, `groups`, and that of the time.
+    def __init__(self, errors: pl.DataFrame, work: pl.DataFrame, slots: int) -> None:
+        """`errors`: columns `caller`, one for each kind of name, `reason`, `sessions`, `groups`, and `slot`, the number
+        of the day or hour as days are counted, of which a day has so many.
 
-        `work`: columns `caller`, `exposure` (sessions), and that of the time.
+        `work`: columns `caller`, `exposure` (sessions), `slot`.
         """
-        self._errors, self._work = errors.with_columns(fleet=pl.lit("fleet")), work
+        self._errors, self._work = errors.with_columns(fleet=pl.lit("fleet", errors.schema["caller"])), work
+        self._slots = slots
         self._known: dict[tuple[str, str, str], tuple[int, tuple[str, str]]] = {}
         self._told: dict[str, dict[tuple[str, str], int]] = {}
 
-    def of(
-        self, what: str, name: str, reason: str, day: int, now: pl.Expr, before: pl.Expr, part: float
-    ) -> Suspect | None:
-        """The name that explains a rise of a name best; None where it is that one.
-
-        `now` and `before` are the rows of the span and of the days before it, of both frames; `part` is the length of
-        the one in those of the other.
+    def of(self, what: str, name: str, reason: str, begin: int, end: int, back: int) -> Suspect | None:
+        """The name that explains a rise of a name best, held against so many slots before it; None where it is that
+        one, or where the rise is of no known reason.
         """
+        if reason in {ANY, UNKNOWN}:
+            return None
+        day, slot = (end - 1) // self._slots, pl.col("slot")
+        now, before = slot.is_between(begin, end - 1), slot.is_between(begin - back, begin - 1)
         found, (last, told) = (what, name, reason), self._known.get((what, name, reason), (0, (what, name)))
-        suspects = _suspects(self._errors, self._work, reason, now, before, part)
+        suspects = _suspects(self._errors, self._work, reason, now, before, self._part(begin, end, back))
         every = {(each.what, each.name): each for each in suspects}
         if last < day - _GAP_DAYS or told not in every or not every[told].sessions:
             told = _best(every, (what, name), reason, self._lately(reason, day))
         self._known[found] = day, told
         self._told.setdefault(reason, {})[told] = day
         return None if told == (what, name) else every.get(told)
+
+    def _part(self, begin: int, end: int, back: int) -> float:
+        """How much of all errors of the slots before a span it has where nothing changes: callers work by day."""
+        before = self._errors.filter(pl.col("slot").is_between(begin - back, begin - 1))
+        alike = before.filter((pl.col("slot") - begin) % self._slots < end - begin)
+        share = int(alike["sessions"].sum()) / max(1, int(before["sessions"].sum())) if before.height else 1.0
+        return share * max(self._slots, end - begin) / back
 
     def _lately(self, reason: str, day: int) -> set[tuple[str, str]]:
         """The names that rises of a reason were told of in the days before."""
@@ -148,14 +166,12 @@ def _suspects(
     )
     callers = own.group_by("caller").agg(pl.sum("base"), pl.col("sessions").sum().alias("every"))
     callers = callers.join(exposure, on="caller", how="left").fill_null(0.0)
-    whole = float(callers["base"].sum()) + 0.5
-    rate = whole / max(1.0, float(callers["then"].sum()))
-    usual = (pl.col("base") + rate * _USUAL_SESSIONS) / (pl.col("then") + _USUAL_SESSIONS) * pl.col("now")
+    # A caller whose sessions no log shows says nothing of the rate of sessions; it has what it had before.
     seen = pl.col("then") + pl.col("now") > 0
-    # Of a caller whose sessions no log shows, there are as many as of another one.
     alike = callers.filter(seen)
-    mean = rate * float(alike["now"].sum()) / alike.height if alike.height else whole / callers.height * part
-    unseen = pl.col("base") * part + mean
+    rate = (float(alike["base"].sum()) + _HALF) / max(1.0, float(alike["then"].sum()))
+    usual = (pl.col("base") + rate * _USUAL_SESSIONS) / (pl.col("then") + _USUAL_SESSIONS) * pl.col("now")
+    unseen = (pl.col("base") + _HALF) * part
     before_rate = pl.when(pl.col("then") > 0).then(pl.col("base") / pl.col("then")).otherwise(rate)
     plain = pl.when(seen).then(before_rate * pl.col("now")).otherwise(pl.col("base") * part)
     callers = callers.select(

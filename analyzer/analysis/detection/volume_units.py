@@ -194,7 +194,7 @@ def units(counts: pl.DataFrame, work: pl.DataFrame, touched: Collection[str] = (
     """
     rows = counts.select("day", "name", "reason", "sessions", "groups")
     near = _near(rows, work)
-    names = pl.concat([near.filter("clear")["name"], pl.Series("name", list(touched), pl.String)]).unique().to_frame()
+    names = near.filter(pl.col("clear") | pl.col("name").is_in(list(touched))).select("name").unique()
     near = near.join(names, on="name", how="semi")
     chosen = near.select("name", "reason").unique()
     found: dict[str, dict[str, Unit]] = {}

@@ -7,15 +7,15 @@ from that day and the days before it alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import date
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from analyzer.analysis.detection.detection import BASELINE_DAYS, Detection, Settings, clearest, frame
-from analyzer.analysis.detection.naming import Names, Suspect
+from analyzer.analysis.detection.naming import ASKED, UNKNOWN, Names, Suspect
 from analyzer.analysis.detection.volume_units import ANY, DAY_RATIO, Rise, Unit, units
 
 LEAST_CALLERS = 3
@@ -37,7 +37,6 @@ RARER = 10
 """How many times smaller."""
 UNSEEN_RARER = 100
 """The same where no log shows sessions without errors: more work looks like more errors there."""
-UNKNOWN = "unknown"
 _REASONS = 9
 """Tests of single reasons that share a budget, beside that of all errors together."""
 _MOST = 0.5
@@ -45,6 +44,8 @@ _MOST = 0.5
 _VOLUME = ("day", "caller", *SHARED, "reason", "sessions", "groups")
 _WORK = ("day", "caller", "exposure", "seen", "error_sessions", "groups")
 
+CODED: Mapping[Any, Any] = {pl.String: pl.Categorical}
+"""Texts as numbers, which are grouped and joined much sooner; they are sorted by what they say all the same."""
 Explained = set[tuple[int, str, str]]
 """Days, callers and reasons whose errors an outage explains."""
 _Budget = Callable[[int], float]
@@ -83,8 +84,8 @@ def volumes(
     `explained` are days, callers and reasons whose errors are no rises of callers: outages of hours explain them.
     """
     chosen = settings or Settings()
-    counts = volume.select(_VOLUME)
-    at_work = work.select(_WORK).filter(pl.col("exposure") > 0)
+    counts = volume.select(_VOLUME).cast(CODED)
+    at_work = work.select(_WORK).cast(CODED).filter(pl.col("exposure") > 0)
     # Half of the budget is for callers, the rest for what they share and for all other tests.
     callers: dict[date, int] = dict(at_work.group_by("day").len().iter_rows())
     daily = chosen.false_alarms_a_week / 7 / 2
@@ -93,11 +94,24 @@ def volumes(
         return min(chosen.volume_alpha, daily / max(1, callers.get(date.fromordinal(day), 1)))
 
     known: Explained = set()
-    names = Names(counts, at_work.filter("seen"))
+    slot = ((pl.col("day") - date.min).dt.total_days() + 1).alias("slot")
+    names = Names(counts.with_columns(slot), at_work.filter("seen").with_columns(slot), 1)
     found = [one for what in OUTAGES for one in _outages(counts, at_work, what, budget, known, names)]
     known.update(explained)
     found += _callers(counts, at_work, budget, known, names)
     return frame(clearest(found))
+
+
+def without(errors: pl.DataFrame, day: pl.Expr, explained: Explained) -> pl.DataFrame:
+    """The errors that are not explained, of a frame with their `caller` and `reason` and the ordinal of their day."""
+    days = {day for day, _, _ in explained}
+    pairs = [(one, caller, reason) for one, caller, reason in sorted(explained)]
+    kind = errors.schema["caller"]
+    gone = pl.DataFrame(pairs, {"at": pl.Int64, "caller": kind, "reason": kind}, orient="row")
+    dated = errors.with_columns(at=day)
+    touched = pl.col("at").is_in(sorted(days))
+    left = dated.filter(touched).join(gone, on=["at", "caller", "reason"], how="anti")
+    return pl.concat([dated.filter(~touched), left])
 
 
 def _callers(
@@ -109,7 +123,7 @@ def _callers(
     every = by_one.group_by("day", "name").agg(pl.sum("groups"))
     by_any = (
         work.filter(pl.col("groups") > 0)
-        .select("day", pl.lit(ANY).alias("reason"), pl.col("caller").alias("name"), sessions="error_sessions")
+        .select("day", reason=pl.lit(ANY, pl.Categorical), name="caller", sessions="error_sessions")
         .join(every, on=["day", "name"])
     )
     own = pl.concat([by_one, by_any.select(by_one.columns)])
@@ -139,7 +153,7 @@ def _callers(
                 note = _note(told.rise, day, told.reason, seen=seen)
                 if told.reason != named:
                     note += f", most of those more are {named}"
-                blamed = _blamed(names, "caller", caller, named, told.rise, day)
+                blamed = names.of("caller", caller, named, told.rise.first, day + 1, BASELINE_DAYS)
                 yield _detection(kind, day, told, caller=caller, note=note, reason=named, blamed=blamed)
 
 
@@ -187,13 +201,11 @@ def _outages(
     """The rises of what callers share that many of them show; what they explain is added to `explained`."""
     if what == "fleet" and counts["provider"].n_unique() < 2:
         return  # it is the provider's
-    counts = counts.with_columns(fleet=pl.lit("fleet"))
+    counts = counts.with_columns(fleet=pl.lit("fleet", pl.Categorical))
     named = counts.filter((pl.col(what) != "") & (pl.col("reason") != UNKNOWN))
     by_caller = named.group_by("day", "reason", "caller", pl.col(what).alias("name")).agg(pl.sum("sessions", "groups"))
-    pairs = [(date.fromordinal(day), caller, reason) for day, caller, reason in sorted(explained)]
-    rest = pl.DataFrame(pairs, {"day": pl.Date, "caller": pl.String, "reason": pl.String}, orient="row")
     # An outage of the fleet is none of its providers', and one of these none of their models'.
-    by_caller = by_caller.join(rest, on=["day", "caller", "reason"], how="anti")
+    by_caller = without(by_caller, (pl.col("day") - date.min).dt.total_days() + 1, explained)
     begins = by_caller.group_by("name", "caller").agg(pl.col("day").min().alias("first"))
     there = work.join(begins, on="caller").filter(pl.col("day") >= pl.col("first"))
     by_caller = by_caller.join(there, on=["day", "name", "caller"], how="semi")
@@ -209,7 +221,7 @@ def _outages(
             rises, hits = [], {}
             for reason, unit in by_reason.items():
                 goes_on = unit.onset is not None
-                rise = unit.look(day, budget(day) / _REASONS / (RARER if what == "host" else 1))
+                rise = unit.look(day, budget(day) / _REASONS / rarer(what, reason))
                 hit, active = ([], 0) if rise is None else _hit(of_name, workers, reason, rise.first, day)
                 if not goes_on and (len(hit) < least_callers(what, active) or 3 * len(hit) < active):
                     rise = None
@@ -224,7 +236,9 @@ def _outages(
             for told in _told(rises, every=what == "fleet"):
                 note = f"{_note(told.rise, day, told.reason, seen=seen)}, at {hits[told.reason]}"
                 scope = told.reason if what == "fleet" else name
-                blamed = _blamed(names, what, name, told.reason, told.rise, day)
+                blamed = names.of(what, name, told.reason, told.rise.first, day + 1, BASELINE_DAYS)
+                if blamed is not None and blamed.unseen and told.p_value > budget(day) / UNSEEN_RARER:
+                    continue
                 yield _detection(OUTAGES[what], day, told, scope=scope, note=note, reason=told.reason, blamed=blamed)
 
 
@@ -255,19 +269,14 @@ def _hit(counts: pl.DataFrame, work: pl.DataFrame, reason: str, first: int, last
     return sorted(hit["caller"]), at_work.height
 
 
+def rarer(what: str, reason: str) -> int:
+    """How many times smaller a p-value a rise of such a name takes."""
+    return RARER if what == "host" or (reason in ASKED and what not in {"project", "caller"}) else 1
+
+
 def least_callers(what: str, known: int) -> int:
     """Callers that an outage has to hit: of a project or host all, where it has only two."""
     return max(2, min(LEAST_CALLERS, known)) if what in PLACES else LEAST_CALLERS
-
-
-def _blamed(names: Names, what: str, name: str, reason: str, rise: Rise, day: int) -> Suspect | None:
-    """Whose the errors of a rise are, where it is not the name that was found."""
-    if reason in {ANY, UNKNOWN}:
-        return None
-    first, on = date.fromordinal(rise.first), pl.col("day")
-    before = on.is_between(date.fromordinal(rise.first - BASELINE_DAYS), date.fromordinal(rise.first - 1))
-    part = (day + 1 - rise.first) / BASELINE_DAYS
-    return names.of(what, name, reason, day, on.is_between(first, date.fromordinal(day)), before, part)
 
 
 def _note(rise: Rise, day: int, reason: str, *, seen: bool) -> str:

@@ -23,9 +23,7 @@ def named(
     more: dict[str, int], found: tuple[str, str], reason: str = "network_transient", names: Names | None = None
 ) -> Suspect | None:
     """Whose so many errors are on the day of the change, where each caller has one in five of twenty sessions a day."""
-    days = (names or known(more, reason), CHANGE)
-    day = pl.col("day")
-    return days[0].of(*found, reason, CHANGE, day == CHANGE, day < CHANGE, 1 / CHANGE)
+    return (names or known(more, reason)).of(*found, reason, CHANGE, CHANGE + 1, CHANGE)
 
 
 def known(more: dict[str, int], reason: str, on: int = CHANGE) -> Names:
@@ -36,10 +34,10 @@ def known(more: dict[str, int], reason: str, on: int = CHANGE) -> Names:
         for caller, shared in CALLERS.items()
         if (count := (day % 5 == 0) + (more.get(caller, 0) if day >= on else 0))
     ]
-    columns = ("day", "caller", "provider", "model", "host", "project", "reason", "sessions", "groups")
+    columns = ("slot", "caller", "provider", "model", "host", "project", "reason", "sessions", "groups")
     work = [(day, caller, 20.0) for day in range(CHANGE + 2) for caller in CALLERS]
     return Names(
-        pl.DataFrame(rows, columns, orient="row"), pl.DataFrame(work, ("day", "caller", "exposure"), orient="row")
+        pl.DataFrame(rows, columns, orient="row"), pl.DataFrame(work, ("slot", "caller", "exposure"), orient="row"), 1
     )
 
 
@@ -77,23 +75,34 @@ def test_what_is_asked_is_the_doing_of_who_asks() -> None:
 
 def test_a_rise_keeps_the_name_of_its_first_day() -> None:
     """Unless it has no error of it any more."""
-    names, day = known({"eval": 12}, "auth_error"), pl.col("day")
+    names = known({"eval": 12}, "auth_error")
     for at in (CHANGE, CHANGE + 1):
-        one = names.of("provider", "openai", "auth_error", at, day == at, day < CHANGE, 1 / CHANGE)
+        one = names.of("provider", "openai", "auth_error", at, at + 1, at)
         assert one is not None
         assert (one.what, one.name) == ("caller", "eval")
-    gone = names.of("provider", "openai", "auth_error", CHANGE + 2, day == CHANGE + 2, day < CHANGE, 1 / CHANGE)
+    gone = names.of("provider", "openai", "auth_error", CHANGE + 2, CHANGE + 3, CHANGE)
     assert gone is None
 
 
 def test_callers_whose_sessions_no_log_shows_are_as_busy_as_others() -> None:
     """That nothing is known of their work makes them no suspects."""
     more = dict.fromkeys(("docs", "eval", "form"), 8)
-    names, day = known(more, "network_transient"), pl.col("day")
+    names = known(more, "network_transient")
     names._work = names._work.filter(pl.col("caller") != "eval")
-    one = names.of("fleet", "fleet", "network_transient", CHANGE, day == CHANGE, day < CHANGE, 1 / CHANGE)
+    one = names.of("fleet", "fleet", "network_transient", CHANGE, CHANGE + 1, CHANGE)
     assert one is not None
     assert (one.what, one.name) == ("provider", "openai")
+
+
+def test_callers_whose_sessions_no_log_shows_are_expected_to_do_what_they_did() -> None:
+    """However many there are, beside few whose sessions are seen: their errors are no rate of these sessions."""
+    names = known(dict.fromkeys(("docs", "eval", "form"), 8), "network_transient")
+    names._work = names._work.filter(pl.col("caller") == "api")
+    one = names.of("fleet", "fleet", "network_transient", CHANGE, CHANGE + 1, CHANGE)
+    assert one is not None
+    assert one.name == "openai"
+    assert one.expected == pytest.approx(3 * (6 + 0.5) / CHANGE)
+    assert not one.unseen
 
 
 @pytest.mark.parametrize(("own", "other"), [(2, 20), (2, 30), (3, 30)])

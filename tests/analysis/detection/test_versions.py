@@ -10,7 +10,8 @@ import polars as pl
 import pytest
 
 from analyzer.analysis.detection.detection import Detection
-from analyzer.analysis.detection.signals.versions import worse_versions
+from analyzer.analysis.detection.signals import versions
+from analyzer.analysis.detection.signals.versions import ALPHA, worse_versions
 
 START = date(2026, 3, 2)
 DAYS = 58
@@ -117,3 +118,22 @@ def test_a_model_is_judged_where_it_took_the_place_of_another(share: int, told: 
 
     ones = found(rows(), "model")
     assert [(one.finding, one.scope) for one in ones[:1]] == ([("model_worse", "new")] if told else [])
+
+
+def test_each_further_day_of_a_version_is_another_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is improbable enough for a first day is not for a fifth: who looks daily sees more by chance."""
+
+    def p_values() -> dict[tuple[int, date], float]:
+        return {
+            (seed, one.day): one.p_value or 0.0
+            for seed in range(8)
+            for one in found(fleet(seed, 1.35, every=30))
+            if one.scope == "tool 2.20"
+        }
+
+    told = p_values()
+    monkeypatch.setattr(versions, "ALPHA", 1.0)
+    every = p_values()
+    looks = {key: (key[1] - START).days - CHANGE + 1 for key in every}
+    assert {key for key, p_value in every.items() if p_value <= ALPHA / looks[key]} == set(told)
+    assert any(ALPHA / looks[key] < p_value <= ALPHA for key, p_value in every.items())

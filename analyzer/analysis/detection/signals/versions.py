@@ -19,7 +19,7 @@ from analyzer.analysis.detection.statistics.rates import CountedDay, RateTail, r
 from analyzer.readable import percent
 
 ALPHA = 2e-3
-"""P-value that the days of a version up to one need."""
+"""P-value that the first day of a version needs; all its days up to the nth have an nth of it."""
 ALONE_ALPHA = 0.05
 """P-value that they still need without the caller that fails most, where three or more use the version."""
 LEAST_RATIO = 1.3
@@ -134,7 +134,7 @@ class _Rise:
         weights = _weights(history)
         current = [row for row in one.within(first, day) if row[1] in weights]
         tail = _tail(history, current, weights)
-        if tail is None or tail.p_value > ALPHA:
+        if tail is None or tail.p_value > ALPHA / (day - first + 1):
             return None
         failed: dict[str, int] = {}
         for _, caller, known in current:
