@@ -43,9 +43,7 @@ OPENINGS = (b'{"parentUuid"', b'{"type"', b'{"uuid"')
 _NAMED = re.compile(
     rb'"id": ?"(?:(msg_[A-Za-z0-9_]+)"|([A-Za-z0-9_.:-]{1,100})", ?"name": ?"([^"\\\\]{1,100})", ?"input")'
 )
-_COMMANDS = re2.compile(
-    rb'"id": ?"([A-Za-z0-9_.:-]{1,100})", ?"name": ?"[^"\\\\]{1,100}", ?"input": ?\{"command": ?("(?:[^"\\]|\\.)*")'
-)
+_COMMAND = re.compile(rb'"id": ?"[^"\\\\]*", ?"name": ?"[^"\\\\]{1,100}", ?"input": ?\{"command": ?("(?:[^"\\]|\\.)*")')
 _USAGE = b'"usage":'
 _TOKENS = re.compile(rb'"usage": ?(\{[^{}]*(?:\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}[^{}]*)*\})')
 _REPLY = re.compile(rb'"message": ?\{(?:"(?:model|type|role)": ?"[^"\\]*", ?){0,3}"id": ?"([^"\\]{1,100})"')
@@ -211,8 +209,6 @@ class ClaudeReader(RecordReader, agent="claude-code"):
         self._recent: deque[str] = deque(state.get("recent", ()), maxlen=_RECENT)
         self._last_usage: tuple[bytes, bytes] | None = None
         """The last reply and its tokens as they stand there: the next line mostly repeats them."""
-        self._commands: dict[bytes, bytes] | None = None
-        """Commands of the block in hand by their calls, once a failed one asks."""
         self._data, self._offset = b"", 0
         """The block in hand, and where the line in hand stands in it."""
         self._preamble = not state
@@ -221,7 +217,7 @@ class ClaudeReader(RecordReader, agent="claude-code"):
     def read(self, block: Block) -> Iterator[Hit]:
         """Hits of the block, in order."""
         self._grew = True
-        self._data, self._commands = block.data, None
+        self._data = block.data
         if self._preamble:
             self._look_for_author(block.data)
         here = self._observe(block.data)
@@ -388,23 +384,18 @@ class ClaudeReader(RecordReader, agent="claude-code"):
         found = _MODEL.search(self._data, begins, reply + _NEAR)
         return found[1].decode("utf-8", "replace") if found else None
 
-    def _command(self, call: str) -> str | None:
-        """The command that a call of the block in hand asked for."""
-        if self._commands is None:
-            self._commands = dict(_COMMANDS.findall(self._data))
-        quoted = self._commands.get(call.encode())
-        return None if quoted is None else _quoted(quoted.decode("utf-8", "replace"))
-
-    def _called_at(self, call: str) -> datetime | None:
-        """When a call of the block in hand was made."""
+    def _asked(self, call: str) -> tuple[str | None, datetime | None]:
+        """The command that a call of the block in hand asked for, and when it did."""
         places = (self._data.rfind(b'"id":%s"%s"' % (space, call.encode()), 0, self._offset) for space in (b"", b" "))
         # The way of writing that a log does not have would be looked for in all of the block.
         at = next((place for place in places if place >= 0), None)
         if at is None:
-            return None
+            return None, None
         begins, ends = self._data.rfind(b"\n", 0, at) + 1, self._data.find(b"\n", at)
         stamp = _TIMESTAMP.search(self._data, at, ends) or _TIMESTAMP.search(self._data, begins, at)
-        return moment_of(stamp[1].decode()) if stamp else None
+        asked = _COMMAND.match(self._data, at, ends)
+        command = _quoted(asked[1].decode("utf-8", "replace")) if asked else None
+        return command, moment_of(stamp[1].decode()) if stamp else None
 
     @property
     def waiting(self) -> bool:
@@ -518,7 +509,7 @@ class ClaudeReader(RecordReader, agent="claude-code"):
             if says_missing(words):
                 _, payload = classify_foreign({"message": words, "is_error": True}, self.at, caller=self.caller)
                 events.append(self.event("error.classified", payload, f"tool{index}"))
-            tool, command, at = self._calls.get(call), self._command(call), self._called_at(call)
+            tool, (command, at) = self._calls.get(call), self._asked(call)
             events.append(self.tool_failed(tool, words, call or index, command=command, called_at=at))
             self._dead += tool in SUBAGENTS
         return events
