@@ -6,8 +6,9 @@ mapped to the eight reasons below; where a mapping is arguable it is the one tha
 cannot be installed is named, with why. openclaw is not asked: nobody could install its package where this was written.
 
 The errors were written for our rules, most of them before the rules, so they favour ours; the set `later` was not
-looked at when rules were written. Texts can be added: each line of a file of JSON lines has `input`, `reason`,
-`acceptable` and `retryable`, as in docs/how-to/rules.md.
+looked at when rules were written. Whether an overflow is worth another try is asked in two ways, the same prompt or a
+shorter one, so that the retry decision stands there with these errors and without them. Texts can be added: each line
+of a file of JSON lines has `input`, `reason`, `acceptable` and `retryable`, as in docs/how-to/rules.md.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ PEERS = {"hermes": ("hermes-agent",), "litellm": ("litellm",)}
 """What pip installs for each."""
 MINUTES = 10
 """An installation and a peer's answers may take."""
-RETRYABLE = ("rate_limited", "context_overflow", "network_transient")
+OVERFLOW = "context_overflow"
+RETRYABLE = ("rate_limited", OVERFLOW, "network_transient")
+WIDTHS = (12, 8, 8, 21)
 
 OF_HERMES = {
     **dict.fromkeys(("auth", "auth_permanent", "billing"), "auth_error"),
@@ -86,7 +89,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if "threads" in sets and not options.files:
         sets["threads, later"] = [row for row in sets["threads"] if row["id"].startswith("later")]
     rows = [row for found in sets.values() for row in found]
-    print(f"{'':24}{'acceptable':>12}{'wrong':>8}{'retry':>8}{'of':>8}")
+    print(f"{'':24}{'acceptable':>12}{'wrong':>8}{'retry':>8}{'of prompts that fit':>21}{'of':>8}")
     _print("analyzer", sets, _ours(rows))
     for peer in PEERS:
         with tempfile.TemporaryDirectory() as folder:
@@ -177,10 +180,12 @@ def _print(name: str, sets: dict[str, list[dict[str, Any]]], answers: list[Answe
         unknown = sum(
             r == "unknown" and "unknown" not in row.get("acceptable", [row["reason"]]) for row, (r, _) in here
         )
-        stated = [(row["retryable"], retried) for row, (_, retried) in here if row.get("retryable") is not None]
-        retry = sum(wanted == retried for wanted, retried in stated)
-        shares = (right / len(here), (len(here) - right - unknown) / len(here), retry / max(1, len(stated)))
-        cells = "".join(f"{share:>{width}.1%}" for share, width in zip(shares, (12, 8, 8), strict=True))
+        stated = [(row, row["retryable"] == retried) for row, (_, retried) in here if row.get("retryable") is not None]
+        retries = [agreed for _, agreed in stated]
+        fitting = [agreed for row, agreed in stated if OVERFLOW not in row.get("acceptable", [row["reason"]])]
+        shares = [right / len(here), (len(here) - right - unknown) / len(here)]
+        shares += [sum(agreed) / max(1, len(agreed)) for agreed in (retries, fitting)]
+        cells = "".join(f"{share:>{width}.1%}" for share, width in zip(shares, WIDTHS, strict=True))
         print(f"{f'{name}, {title}':24}{cells}{len(here):>8}", flush=True)
 
 

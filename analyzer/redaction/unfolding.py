@@ -145,13 +145,21 @@ def unfolded(form: Form) -> Form | None:
 # Not those of keys and of base64, 64, 70 and 76, whose last line would take what stands behind it.
 _WIDTHS = (72, 78, 79, 80, 90, 96, 100, 110, 120, 132, 140, 150, 160, 180, 200)
 _FULL = b"|".join(rb"(?<=[\n\"'][^\n]{%d})|(?<=\A[^\n]{%d})" % (width, width) for width in _WIDTHS)
+_LINE_ENDS = Late(rb"\r?\n(?=[\w\-+/=.])")
 _WRAPS = Late(rb"((?<=[\w\-+/=.:])(?:" + _FULL + rb")\r?\n(?=[\w\-+/=.]))")
 
 
 def unwrapped(form: Form) -> Form | None:
     """The text without ends of lines where a terminal breaks words; None where no line is as long as one is wide."""
-    pieces = _WRAPS.split(form.data) if b"\n" in form.data else [form.data]
-    return form.replaced(pieces, [b""] * (len(pieces) // 2)) if len(pieces) > 1 else None
+    data, end = form.data, 0
+    pieces: list[bytes] = []
+    # From the ends of lines, which are few: the pattern would be tried behind every letter.
+    for found in _LINE_ENDS.finditer(data):
+        start = found.start()
+        if _WRAPS.match(data, start) is not None:
+            pieces += (data[end:start], found.group())
+            end = found.end()
+    return form.replaced([*pieces, data[end:]], [b""] * (len(pieces) // 2)) if pieces else None
 
 
 def goes_on(data: bytes, at: int) -> bool:

@@ -16,7 +16,7 @@ import re2
 from analyzer.redaction.automata import Late, kept_until_fork, spans_in
 from analyzer.redaction.unfolding import Form, forms, unfolded
 
-READING = 2
+READING = 3
 """Counts the ways in which texts have been read: one that reads any text in another way makes another ruleset."""
 
 _LEVEL = r"(?i:trace|debug|info|notice|warn(?:ing)?|error|err|fatal|critical|severe|panic)"
@@ -61,7 +61,8 @@ _DRAWN = frozenset("─━═╌┄╭╮╰╯┌┐└┘┏┓┗┛╔╗╚
 _CORNERS = "─━═╌┄╭╮╰╯┌┐└┘┏┓┗┛╔╗╚╝├┤┠┨╠╣"
 
 _FIRST_WORDS = frozenset(
-    f"the your this main sub error failed failure subagent sub-agent {_WORKERS.replace('|', ' ')}".split()
+    f"the your this main sub error failed failure sub-agent {_WORKERS.replace('|', ' ')} "
+    f"sub{_WORKERS.replace('|', ' sub')}".split()
 )
 """What an agent's own prefix begins with."""
 _ESCAPED = r"\\[\\\"'nrtu/x]|&(?:#|quot;|amp;|lt;|gt;|nbsp;|apos;)|%[2-7][0-9a-fA-F]"
@@ -80,6 +81,7 @@ _FRAMES = Late(
     r"|(?:During handling of the above|The above exception was the).*|\s*[\^~]+\s*|\s+\S+\.(?:go|rs):\d+.*"
     r"|\s+\d+: (?:0x[0-9a-f]+ - )?[\w<>:.&' ]+|\s*[│|] +(?:❱ *)?\d+ [│|].*)\Z"
 )
+_FRAMES_BEGIN = frozenset(" aFTD.^~│|")
 _SINK = Late(r"\A(?:goroutine \d+ \[|stack backtrace:|Stack trace:\s*\Z)")
 _ENDED = (".", "!", "?", ":", ";", "}", "]", "。", "！", "？")
 _FIELD = Late(r"\A[\w.-]{1,40}: ")
@@ -132,16 +134,24 @@ def _is_bare(text: str) -> bool:
         return False
     if not text.isascii() and not _DRESSING.isdisjoint(text):
         return False
-    first, last = text[:1], text[-1:]
-    if first.isalpha():
-        words = text[:12].replace(" ", "").isalpha()  # as most texts begin, and then none of the next can be
-        if not words and (text[1:2].isdigit() or "=" in text[:10] or (text[3:4] == " " and text[4:5].isdigit())):
-            return False
-        if ": " in text and text[:12].split(" ", 1)[0].lower() in _FIRST_WORDS:
-            return False
-    elif first in _OPENING or text[4:5] in _AFTER_A_YEAR or text[2:3] == ":":
+    if text[:1] in _OPENING or _may_begin_in_a_dress(text):
         return False
+    last = text[-1:]
     return last not in _CLOSING or (last == ")" and '("' not in text and "('" not in text)
+
+
+def _may_begin_in_a_dress(line: str) -> bool:
+    """Whether a log's or an agent's prefix can stand before a line: for most lines a look at a few letters tells."""
+    if not line[:1].isalpha():
+        return line[:1] == "[" or line[4:5] in _AFTER_A_YEAR or line[2:3] == ":"
+    if (
+        not line[:12].replace(" ", "").isalpha()
+        and (  # as most texts begin, and then none of these can be
+            line[1:2].isdigit() or "=" in line[:10] or (line[3:4] == " " and line[4:5].isdigit())
+        )
+    ):
+        return True
+    return ": " in line and line[:16].split(" ", 1)[0].lower() in _FIRST_WORDS
 
 
 @lru_cache(maxsize=64)
@@ -219,7 +229,7 @@ def _bare(line: str) -> str:
     if "  " in line:
         line = " ".join(line.split())
     for _ in range(2):
-        prefix = _PREFIX.match(line)
+        prefix = _PREFIX.match(line) if _may_begin_in_a_dress(line) else None
         if prefix is None or prefix.end() >= len(line):
             break
         line = line[prefix.end() :].lstrip()
@@ -231,9 +241,10 @@ def _without_stacks(lines: list[str]) -> list[str]:
     kept: list[str] = []
     in_frame = False
     for line in lines:
-        if _SINK.match(line) is not None and kept:
+        begin = line[:1]
+        if kept and begin in "gsS" and _SINK.match(line) is not None:
             break
-        if _FRAMES.match(line) is not None:
+        if begin in _FRAMES_BEGIN and _FRAMES.match(line) is not None:
             in_frame = line.lstrip().startswith("File ")
         elif in_frame and line.startswith("   "):
             in_frame = False  # the line of source below it

@@ -40,8 +40,6 @@ _ID = Late(rb"[0-9]{1,40}(?![dhms][0-9])[A-Za-z]+[0-9][0-9A-Za-z]{4,}(?:-[0-9a-f
 The first digits are bounded: each digit of a long number would be the begin of another search through all of it.
 """
 _ANY_ID = b"0a0a0a0a"
-LONGEST = 600
-"""Bytes of a text whose ids are not looked into."""
 
 BEYOND_ASCII = "\x80"
 """Stands among the words for any letter beyond ASCII: RE2 knows more pairs of those that differ in case alone."""
@@ -204,9 +202,9 @@ class Index:
         """The numbers of the patterns that a text matches, in no order.
 
         Ids look alike to the built-in rules: a new one would be a new state of the automaton at each of its letters,
-        and making these costs ten times what matching does. A long text is new anyway. A user's rules may look for one.
+        and making these costs ten times what matching does. A user's rules may look for one.
         """
-        if self._without_ids and len(text) <= LONGEST:
+        if self._without_ids:
             text = _ID.sub(_ANY_ID, text)
         return (self.match_ascii(text) if text.isascii() else self.match(text)) or ()
 

@@ -16,9 +16,10 @@ TEXTS = (
     "prompt is too long: 210000 tokens > 200000 maximum\nRun /compact and try again",
 )
 """Made up, so that no change of the rules or of the probes changes them."""
-READ = {1: "32ae9d9edf1c", 2: "32ae9d9edf1c"}
+READ = dict.fromkeys((1, 2, 3), "32ae9d9edf1c")
 """What each number stands for: of flattened messages, output and words of names. With 2, what stands before an error on
-its line is ASCII."""
+its line is ASCII. With 3, a prefix such as `subtask failed:` goes from a text of one line, too, and ids of long texts
+are one word."""
 
 
 def test_a_change_of_reading_has_a_new_number():
