@@ -41,40 +41,31 @@ def store(fed: Path, tmp_path: Path) -> Path:
     return tmp_path / "x.duckdb"
 
 
-def test_slack_gets_blocks_and_a_text_for_notifications(run: Run, store: Path, hook: Any) -> None:
-    """A header, a section a finding with the command to look closer; notifications show the headline."""
-    assert run(*NIGHT, "--deliver", f"slack:{hook.url}").returncode == 1
-    (sent,) = hook.bodies
-    assert sent["text"] == "1 new finding for 2026-10-07."
-    header, section = sent["blocks"]
-    assert header["text"] == {"type": "plain_text", "text": sent["text"], "emoji": False}
+def test_each_chat_gets_the_night_in_its_own_form(run: Run, store: Path, hook: Any) -> None:
+    """Of each finding the headline, the sentence and the command to look closer; nobody is called.
+
+    Slack: a header, a section a finding, and a text for notifications. Teams: one attachment in the envelope of a
+    workflow, with the severity in words and not in colour alone. Discord: an embed that mentions nobody.
+    """
+    forms = [word for form in ("slack", "teams", "discord") for word in ("--deliver", f"{form}:{hook.url}")]
+    assert run(*NIGHT, *forms).returncode == 1
+    slack, teams, discord = hook.bodies
+    assert slack["text"] == "1 new finding for 2026-10-07."
+    header, section = slack["blocks"]
+    assert header["text"] == {"type": "plain_text", "text": slack["text"], "emoji": False}
     assert section["text"]["text"].startswith("🟠 *warning, new*: planner: ")
     assert "`analyzer unknowns" in section["text"]["text"]
-
-
-def test_teams_gets_an_adaptive_card(run: Run, store: Path, hook: Any) -> None:
-    """One attachment in the envelope of a workflow; severity stands in words, not in colour alone."""
-    assert run(*NIGHT, "--deliver", f"teams:{hook.url}").returncode == 1
-    (attachment,) = hook.bodies[0]["attachments"]
+    (attachment,) = teams["attachments"]
     assert attachment["contentType"] == "application/vnd.microsoft.card.adaptive"
     title, head, said, command = attachment["content"]["body"]
-    assert (title["text"], head["text"], head["color"]) == (
-        "1 new finding for 2026-10-07.",
-        "🟠 warning, new",
-        "warning",
-    )
+    shown = (title["text"], head["text"], head["color"])
+    assert shown == ("1 new finding for 2026-10-07.", "🟠 warning, new", "warning")
     assert said["text"].startswith("planner: ")
     assert command["text"].startswith("analyzer unknowns")
-
-
-def test_discord_gets_an_embed_that_mentions_nobody(run: Run, store: Path, hook: Any) -> None:
-    """Whatever a log says, no one is called."""
-    assert run(*NIGHT, "--deliver", f"discord:{hook.url}").returncode == 1
-    (sent,) = hook.bodies
-    assert sent["allowed_mentions"] == {"parse": []}
-    assert sent["content"] == "**1 new finding for 2026-10-07.**"
-    assert sent["embeds"][0]["title"] == "🟠 warning, new"
-    assert sent["embeds"][0]["description"].startswith("planner: ")
+    assert discord["allowed_mentions"] == {"parse": []}
+    assert discord["content"] == "**1 new finding for 2026-10-07.**"
+    assert discord["embeds"][0]["title"] == "🟠 warning, new"
+    assert discord["embeds"][0]["description"].startswith("planner: ")
 
 
 def test_pagerduty_is_told_what_opens_and_what_resolves_under_one_key(run: Run, store: Path, hook: Any) -> None:

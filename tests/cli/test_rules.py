@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from analyzer.classifier import default_ruleset
 from analyzer.classifier.rules.loading import pack_in
 from tests.classifier.rules.test_scoring import STREAM
 from tests.classifier.rules.test_user_rules import NEW as MINE
+from tests.cli.forking import Forks, Line
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -398,6 +400,18 @@ def _error(message: str) -> dict[str, object]:
     return {"type": "error.classified", "timestamp": "2026-11-02T08:00:00Z", "sessionId": "a", "payload": payload}
 
 
+TAKING = ("rules", "update", "house.toml", "--rules", "mine.toml", "--apply")
+
+
+@pytest.fixture(scope="module")
+def taken(forks: Forks, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with rules that have taken a pack; tests copy it."""
+    folder = tmp_path_factory.mktemp("taken")
+    (folder / "house.toml").write_text(PACK, "utf-8")
+    assert forks.run(Line(TAKING, str(folder), environment={"HOME": str(folder)})).code == 0
+    return folder
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -417,15 +431,15 @@ def _error(message: str) -> dict[str, object]:
         pytest.param(f"{PACK}# more\n", "version 1.2 was taken before, with other rules", id="same-version"),
     ],
 )
-def test_a_bad_pack_is_refused_and_nothing_is_written(run: Run, tmp_path: Path, text: str, says: str) -> None:
+def test_a_bad_pack_is_refused_and_nothing_is_written(
+    run: Run, taken: Path, tmp_path: Path, text: str, says: str
+) -> None:
     """A pack that says nothing of itself, is unsound, too large, older, or another text of a version that was taken."""
+    shutil.copytree(taken, tmp_path, dirs_exist_ok=True)
     pack = tmp_path / "house.toml"
-    given = ("rules", "update", "house.toml", "--rules", "mine.toml", "--apply")
-    pack.write_text(PACK, "utf-8")
-    assert run(*given).returncode == 0
     before = {each.name: each.read_bytes() for each in tmp_path.iterdir() if each != pack}
     pack.write_text(text, "utf-8")
-    refused = run(*given)
+    refused = run(*TAKING)
     assert (refused.returncode, refused.stdout) == (2, "")
     assert says in refused.stderr
     assert {each.name: each.read_bytes() for each in tmp_path.iterdir() if each != pack} == before

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from analyzer.analysis import Window, check, overview, spikes, window
+from analyzer.analysis import Overview, Window, check, overview, spikes, window
 from analyzer.analysis.nightly.night import Night
 from analyzer.errors import AnalyzerError
 from analyzer.events import Event, encode
@@ -23,6 +23,20 @@ def day(number: int) -> str:
     return str(START + timedelta(days=number))
 
 
+@pytest.fixture(scope="module")
+def read(samples: Path) -> Iterator[Store]:
+    """A store of the samples, which tests only ask."""
+    with open_store(":memory:") as store:
+        store.ingest([str(samples)])
+        yield store
+
+
+@pytest.fixture(scope="module")
+def whole(read: Store) -> Overview:
+    """The report of all of it."""
+    return overview(read, Window())
+
+
 @pytest.fixture
 def fleet(tmp_path: Path, native: Native) -> Iterator[Store]:
     """Forty-five days, three of them, from the thirtieth on, with an unknown error in every session."""
@@ -34,10 +48,9 @@ def fleet(tmp_path: Path, native: Native) -> Iterator[Store]:
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/Los_Angeles", "Asia/Tokyo"])
-def test_the_samples_have_the_findings_that_their_readme_tells(memory: Store, samples: object, zone: str) -> None:
+def test_the_samples_have_the_findings_that_their_readme_tells(read: Store, zone: str) -> None:
     """A spike of figma-probe, a session of many hand-offs, over midnight in one of the zones, and no more."""
-    memory.ingest([str(samples)])
-    content = overview(memory, window(timezone=zone))
+    content = overview(read, window(timezone=zone))
     spike, *others = content.findings
     assert (spike.finding, spike.scope.caller, spike.state) == ("spike", "figma-probe", "ongoing")
     assert spike.opened_on == spike.onset == date(2026, 11, 9)
@@ -62,10 +75,9 @@ def test_a_hand_off_that_was_given_up_is_no_quiet_day(memory: Store, native: Nat
     assert overview(memory, Window()).verdict.level == "unjudged"
 
 
-def test_a_finding_comes_with_its_numbers(memory: Store, samples: object) -> None:
+def test_a_finding_comes_with_its_numbers(whole: Overview) -> None:
     """The days of its caller up to the window's end, and the messages that explain it, the most sessions first."""
-    memory.ingest([str(samples)])
-    case, _ = overview(memory, Window()).cases
+    case, _ = whole.cases
     assert case.numbers["day"].max() == date(2026, 11, 9)
     worst = case.numbers.row(-1, named=True)
     assert worst == {
@@ -81,10 +93,9 @@ def test_a_finding_comes_with_its_numbers(memory: Store, samples: object) -> Non
     assert case.finding.latest.observed == worst["unknown_share"]
 
 
-def test_spikes_are_the_days_that_the_tests_found(memory: Store, samples: object) -> None:
+def test_spikes_are_the_days_that_the_tests_found(read: Store) -> None:
     """As objects, rows, JSON and a figure."""
-    memory.ingest([str(samples)])
-    found = spikes(memory)
+    found = spikes(read)
     assert found.callers == ("figma-probe",)
     assert [(one.day, one.finding, one.groups) for one in found.found] == [(date(2026, 11, 9), "spike", 11)]
     assert found.to_polars()["caller"].to_list() == ["figma-probe"]
@@ -95,13 +106,12 @@ def test_spikes_are_the_days_that_the_tests_found(memory: Store, samples: object
     )
 
 
-def test_the_history_of_a_window_may_lie_before_it(memory: Store, samples: object) -> None:
+def test_the_history_of_a_window_may_lie_before_it(read: Store) -> None:
     """A report on one day knows the week before; a report on the week before knows no spike."""
-    memory.ingest([str(samples)])
-    assert spikes(memory, "2026-11-09..").callers == ("figma-probe",)
-    assert spikes(memory, "..2026-11-09").callers == ()
+    assert spikes(read, "2026-11-09..").callers == ("figma-probe",)
+    assert spikes(read, "..2026-11-09").callers == ()
     # Of a day that is cut in two nothing is judged.
-    assert [found.finding for found in overview(memory, window(until="2026-11-09T20:00")).findings] == ["relays"]
+    assert [found.finding for found in overview(read, window(until="2026-11-09T20:00")).findings] == ["relays"]
 
 
 @pytest.mark.parametrize(
@@ -113,12 +123,9 @@ def test_the_history_of_a_window_may_lie_before_it(memory: Store, samples: objec
         ("2027-01-01", None, "warning"),
     ],
 )
-def test_the_verdict_follows_from_the_window(
-    memory: Store, samples: object, since: str, until: str | None, level: str
-) -> None:
+def test_the_verdict_follows_from_the_window(read: Store, since: str, until: str | None, level: str) -> None:
     """The first days of all, a session of many hand-offs, a spike, and a future without anything."""
-    memory.ingest([str(samples)])
-    content = overview(memory, window(since, until))
+    content = overview(read, window(since, until))
     assert content.verdict.level == level
     assert (content.asked is not None) == bool(content.widened) == (since == "2027-01-01")
     assert bool(content.findings) == (level == "warning")
@@ -151,14 +158,12 @@ def test_check_and_report_call_the_same_fleets_too_young(memory: Store, tmp_path
     assert Night.from_dict(night.to_dict()).headline == night.headline
 
 
-def test_an_overview_hangs_together(memory: Store, samples: object) -> None:
+def test_an_overview_hangs_together(whole: Overview) -> None:
     """Totals and completeness agree with the tables, and everything becomes JSON."""
-    memory.ingest([str(samples)])
-    content = overview(memory, Window())
-    assert content.totals.errors == content.tables["errors-by-reason"].frame["errors"].sum()
-    assert content.totals.unknown_errors <= content.totals.counted_errors <= content.totals.errors
-    assert content.completeness.quarantined == content.tables["quarantine-lines"].frame.height
-    data = content.to_dict()
+    assert whole.totals.errors == whole.tables["errors-by-reason"].frame["errors"].sum()
+    assert whole.totals.unknown_errors <= whole.totals.counted_errors <= whole.totals.errors
+    assert whole.completeness.quarantined == whole.tables["quarantine-lines"].frame.height
+    data = whole.to_dict()
     assert data["schema"] == "analyzer.report/1"
     assert data["findings"][0]["templates"][0]["events"] == 8
     assert data["drifts"]["days"][0] == {"day": "2026-11-02", "errors": 12, "recorded_share": 0.0, "unknown_share": 0.0}
@@ -243,8 +248,9 @@ def test_a_change_of_rules_is_a_drift_of_the_classifier_and_no_finding(
 def test_rulesets_that_were_applied_are_listed(fleet: Store) -> None:
     """With the day and the one before."""
     fleet.reclassify(None, apply=True)
-    row = overview(fleet, Window()).drifts.applied.frame.row(0, named=True)
-    assert row["ruleset"] == overview(fleet, Window()).drifts.ruleset
+    drifts = overview(fleet, Window()).drifts
+    row = drifts.applied.frame.row(0, named=True)
+    assert row["ruleset"] == drifts.ruleset
     assert row["previous"] is None
     assert row["applied_at"].date() == row["applied_on"]
 
