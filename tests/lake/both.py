@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -39,15 +41,27 @@ def both(tmp_path: Path) -> Both:
 
 
 @pytest.fixture(scope="session")
-def fed(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a lake and a store of the samples; tests copy it."""
-    folder = tmp_path_factory.mktemp("both")
-    Both(folder).ingest(samples)
+def fed(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """A folder with a lake and a store of some of the samples, made once; tests copy it."""
+
+    @functools.cache
+    def folder(some: str) -> Path:
+        made = tmp_path_factory.mktemp("both")
+        Both(made).ingest(samples / some)
+        return made
+
     return folder
 
 
 @pytest.fixture
-def full(fed: Path, tmp_path: Path) -> Both:
+def full(fed: Callable[[str], Path], tmp_path: Path) -> Both:
     """A lake and a store of the samples."""
-    shutil.copytree(fed, tmp_path, dirs_exist_ok=True)
+    shutil.copytree(fed("."), tmp_path, dirs_exist_ok=True)
+    return Both(tmp_path)
+
+
+@pytest.fixture
+def begun(fed: Callable[[str], Path], tmp_path: Path) -> Both:
+    """A lake and a store of one foreign log."""
+    shutil.copytree(fed("gdd-events.jsonl"), tmp_path, dirs_exist_ok=True)
     return Both(tmp_path)

@@ -6,4 +6,4 @@ if find_spec("deltalake") is None:
     print("THE LAKE IS NOT TESTED: the extra `lake` is not installed")
     collect_ignore_glob = ["test_*.py"]
 else:
-    from tests.lake.both import both, fed, full  # noqa: F401 - fixtures
+    from tests.lake.both import begun, both, fed, full  # noqa: F401 - fixtures

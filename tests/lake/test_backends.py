@@ -114,13 +114,12 @@ def test_open_store_opens_a_lake_by_its_name(folder: Path) -> None:
         analyzer.open_store(file, master="local[1]")
 
 
-def test_a_lake_is_examined_and_made_again_by_its_name(both: Both) -> None:
+def test_a_lake_is_examined_and_made_again_by_its_name(begun: Both) -> None:
     """By the functions for a file."""
-    both.ingest(SAMPLES / "gdd-events.jsonl")
-    for name in both.names:
+    for name in begun.names:
         assert rebuild(name).former == "read"
         assert {check.state for check in examine(name)} <= {"ok", "note"}
-    assert differences(both.lake, both.store) == {}
+    assert differences(begun.lake, begun.store) == {}
 
 
 def test_lines_that_can_be_read_again_leave_the_quarantine_of_a_lake(both: Both, tmp_path: Path) -> None:

@@ -59,20 +59,19 @@ def test_logs_that_grow_move_and_change_are_told_apart_as_in_a_store(both: Both,
     both.ingest(logs)
 
 
-def test_an_event_with_the_id_of_a_foreign_record_gives_it_up_in_a_lake_too(both: Both, tmp_path: Path) -> None:
+def test_an_event_with_the_id_of_a_foreign_record_gives_it_up_in_a_lake_too(begun: Both, tmp_path: Path) -> None:
     """Whichever of the two was read first: the row that the lake has already gets another id."""
-    both.ingest(SAMPLES / "gdd-events.jsonl")
-    with LakeStore(both.lake) as store:
+    with LakeStore(begun.lake) as store:
         name = store.sql("select event_id from events where source_format <> 'analyzer' order by all limit 1").item()
-    shutil.rmtree(both.lake.path)
-    both.store.unlink()
-    shutil.rmtree(str(journal_of(str(both.store))))
+    shutil.rmtree(begun.lake.path)
+    begun.store.unlink()
+    shutil.rmtree(str(journal_of(str(begun.store))))
     line = json.loads((SAMPLES / "healthy-week.jsonl").read_text().splitlines()[1])
     del line["crc"]
     (tmp_path / "claims.jsonl").write_text(json.dumps({**line, "id": name}) + "\n")
-    both.ingest(tmp_path / "claims.jsonl")
-    both.ingest(SAMPLES / "gdd-events.jsonl")
-    with LakeStore(both.lake) as store:
+    begun.ingest(tmp_path / "claims.jsonl")
+    begun.ingest(SAMPLES / "gdd-events.jsonl")
+    with LakeStore(begun.lake) as store:
         assert store.sql("select count(*) from events where event_id = $1", ["claimed:" + name]).item() == 1
 
 

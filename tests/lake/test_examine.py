@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -45,25 +46,29 @@ def _line(number: int, moment: str, writer: str) -> str:
     )
 
 
-@pytest.fixture
-def logs(tmp_path: Path) -> Path:
-    """A log with a gap, a clock that goes back, an event of next year, and a line that is none."""
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a lake that was moved up from a store beside it; tests copy it.
+
+    Its log has a gap, a clock that goes back, an event of next year, and a line that is none.
+    """
+    folder = tmp_path_factory.mktemp("examined")
     ahead = (now() + timedelta(days=400)).isoformat(timespec="seconds") + "Z"
     moments = ["2026-11-02T08:00:00Z", "2026-11-02T07:30:00Z", "2026-11-02T09:00:00Z", ahead]
     lines = [_line(number, moment, "one") for number, moment in zip((1, 2, 3, 7), moments, strict=True)]
-    (tmp_path / "faults.jsonl").write_text("\n".join([*lines, '{"v":1,"id":', ""]), "utf-8")
-    return tmp_path / "faults.jsonl"
+    (folder / "faults.jsonl").write_text("\n".join([*lines, '{"v":1,"id":', ""]), "utf-8")
+    with open_store(folder / "fleet.duckdb", writable=True) as store:
+        store.ingest([str(folder / "faults.jsonl")])
+        store.reclassify(apply=True)
+    up(str(folder / "fleet.duckdb"), lake_of(f"delta:{folder}/fleet"))
+    return folder
 
 
 @pytest.fixture
-def lake(tmp_path: Path, logs: Path) -> Lake:
-    """A lake that was moved up from a store of that log."""
-    with open_store(tmp_path / "fleet.duckdb", writable=True) as store:
-        store.ingest([str(logs)])
-        store.reclassify(apply=True)
-    found = lake_of(f"delta:{tmp_path}/fleet")
-    up(str(tmp_path / "fleet.duckdb"), found)
-    return found
+def lake(made: Path, tmp_path: Path) -> Lake:
+    """A lake of that log."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    return lake_of(f"delta:{tmp_path}/fleet")
 
 
 HEALTHY = {"gaps": "note", "future": "problem", "clocks": "note", "quarantine": "note"}
