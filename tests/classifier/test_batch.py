@@ -232,7 +232,6 @@ def test_hostile_texts_cost_no_more_than_others():
         assert classify_facts(facts).reason
 
 
-@pytest.mark.no_cover  # it measures
 def test_benchmark_runs(capsys, monkeypatch):
     """The benchmark prints its table, with a line for each contender."""
     root = Path(__file__).parents[2]
