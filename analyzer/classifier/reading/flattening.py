@@ -85,6 +85,12 @@ _FRAMES_BEGIN = frozenset(" aFTD.^~│|")
 _SINK = Late(r"\A(?:goroutine \d+ \[|stack backtrace:|Stack trace:\s*\Z)")
 _ENDED = (".", "!", "?", ":", ";", "}", "]", "。", "！", "？")
 _FIELD = Late(r"\A[\w.-]{1,40}: ")
+_DENIED = Late(
+    rb"""["']?\b(?!(?i:\w*error|message|msg|reason|details?)\b)[A-Za-z_]\w{2,40}["']?\s?[:=]\s?(?:[Ff]alse|undefined|null|None)"""
+    rb"""(?=\s*(?:[,;})\]\n]|\Z)),?"""
+)
+"""A field of an object that says no, or nothing: `timedOut: false` is no timeout."""
+_NOTHING = (b"alse", b"undefined", b"null", b"None")
 _LEAST_WIDTH, _WIDEST = 36, 200
 _MOST_LAYERS = 4
 _OPENING = frozenset("\"'`[|+ ")
@@ -120,12 +126,19 @@ def _searches(pattern: str) -> Any:
 
 def flat(text: str) -> bytes:
     """A message as rules read it, in UTF-8."""
-    return text.encode() if _is_bare(text) else _undressed(text)
+    return _asserted(text.encode()) if _is_bare(text) else _undressed(text)
 
 
 @lru_cache(maxsize=1_024)
 def _undressed(text: str) -> bytes:
-    return _flattened(text).encode("utf-8", "replace")
+    return _asserted(_flattened(text).encode("utf-8", "replace"))
+
+
+def _asserted(text: bytes) -> bytes:
+    """A flattened text without fields that say no."""
+    if any(word in text for word in _NOTHING):
+        text = _DENIED.sub(b"", text)
+    return text
 
 
 def _is_bare(text: str) -> bool:

@@ -18,8 +18,8 @@ TEXTS = (
 """Made up, so that no change of the rules or of the probes changes them."""
 READ = dict.fromkeys((1, 2, 3), "32ae9d9edf1c")
 """What each number stands for: of flattened messages, output and words of names. With 2, what stands before an error on
-its line is ASCII. With 3, a prefix such as `subtask failed:` goes from a text of one line, too, and ids of long texts
-are one word."""
+its line is ASCII. With 3, a prefix such as `subtask failed:` goes from a text of one line, too, ids of long texts
+are one word, and fields that say no go."""
 
 
 def test_a_change_of_reading_has_a_new_number():

@@ -85,3 +85,44 @@ def test_where_evidence_disagrees_candidates_stand_beside_unknown() -> None:
 def test_weak_words_make_no_verdict_of_a_parse_error_a_path_or_an_errno(text: str) -> None:
     """Such texts speak of files and programs: whatever a weak rule finds in them is chance."""
     assert not classify(text).rule.startswith("weak_")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "exitCode: 1,\n signal: undefined,\n failed: true,\n timedOut: false,\n isCanceled: false }",
+        '{"nest": 3, "rate_limited": false}',
+        "heron ended (overloaded=False, quota_exceeded=None)",
+        "Error: undefined",
+    ],
+)
+def test_a_field_that_says_no_is_no_evidence(text: str) -> None:
+    """What an object names to deny it did not happen."""
+    assert classify(text).reason == "unknown"
+
+
+def test_a_field_that_says_yes_stays_evidence() -> None:
+    """And so does what else the object says."""
+    assert classify("exitCode: 1, timedOut: true, killed: false").reason == "network_transient"
+    assert classify('{"message": "Rate limit exceeded", "retryable": false}').reason == "rate_limited"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("nest 503: Access denied for the role heron, not authorized to perform nest:Read", "auth_error"),
+        ("Internal error: the nest process exited with code 3", "unknown"),
+        ("nest-server error: command verification failed: heron exited with status 1", "unknown"),
+        ("database connection failed: error: relation nests does not exist", "unknown"),
+        ("timeout: failed to run command 'heron': No such file or directory", "tool_not_found"),
+        ("Provider error: heron CLI not found at /srv/heron", "tool_not_found"),
+        ("'mcp__heron__fold' is not currently available", "tool_not_found"),
+        ("Unknown agent error: the heron is tired", "unknown"),
+        ("the list of nests returned 401 for heron", "auth_error"),
+        ("Total tokens of text exceed max message tokens", "context_overflow"),
+        ("Error: No heron message found", "unknown"),
+    ],
+)
+def test_the_narrower_statement_decides(text: str, reason: str) -> None:
+    """A process that ended, a missing program, a refused right and a missing table say more than what they stand in."""
+    assert classify(text).reason == reason
