@@ -121,6 +121,11 @@ def test_a_field_that_says_yes_stays_evidence() -> None:
         ("the list of nests returned 401 for heron", "auth_error"),
         ("Total tokens of text exceed max message tokens", "context_overflow"),
         ("Error: No heron message found", "unknown"),
+        ("Pool error: All accounts are currently limited", "rate_limited"),
+        ("失败: 找不到 heron 命令，请先安装", "tool_not_found"),
+        ("Error executing MCP tool: No connection found for server: heron", "tool_not_found"),
+        ("invalid warmth: only 1 is allowed for this nest", "validation"),
+        ("(psycopg.errors.InvalidNest) invalid input syntax for type nest", "unknown"),
     ],
 )
 def test_the_narrower_statement_decides(text: str, reason: str) -> None:
