@@ -60,6 +60,13 @@ def test_waits_that_grow_are_the_providers_where_all_of_its_callers_wait() -> No
     assert "retry chains waited for 16 s or more" in str(rises[0].note)
 
 
+def test_waits_of_a_provider_are_the_callers_that_has_the_most_of_them() -> None:
+    """The provider's other callers wait as they did, so its chains grow by one caller's alone."""
+    others = waits("b", "c")
+    rises = found(lambda day: waits("a", longer=4 if CHANGE <= day < CHANGE + 2 else 0) * 2 + others)
+    assert {(one.finding, one.caller, one.scope) for one in rises} == {("waits_grow", "a", None)}
+
+
 def test_waits_of_a_provider_that_no_log_names_are_the_callers() -> None:
     """Of the one that waits longer."""
     rises = found(lambda day: waits("a", provider="", longer=3 if day == CHANGE else 0) + waits("b", provider=""))

@@ -13,7 +13,7 @@ from analyzer.recovery.retry.policy import Care, care_of
 from tests.recovery.simulated import STEADY, FakeClock, Flaky, HttpError, Log, settled
 
 WEAK_WORDS = "the gateway crashed"
-REFUSED = "Invalid API key provided"
+REFUSED = "messages: field required"
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ REFUSED = "Invalid API key provided"
         ({"status": 401}, Care()),
         (WEAK_WORDS, Care(2, 3)),
         ("sent too many of them", Care(2, 3)),
-        ({"status": 500, "message": REFUSED}, Care(1, 0, "auth_text")),
+        ({"status": 500, "message": REFUSED}, Care(1, 0, "request_text")),
         ({"status": 402, "message": "HTTP 402 Payment Required: rate limit exceeded"}, Care(2, 3)),
         ({"status": 429, "message": "Daily calls for this heron: invalid API key"}, Care(2, 3, "auth_text")),
     ],
@@ -64,7 +64,7 @@ def test_weak_words_are_tried_once_more_after_a_longer_wait(
 
 
 def test_a_strong_objection_is_not_retried(settings: dict[str, Any], clock: FakeClock, log: Log) -> None:
-    """A 500 that names an invalid key surfaces at once, as what its status says."""
+    """A 500 that names what the request lacks surfaces at once, as what its status says."""
     with pytest.raises(HttpError):
         Retry("planner", **settings).call(Flaky(HttpError(500, REFUSED), "never"))
     (event,) = log.payloads("error.classified")

@@ -285,8 +285,8 @@ def test_a_command_that_fails_on_weak_words_is_started_once_more(bench: Bench) -
 
 
 def test_a_command_that_a_strong_rule_objects_to_is_not_started_again(bench: Bench) -> None:
-    """The status says that it would be; the key that it names says that it fails the same way."""
-    say = "echo 'API Error: 500 Invalid API key provided' >&2; exit 1"
+    """The status says that it would be; the field that it misses says that it fails the same way."""
+    say = "echo 'API Error: 500 messages: field required' >&2; exit 1"
     done = bench.run("sh", "-c", say, limits=Limits(retries=2))
     assert (done.outcome, done.attempts, bench.clock.slept) == ("surfaced", 1, [])
     (event,) = bench.events("error.classified")

@@ -21,6 +21,8 @@ ALPHA = 3e-4
 """P-value that a day of a name needs; a span has its part of it."""
 _OFTEN_ALPHA = 1e-6
 """The same of what is usual and differs from day to day by more than chance, as failures of tools do."""
+_MOST = 0.5
+"""Part of a rise above which it is one caller's, where that has a rise of its own."""
 _LONG = 0.1
 """Part of the waits before that were longer than what counts as long now, at most."""
 
@@ -161,17 +163,35 @@ def signals(counts: pl.DataFrame, work: pl.DataFrame) -> list[Detection]:
     }
     for finding, signal in SIGNALS.items():
         rows = counts.filter(pl.col("signal") == signal.counted)
+        rises = {
+            by: [
+                (name, one)
+                for name, series in _series(rows.filter(pl.col(by) != ""), by, exposures[signal.against])
+                for one in series.rises(signal.alpha, by_level=signal.by_level)
+            ]
+            for by in (signal.by if not rows.is_empty() else ())
+        }
+        alone = {(one.day, caller) for caller, one in rises.get("caller", ())}
         told: set[tuple[int, str]] = set()
-        for by in signal.by if not rows.is_empty() else ():
-            for name, series in _series(rows.filter(pl.col(by) != ""), by, exposures[signal.against]):
-                callers = rows.filter(pl.col("name") == name).select("day", "caller") if by == "name" else rows.clear()
-                for one in series.rises(signal.alpha, by_level=signal.by_level):
-                    if by == "caller" and (one.day, name) in told:
-                        continue
-                    found.append(_detection(finding, signal, one, by, name))
-                    inside = pl.col("day").is_between(date.fromordinal(one.rise.first), date.fromordinal(one.day + 3))
-                    told |= {(day.toordinal(), caller) for day, caller in callers.filter(inside).iter_rows()}
+        for name, one in rises.get("name", ()):
+            callers = rows.filter(pl.col("name") == name)
+            if (one.day, _mostly_of(callers, one)) not in alone:
+                found.append(_detection(finding, signal, one, "name", name))
+                inside = pl.col("day").is_between(date.fromordinal(one.rise.first), date.fromordinal(one.day + 3))
+                seen = callers.filter(inside).select("day", "caller").iter_rows()
+                told |= {(day.toordinal(), caller) for day, caller in seen}
+        for caller, one in rises.get("caller", ()):
+            if (one.day, caller) not in told:
+                found.append(_detection(finding, signal, one, "caller", caller))
     return found
+
+
+def _mostly_of(callers: pl.DataFrame, one: _Found) -> str:
+    """The caller with most of a wider name's rise; empty where it is shared."""
+    inside = pl.col("day").is_between(date.fromordinal(one.rise.first), date.fromordinal(one.day))
+    sums = callers.filter(inside & (pl.col("level") > one.level)).group_by("caller").agg(pl.sum("groups"))
+    most = sums.filter(pl.col("groups") > _MOST * one.rise.count)["caller"]
+    return str(most[0]) if len(most) else ""
 
 
 def _series(counts: pl.DataFrame, by: str, exposure: pl.DataFrame) -> Iterator[tuple[str, _Series]]:
