@@ -187,11 +187,11 @@ def signals(counts: pl.DataFrame, work: pl.DataFrame) -> list[Detection]:
 
 
 def _mostly_of(callers: pl.DataFrame, one: _Found) -> str:
-    """The caller with most of a wider name's rise; empty where it is shared."""
-    inside = pl.col("day").is_between(date.fromordinal(one.rise.first), date.fromordinal(one.day))
-    sums = callers.filter(inside & (pl.col("level") > one.level)).group_by("caller").agg(pl.sum("groups"))
+    """The caller with most of a wider name's rise; empty where it is shared, or nobody else was there to be spared."""
+    inside = callers.filter(pl.col("day").is_between(date.fromordinal(one.rise.first), date.fromordinal(one.day)))
+    sums = inside.filter(pl.col("level") > one.level).group_by("caller").agg(pl.sum("groups"))
     most = sums.filter(pl.col("groups") > _MOST * one.rise.count)["caller"]
-    return str(most[0]) if len(most) else ""
+    return str(most[0]) if len(most) and inside["caller"].n_unique() > 1 else ""
 
 
 def _series(counts: pl.DataFrame, by: str, exposure: pl.DataFrame) -> Iterator[tuple[str, _Series]]:
