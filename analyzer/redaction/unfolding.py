@@ -146,17 +146,17 @@ def unfolded(form: Form) -> Form | None:
 _WIDTHS = (72, 78, 79, 80, 90, 96, 100, 110, 120, 132, 140, 150, 160, 180, 200)
 _FULL = b"|".join(rb"(?<=[\n\"'][^\n]{%d})|(?<=\A[^\n]{%d})" % (width, width) for width in _WIDTHS)
 _LINE_ENDS = Late(rb"\r?\n(?=[\w\-+/=.])")
-_WRAPS = Late(rb"((?<=[\w\-+/=.:])(?:" + _FULL + rb")\r?\n(?=[\w\-+/=.]))")
+_WRAPPED = Late(rb"(?<=[\w\-+/=.:])(?:" + _FULL + rb")")
 
 
 def unwrapped(form: Form) -> Form | None:
     """The text without ends of lines where a terminal breaks words; None where no line is as long as one is wide."""
     data, end = form.data, 0
     pieces: list[bytes] = []
-    # From the ends of lines, which are few: the pattern would be tried behind every letter.
+    # From the ends of lines, which are few: the widths would be tried behind every letter.
     for found in _LINE_ENDS.finditer(data):
         start = found.start()
-        if _WRAPS.match(data, start) is not None:
+        if _WRAPPED.match(data, start) is not None:
             pieces += (data[end:start], found.group())
             end = found.end()
     return form.replaced([*pieces, data[end:]], [b""] * (len(pieces) // 2)) if pieces else None
@@ -174,7 +174,7 @@ def goes_on(data: bytes, at: int) -> bool:
             if meaning in (b"\n", b"\r"):  # a terminal may have broken it
                 return data[found.end() : found.end() + 1] not in b" \t\r\n\"'"
             return not meaning.strip(b"\x00") or meaning[:1].isalnum() or meaning[:1] in b"_-+/=."
-    return data[at : at + 1] in (b"\r", b"\n") and _WRAPS.match(data, at) is not None
+    return _LINE_ENDS.match(data, at) is not None and _WRAPPED.match(data, at) is not None
 
 
 def read_first(data: bytes) -> Form:

@@ -46,24 +46,10 @@ message as (
 -- Of a session's messages the first three count; which of those of one hour that are, changes no count.
 session as (
   select
-    day,
-    caller,
-    provider,
-    model,
-    project,
-    host,
-    reason,
+    * exclude (hour, template),
     min(hour, 3) as hours
   from message
-  group by
-    day,
-    caller,
-    provider,
-    model,
-    project,
-    host,
-    reason,
-    session
+  group by all
 ),
 
 counted as (

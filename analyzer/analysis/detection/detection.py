@@ -81,6 +81,8 @@ def detections_in(found: pl.DataFrame) -> list[Detection]:
     return [Detection(**row) for row in found.iter_rows(named=True)]
 
 
+ORDINAL = (pl.col("day") - date.min).dt.total_days() + 1
+"""The number of a row's day, as `date.toordinal` counts."""
 BASELINE_DAYS = 42
 """Days that make a baseline: six of each weekday."""
 RECENT_DAYS = 7

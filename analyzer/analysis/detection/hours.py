@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from analyzer.analysis.detection.detection import Detection, Settings, clearest
+from analyzer.analysis.detection.detection import ORDINAL, Detection, Settings, clearest
 from analyzer.analysis.detection.naming import UNKNOWN, Names, Suspect
 from analyzer.analysis.detection.statistics.rates import CountedDay, RateTail, rate_tail
 from analyzer.analysis.detection.volumes import (
@@ -134,8 +134,7 @@ def hour_rises(
     if volume.is_empty():
         return []
     chosen = settings or Settings()
-    # Hours are counted as days are, by proleptic ordinals.
-    slot = (((pl.col("day") - date.min).dt.total_days() + 1) * _DAY + pl.col("hour")).alias("slot")
+    slot = (ORDINAL * _DAY + pl.col("hour")).alias("slot")
     volume, work = volume.cast(CODED), work.cast(CODED)
     errors = volume.with_columns(slot, fleet=pl.lit("fleet", pl.Categorical))
     last = None if end is None else end[0].toordinal() * _DAY + end[1]

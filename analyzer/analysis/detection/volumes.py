@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from analyzer.analysis.detection.detection import BASELINE_DAYS, Detection, Settings, clearest, frame
+from analyzer.analysis.detection.detection import BASELINE_DAYS, ORDINAL, Detection, Settings, clearest, frame
 from analyzer.analysis.detection.naming import ASKED, UNKNOWN, Names, Suspect
 from analyzer.analysis.detection.volume_units import ANY, DAY_RATIO, Rise, Unit, units
 
@@ -94,7 +94,7 @@ def volumes(
         return min(chosen.volume_alpha, daily / max(1, callers.get(date.fromordinal(day), 1)))
 
     known: Explained = set()
-    slot = ((pl.col("day") - date.min).dt.total_days() + 1).alias("slot")
+    slot = ORDINAL.alias("slot")
     names = Names(counts.with_columns(slot), at_work.filter("seen").with_columns(slot), 1)
     found = [one for what in OUTAGES for one in _outages(counts, at_work, what, budget, known, names)]
     known.update(explained)
@@ -205,7 +205,7 @@ def _outages(
     named = counts.filter((pl.col(what) != "") & (pl.col("reason") != UNKNOWN))
     by_caller = named.group_by("day", "reason", "caller", pl.col(what).alias("name")).agg(pl.sum("sessions", "groups"))
     # An outage of the fleet is none of its providers', and one of these none of their models'.
-    by_caller = without(by_caller, (pl.col("day") - date.min).dt.total_days() + 1, explained)
+    by_caller = without(by_caller, ORDINAL, explained)
     begins = by_caller.group_by("name", "caller").agg(pl.col("day").min().alias("first"))
     there = work.join(begins, on="caller").filter(pl.col("day") >= pl.col("first"))
     by_caller = by_caller.join(there, on=["day", "name", "caller"], how="semi")
