@@ -81,6 +81,7 @@ _CODES = "codes"
 """Tables of what providers document: `providers`, `source`, `dated`, and the codes of each rule."""
 _LISTS = "lists"
 """Named lists of patterns: `"@name"` among the patterns of a rule of the same file stands for all of one."""
+_NAMED_LIST = re.compile(r"@[A-Za-z_]\w*")
 _HEAD = (_CODES, _LISTS, _ALONE, _PACK, *_ABOUT, *_SHARED)
 
 
@@ -506,8 +507,12 @@ def _expanded(file: _File, number: int, key: str, values: list[Any]) -> Iterable
     """List values, checked; `"5xx"` becomes its hundred numbers, `"@name"` the patterns of a named list."""
     name = file.data["rule"][number]["id"]
     lists = file.data.get(_LISTS, {}) if key in _PATTERNS else {}
-    named = (lists.get(value[1:], [value]) if str(value).startswith("@") else [value] for value in values)
-    for value in chain.from_iterable(named):
+    named = {value: value[1:] for value in map(str, values) if key in _PATTERNS and _NAMED_LIST.fullmatch(value)}
+    if wrong := next((value for value, ours in named.items() if ours not in lists), None):
+        error = RulesError.unknown_value(f"list of patterns in rule {name!r}:", wrong, [f"@{ours}" for ours in lists])
+        hint = error.hint if lists else "the file has no [lists]"
+        raise file.refuse(error.message, f"{hint}; '[@]' is the sign itself", number, wrong)
+    for value in chain.from_iterable(lists[named[value]] if value in named else [value] for value in values):
         if key not in _NUMBERS:
             if not isinstance(value, str) or not value:
                 raise file.refuse(f"{key} of rule {name!r} holds {value!r}", "only texts may stand there", number, key)

@@ -104,15 +104,18 @@ def test_shared_patterns_are_added(write):
 
 
 def test_a_named_list_stands_for_its_patterns(write):
-    """`@name` among the patterns of a rule is the list of that name in its file; elsewhere it is a pattern."""
+    """`@name` among the patterns of a rule is the list of that name in its file; a name of no list is refused."""
     lists = "[lists]\nours = ['\\bhouse cap\\b', '\\bhouse fund\\b']\n"
-    named = NEW.replace("text = [", "not_text = ['@ours', '@other']\ntext = [")
+    named = NEW.replace("text = [", "not_text = ['@ours', '[@]other']\ntext = [")
     own = ruleset_for(write(lists + named))
     assert next(rule for rule in own.rules if rule.id == "house_quota").not_text == (
         *("\\bhouse cap\\b", "\\bhouse fund\\b"),
-        "@other",
+        "[@]other",
     )
     assert classify("House quota spent, no house fund", rules=own).rule != "house_quota"
+    with pytest.raises(RulesError, match=r":8: unknown list of patterns in rule 'house_quota': '@our'") as said:
+        ruleset_for(write(lists + named.replace("@ours", "@our")))
+    assert "did you mean '@ours'?" in said.value.hint
     with pytest.raises(RulesError, match="no lists of patterns"):
         ruleset_for(write("lists = 1\n" + NEW))
 
