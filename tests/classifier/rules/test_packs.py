@@ -49,6 +49,37 @@ def test_a_missing_pack_is_named(tmp_path):
         ruleset_for(mine)
 
 
+@pytest.mark.parametrize(
+    ("mine", "pack", "says"),
+    [
+        pytest.param('pack = "../mine.pack-2.toml"\n', PACK, "no name of a file beside", id="elsewhere"),
+        pytest.param('alone = true\npack = "mine.pack-2.toml"\n', PACK, "alone and pack", id="alone"),
+        pytest.param('pack = "mine.pack-2.toml"\n' + DISABLE + "weak = true\n", PACK, "disabled and still", id="half"),
+        pytest.param('pack = "mine.pack-2.toml"\n' + DISABLE.replace("r_status", "s"), PACK, "unknown", id="no-rule"),
+    ],
+)
+def test_a_file_that_misuses_its_pack_is_refused(tmp_path, mine, pack, says):
+    """The error says what is wrong with the file that names the pack."""
+    (tmp_path / "mine.pack-2.toml").write_text(pack, "utf-8")
+    (tmp_path / "mine.toml").write_text(mine, "utf-8")
+    with pytest.raises(RulesError, match=says):
+        ruleset_for(tmp_path / "mine.toml")
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        pytest.param('pack = "other.toml"\n' + PACK, "not on another pack", id="on-a-pack"),
+        pytest.param(PACK.replace("date", "# date"), "says no date", id="no-date"),
+        pytest.param(PACK.removesuffix(NEW), "no rules", id="no-rules"),
+    ],
+)
+def test_what_is_no_pack_is_refused(content, says):
+    """A pack says what it is, holds rules and stands on the built-in ones."""
+    with pytest.raises(RulesError, match=says):
+        pack_in(content.encode(), "mine.pack-2.toml")
+
+
 @pytest.mark.parametrize(("lower", "higher"), [("1", "2"), ("1.9", "1.10"), ("1", "1.0.1"), ("2026.11", "2027")])
 def test_versions_are_ordered_by_their_numbers(lower, higher):
     """Not by their letters; what is before a version is the highest below it."""
