@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from datetime import date, datetime
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import duckdb
 
@@ -17,13 +17,15 @@ from analyzer.store.db.connection import (
     EarlierStoreError,
     connect,
     first_line,
+    meanwhile,
     missing,
     private_files,
     store_errors,
     transaction,
 )
-from analyzer.store.db.frames import PlainRows, to_frame, to_rows
+from analyzer.store.db.frames import MANY_ROWS, PlainRows, to_frame, to_rows
 from analyzer.store.db.location import (
+    CATALOG,
     MEMORY,
     complete_replacement,
     discard_work,
@@ -52,6 +54,11 @@ if TYPE_CHECKING:
     from analyzer.store.upkeep.prune import Prune
     from analyzer.store.upkeep.quarantine import QuarantineRetry
     from analyzer.store.verdicts.reclassify import Reclassification
+
+
+_T = TypeVar("_T")
+_IS_SMALL = "select 1 from duckdb_tables() where table_name = 'event_v1' and estimated_size < $1"
+"""Of a lake it is no table."""
 
 
 class Store(Shown):
@@ -140,6 +147,26 @@ class Store(Shown):
         What is written meanwhile does not show in them. What the block gets lets go of one of them: `drop("errors")`.
         """
         return pinned(self._connection, since, until)
+
+    @contextmanager
+    def meanwhile(self, work: Callable[[Store], _T]) -> Iterator[Callable[[], _T]]:
+        """Do `work` with a store of its own, which sees the same, while the block asks this one; the block gets what
+        waits for its answer.
+
+        Of many events both would take much memory at a time, and a lake is asked through one connection: there it is
+        done before the block.
+        """
+        with store_errors():
+            connection = self._connection.cursor()
+            connection.execute(f"use {CATALOG}").fetchall()
+            small = connection.execute(_IS_SMALL, [MANY_ROWS]).fetchall()
+        with connection:
+            if small:
+                with meanwhile(connection, lambda: work(Store(connection, self.path))) as waited:
+                    yield lambda: waited(None)
+            else:
+                answer = work(self)
+                yield lambda: answer
 
     def selecting(self, only: Selection) -> AbstractContextManager[None]:
         """Within the block `query` and `sql` see that part of the store alone: its errors, chains, sessions and so on.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any, Unpack
@@ -293,45 +293,69 @@ def overview(
 
 
 def _made(store: Store, chosen: Window, rules: Rules, only: Selection | None) -> Overview:
-    judged, drift = _judge(store, chosen, store.judge_history(rules))
+    ruleset = store.judge_history(rules)
     if only:
+        judged, drift = _judge(store, chosen, ruleset)
         judged = select_judged(store, judged, only)
         with store.selecting(only):
-            report = replace(_overview(store, chosen, judged, drift), only=only)
-            return _with_texts(store, replace(report, latest=_latest(store, report)))
-    with store.pinned(chosen.since, chosen.until) as drop:
-        report = _overview(store, chosen, judged, drift)
-        latest = _latest(store, report)
-        drop("errors")
-        report = _with_texts(store, report)
-    if latest and not latest.lies_in(chosen):
-        latest = _latest(store, report)
-    elif latest and chosen.since is not None:  # the fortnight up to it may begin before the window
-        latest = replace(latest, days=fortnight(store, latest.day, chosen.timezone))
-    return replace(report, latest=latest)
-
-
-def _latest(store: Store, report: Overview) -> LatestDay | None:
-    totals = report.totals
-    return latest_day(store, report.window, totals.first_at, totals.last_at, report.generated_at)
-
-
-def _with_texts(store: Store, report: Overview) -> Overview:
-    """The overview with the tables that quote all errors: their texts would take most of the room where views are
-    pinned.
-    """
-    tables = {name: report.tables.get(name) or table(store, name, report.window) for name in TABLES}
-    return replace(report, tables=tables)
+            asked = _asked(store, chosen)
+    else:
+        with store.meanwhile(lambda beside: _asked_once(beside, chosen)) as answer:
+            judged, drift = _judge(store, chosen, ruleset)
+            asked = answer()
+    return Overview(
+        generated_at=asked.at,
+        window=chosen,
+        totals=asked.totals,
+        completeness=asked.completeness,
+        # What stays open while nothing happens at all is no news of an empty window.
+        cases=judged.cases if asked.totals.events else (),
+        spikes=spikes_of(judged, chosen, asked.tables["unknown-share"]),
+        drifts=drift,
+        judged_until=judged.last,
+        too_little=judged.too_little,
+        not_replayed=judged.not_replayed,
+        warnings_a_week=asked.warnings_a_week,
+        tables=asked.tables,
+        only=only or None,
+        latest=asked.latest,
+    )
 
 
 def _judge(store: Store, window: Window, ruleset: str) -> tuple[Judged, Drifts]:
-    """What the sums of history say; these are let go of before the tables, as both can be of a million callers."""
+    """What the sums of history say; these are let go of at its end, as they can be of a million callers."""
     seen = observe_window(store, window, ruleset)
     judged = judge_seen(store, window, seen)
     return judged, drifts(store, seen, judged.first, judged.last, window)
 
 
-def _overview(store: Store, window: Window, judged: Judged, drift: Drifts) -> Overview:
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a report shows as the store answers it."""
+
+    at: datetime
+    totals: Totals
+    completeness: Completeness
+    warnings_a_week: float | None
+    tables: dict[str, Table]
+    latest: LatestDay | None
+
+
+def _asked_once(store: Store, window: Window) -> _Asked:
+    """The answers about the whole store, of views that are worked out once."""
+    with store.pinned(window.since, window.until) as drop:
+        asked = _asked(store, window, drop)
+    latest = asked.latest
+    if latest and not latest.lies_in(window):
+        latest = latest_day(store, window, asked.totals.first_at, asked.totals.last_at, asked.at)
+    elif latest and window.since is not None:  # the fortnight up to it may begin before the window
+        latest = replace(latest, days=fortnight(store, latest.day, window.timezone))
+    return replace(asked, latest=latest)
+
+
+def _asked(store: Store, window: Window, drop: Callable[[str], None] | None = None) -> _Asked:
+    """The answers; tables that quote all errors come last, and without the pinned errors, which `drop` lets go of."""
+    at = now()
     row = next(table(store, "overview-totals", window).frame.iter_rows(named=True))
     nothing = tuple(area for area, count in _COUNTED.items() if not row[count])
     tables = {
@@ -341,21 +365,12 @@ def _overview(store: Store, window: Window, judged: Judged, drift: Drifts) -> Ov
         for name in TABLES
         if name not in _UNPINNED
     }
-    return Overview(
-        generated_at=now(),
-        window=window,
-        totals=Totals(**row),
-        completeness=_completeness(store, window),
-        # What stays open while nothing happens at all is no news of an empty window.
-        cases=judged.cases if row["events"] else (),
-        spikes=spikes_of(judged, window, tables["unknown-share"]),
-        drifts=drift,
-        judged_until=judged.last,
-        too_little=judged.too_little,
-        not_replayed=judged.not_replayed,
-        warnings_a_week=_warnings_a_week(store),
-        tables=tables,
-    )
+    totals, completed, warnings = Totals(**row), _completeness(store, window), _warnings_a_week(store)
+    latest = latest_day(store, window, totals.first_at, totals.last_at, at)
+    if drop:
+        drop("errors")
+    tables = {name: tables.get(name) or table(store, name, window) for name in TABLES}
+    return _Asked(at, totals, completed, warnings, tables, latest)
 
 
 def _warnings_a_week(store: Store) -> float | None:

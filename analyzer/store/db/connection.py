@@ -6,6 +6,7 @@ Work that somebody waits for is ended by Ctrl-C and by a limit of time, wherever
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import re
 import threading
@@ -314,6 +315,16 @@ def attended(connection: duckdb.DuckDBPyConnection, work: Callable[[], _T], seco
     """
     if seconds is None and threading.current_thread() is not threading.main_thread():
         return work()  # signals are heard in the main thread alone
+    with meanwhile(connection, work) as answer:
+        return answer(seconds)
+
+
+@contextlib.contextmanager
+def meanwhile(connection: duckdb.DuckDBPyConnection, work: Callable[[], _T]) -> Iterator[Callable[[float | None], _T]]:
+    """Do `work` on the connection in a thread while the block does something else; it ends with the block.
+
+    What the block gets waits for so many seconds, None for as long as it takes, and gives what `work` gives.
+    """
     given: list[_T] = []
     failed: list[BaseException] = []
     over = threading.Event()
@@ -326,21 +337,21 @@ def attended(connection: duckdb.DuckDBPyConnection, work: Callable[[], _T], seco
         finally:
             over.set()
 
+    def answer(seconds: float | None) -> _T:
+        deadline = time.monotonic() + (math.inf if seconds is None else seconds)
+        # In small pieces: polars has a handler of its own behind which a long wait hears of no signal.
+        while not over.wait(max(min(deadline - time.monotonic(), _LISTENED_SECONDS), 0)):
+            if seconds is not None and time.monotonic() >= deadline:
+                raise LimitError.of_time(seconds, "timeout=")
+        if failed:
+            raise failed[0]
+        return given[0]
+
     thread = threading.Thread(target=run, name="attended", daemon=True)
     thread.start()
-    deadline = None if seconds is None else time.monotonic() + seconds
-    in_time = False
     try:
-        # In small pieces: polars has a handler of its own behind which a long wait hears of no signal.
-        while not in_time and (deadline is None or time.monotonic() < deadline):
-            left = _LISTENED_SECONDS if deadline is None else max(deadline - time.monotonic(), 0)
-            in_time = over.wait(min(left, _LISTENED_SECONDS))
+        yield answer
     finally:
-        while not in_time and not over.wait(_AGAIN_SECONDS):
+        while not over.is_set() and not over.wait(_AGAIN_SECONDS):
             connection.interrupt()
         thread.join()
-    if not in_time and seconds is not None:
-        raise LimitError.of_time(seconds, "timeout=")
-    if failed:
-        raise failed[0]
-    return given[0]

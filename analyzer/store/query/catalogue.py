@@ -121,6 +121,7 @@ def _rank(area: str) -> int:
     return _FIRST.index(area) if area in _FIRST else len(_FIRST) + (area in _INNER)
 
 
+@cache
 def _folder() -> str:
     """`queries/` inside the installed package, else at the top of the checkout."""
     inside = resources.files("analyzer").joinpath("queries")

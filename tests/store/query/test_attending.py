@@ -28,6 +28,25 @@ def test_a_question_ends_when_its_time_is_over(memory: Store, statement: str) ->
     assert threading.active_count() == threads
 
 
+def test_what_is_asked_meanwhile_ends_with_the_block(memory: Store) -> None:
+    """It is interrupted where the block fails; the store answers the next question, and no thread is left."""
+    threads = threading.active_count()
+    with pytest.raises(ZeroDivisionError), memory.meanwhile(lambda beside: beside.sql(ENDLESS)):
+        raise ZeroDivisionError
+    with memory.meanwhile(lambda beside: beside.sql("select count(*) from sources").item()) as answer:
+        assert (memory.sql("select 7").item(), answer()) == (7, 0)
+    assert threading.active_count() == threads
+
+
+def test_what_fails_meanwhile_is_raised_where_its_answer_is_wanted(memory: Store) -> None:
+    """As it is, whichever thread asked."""
+    with (
+        memory.meanwhile(lambda beside: beside.sql("select * from no_such")) as answer,
+        pytest.raises(QueryError, match="no_such"),
+    ):
+        answer()
+
+
 def test_another_thread_may_ask_with_a_limit(memory: Store) -> None:
     """No signal is needed for it."""
     found: list[BaseException] = []
