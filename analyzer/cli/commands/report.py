@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from platform import node
+from threading import Thread
 from typing import TYPE_CHECKING
 
 import click
@@ -90,12 +91,7 @@ def command(
       analyzer report --store fleet.duckdb --since 2026-11-01 --format markdown
       analyzer report --store delta:/lake/fleet --last 7d --project checkout
     """
-    from analyzer.store import MEMORY, load_frugal_polars
-
-    load_frugal_polars()
-    from analyzer import report
-    from analyzer.analysis import overview
-    from analyzer.report.page.html import Made
+    from analyzer.store import MEMORY
 
     kind = "json" if as_json else report_format
     _want_page(kind, output, open_it=open_it, interactive=interactive)
@@ -104,6 +100,8 @@ def command(
         words["last"] = REPORTED
     chosen = chosen_window(**words)
     problems: list[Problem] = []
+    # Python reads modules and templates while the database opens and reads logs.
+    Thread(target=_load, args=(kind in ("summary", "html"),), daemon=True).start()
     named = click.get_current_context().get_parameter_source("store_path") is ParameterSource.COMMANDLINE
     # Only who names a store here wants logs read into it: $ANALYZER_STORE says which one to ask.
     store = NamedStore(MEMORY if paths and not named else store_path or store_to_fill(), master)
@@ -117,6 +115,10 @@ def command(
             report_problems(problems)
             if paths and not result.sources and store.name == MEMORY:
                 return UNREADABLE
+        from analyzer import report
+        from analyzer.analysis import overview
+        from analyzer.report.page.html import Made
+
         content = overview(opened, chosen, rules=rules_in_use(None), only=only)
     target = output or "report.html"
     elsewhere, asking = store.asking(paths, elsewhere=True), store.asking(paths)
@@ -139,6 +141,19 @@ def command(
         if not webbrowser.open(Path(target).resolve().as_uri()):
             narrate(f"no browser could be started; the page is {target}", quiet=quiet)
     return UNREADABLE if problems or content.reads_no_log else 0
+
+
+def _load(page: bool) -> None:
+    """Load what makes the report, and the page if there is one."""
+    from analyzer.store import load_frugal_polars
+
+    load_frugal_polars()
+    if page:
+        from analyzer.report.page.html import load_templates
+
+        load_templates()
+    else:
+        from analyzer.analysis import overview  # noqa: F401 - the import is what it is for
 
 
 def _is_kept(content: Overview, output: str | None, target: str) -> bool:

@@ -199,6 +199,12 @@ def environment() -> Environment:
     return made
 
 
+def load_templates() -> None:
+    """Compile all templates, which takes a while."""
+    for name in environment().list_templates(["jinja"]):
+        environment().get_template(name)
+
+
 def dated(text: str) -> Svg:
     """A text whose dates are marked, so that no line ends inside of one."""
     escaped = html.escape(terminal_safe(text), quote=False)

@@ -247,10 +247,12 @@ def has_prices(connection: duckdb.DuckDBPyConnection) -> bool:
     return setting(connection, "prices") == digest()
 
 
-def statements() -> Iterator[str]:
-    """The statements that make tables, macros and views, in an order in which each finds what it is made of."""
+def statements(prices: Iterable[str] | None = None) -> Iterator[str]:
+    """The statements that make tables, macros and views, in an order in which each finds what it is made of; `prices`
+    stand in the place of those that make the list prices.
+    """
     yield from _tables()
-    yield from _definitions()
+    yield from _definitions(prices_statements() if prices is None else prices)
 
 
 def _tables() -> Iterator[str]:
@@ -261,12 +263,12 @@ def _tables() -> Iterator[str]:
     return (statement.strip() for statement in text.split(";\n") if statement.strip())
 
 
-def _definitions() -> Iterator[str]:
+def _definitions(prices: Iterable[str]) -> Iterator[str]:
     """The statements that make macros and views, in place of those that are there."""
     yield from macros()
     decisions = ", ".join(map(quoted, DECISIONS))
     yield f"create or replace macro is_decision(type) as (type in ({decisions}))"
-    yield from prices_statements()
+    yield from prices
     for name, header in views().items():
         if name == "sessions":
             session = resources.files("analyzer.store.db").joinpath("session.sql").read_text("utf-8")
@@ -330,8 +332,11 @@ def _own(folder: str) -> bool:
 
 
 def _key() -> str:
-    """What all that a store is made of comes to; a change of any of it gives another one."""
-    made_of = (duckdb.__version__, STORAGE_VERSION, SCHEMA_VERSION, sums_text(), *statements())
+    """What all that a store is made of comes to; a change of any of it gives another one.
+
+    List prices are known by their digest, as in any store: to make statements of them takes ten times as long.
+    """
+    made_of = (duckdb.__version__, STORAGE_VERSION, SCHEMA_VERSION, sums_text(), *statements([digest()]))
     return hashlib.sha256("\0".join(made_of).encode()).hexdigest()[:16]
 
 
