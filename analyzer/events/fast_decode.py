@@ -345,8 +345,6 @@ def split_payload(body: str) -> tuple[str, str | None] | None:
     before = body[at - 1]
     if body[at + 7 : at + 10] != ':{"' or before not in "{,":
         return None
-    end = body.find("}", at)
-    facts = body[at + 8 : end + 1]
     # They end with the first brace behind their beginning, or with a later one. Where that is the last but one, only
     # the end of the payload is behind them, and they are a member of the payload itself; else a parser must tell.
     end = body.find("}", at)
@@ -357,7 +355,9 @@ def split_payload(body: str) -> tuple[str, str | None] | None:
             end = body.find("}", end + 1)
         else:
             return None
-        if _FACTS in body[end:] or (before == "," and not _parses(body[: at - 1] + "}")):
+        # With no brace but the first one before them, they are a member of nothing else.
+        nested = body.find("{", 1, at - 1) > 0 and not _parses(body[: at - 1] + "}")
+        if _FACTS in body[end:] or nested:
             return None
     facts, rest = body[at + 8 : end + 1], body[end + 1 :]
     if before == ",":

@@ -49,7 +49,7 @@ def split(monkeypatch: pytest.MonkeyPatch) -> list[Errand[Any]]:
     """Small blocks, for which a second process is started; what it gave an answer to."""
     monkeypatch.setattr(inputs, "CHUNK", 16 * 1024)
     monkeypatch.setattr(parallel, "WORTH_IT", 0)
-    monkeypatch.setattr(parallel, "_processors", lambda: 2)
+    monkeypatch.setattr(parallel, "_processors", lambda: 3)
     answered: list[Errand[Any]] = []
     underway: list[Errand[Any]] = []
     running, changed = threading.Event(), threading.Condition()
@@ -105,7 +105,8 @@ def test_a_second_process_changes_nothing(
     found = contents(tmp_path / "two.duckdb", log)
     assert len(split) > 3
     split.clear()
-    monkeypatch.setattr(parallel, "WORTH_IT", 2**60)
+    # The database takes the second of two processors.
+    monkeypatch.setattr(parallel, "_processors", lambda: 2)
     assert found == contents(tmp_path / "one.duckdb", log)
     assert split == []
     assert len(found[1]) > 3_000
@@ -182,7 +183,7 @@ def logs(tmp_path: Path, log: Path, native: Native) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("processors", [2, 4])
+@pytest.mark.parametrize("processors", [3, 4])
 def test_files_are_decoded_beside_each_other(
     tmp_path: Path, logs: Path, split: list[Errand[Any]], monkeypatch: pytest.MonkeyPatch, processors: int
 ) -> None:
@@ -316,6 +317,7 @@ def test_a_second_process_that_dies_amid_files_costs_nothing(
 ) -> None:
     """Those that it had, and those behind them, are read in the first one."""
     monkeypatch.setattr(parallel, "_LEAST", 0)
+    monkeypatch.setattr(parallel, "_processors", lambda: 2)
     dying(after)
     found = contents(tmp_path / "killed.duckdb", foreign)
     assert len(split) == after
