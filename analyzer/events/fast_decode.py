@@ -152,7 +152,7 @@ def own_lines(texts: Sequence[bytes], joined: bytes, version: int, *, journal: b
     except (ValueError, RecursionError):
         return None
     moments, versions = [one.timestamp for one in found], [one.v for one in found]
-    if len(found) != len(texts) or not _canonical(moments) or min(versions) < version:
+    if len(found) != len(texts) or not canonical(moments) or min(versions) < version:
         return None
     origins = {
         place: Origin(one.origin.format, one.origin.path, one.origin.line)
@@ -265,7 +265,7 @@ def _bounded(texts: Sequence[bytes], joined: bytes) -> bool:
     return all(some + text.count(b"[") <= MAX_LEVELS for some, text in zip(objects, texts, strict=True))
 
 
-def _canonical(moments: Sequence[str]) -> bool:
+def canonical(moments: Sequence[str]) -> bool:
     """Whether all of these are times as `format_time` writes them."""
     if set(map(len, moments)) != {len(_STAMP)}:
         return False
@@ -286,7 +286,7 @@ def _moments(timestamps: list[Any], file_time: datetime) -> tuple[list[str], lis
         ValueError: one is no time.
     """
     count = len(timestamps)
-    if set(map(type, timestamps)) == {str} and _canonical(timestamps):
+    if set(map(type, timestamps)) == {str} and canonical(timestamps):
         return timestamps, ["event"] * count
     parsed = [parse_time(None if one is UNSET else one) for one in timestamps]
     return (

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from analyzer.classifier import Classification
     from analyzer.events import payloads
     from analyzer.events.appending.appender import Durability
-    from analyzer.events.appending.writer import LogWriter, Recorded
+    from analyzer.events.appending.writer import LogWriter, Recorded, Row
     from analyzer.events.model import Event
 
 
@@ -99,23 +99,24 @@ class EventLog:
             self._refuse(writer, error, told)
             raise
 
-    def record(self, event: Event | Recorded) -> str | None:
-        """Write an event that already has its id and time: how derived events reach a journal."""
+    def record(self, event: Event | Recorded | Row, *more: Event | Recorded | Row) -> str | None:
+        """Write events that already have their id and time: how derived events reach a journal; the last one's id."""
+        events = event, *more
         writer = self._writer
-        seq = next(writer.numbers)
+        seqs = [next(writer.numbers) for _ in events]
         told = 0
         try:
             if writer.untold:
                 told = self._take_untold(writer)
-            return writer.record(seq, told, event)
+            return writer.record(seqs, told, events)
         except Exception as error:  # noqa: BLE001 - as in `append`
             if not writer.appender.own[0]:
                 self._begin_again(writer)
-                return self.record(event)
-            self._refuse(writer, error, told)
+                return self.record(*events)
+            self._refuse(writer, error, told, len(events))
             return None
         except BaseException as error:
-            self._refuse(writer, error, told)
+            self._refuse(writer, error, told, len(events))
             raise
 
     def sync(self) -> bool:
@@ -171,13 +172,14 @@ class EventLog:
             writer.untold = 0
         return told
 
-    def _refuse(self, writer: LogWriter, error: BaseException, told: int) -> None:
+    def _refuse(self, writer: LogWriter, error: BaseException, told: int, count: int = 1) -> None:
         if not writer.appender.own[0]:
             writer, told = self._own_writer(), 0
-            next(writer.numbers)  # a loss leaves a gap
+            for _ in range(count):
+                next(writer.numbers)  # a loss leaves a gap
         with self._losses:
-            self.dropped += 1
-            writer.untold += 1 + told
+            self.dropped += count
+            writer.untold += count + told
         self._warn("cannot write to the event log", error)
 
     # One method a type of event: the same as `append`, with the payload's keys checked by a type checker.

@@ -10,7 +10,7 @@ own journal alone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from itertools import accumulate
 from typing import Any
@@ -32,7 +32,7 @@ from analyzer.events.fast_decode import (
 )
 from analyzer.events.model import SCHEMA_VERSION, Event, upcast
 from analyzer.events.sanitize import MAX_TEXT, SMALL, sanitize
-from analyzer.events.times import format_time
+from analyzer.events.times import EPOCH, format_time, parse_time
 from analyzer.readable import counted
 from analyzer.redaction import may_hold_secret
 from analyzer.redaction.unfolding import mended
@@ -62,6 +62,45 @@ class Rows(Columns):
     """Bytes of the line, its newline not included."""
     hosts: dict[int, str | None] = field(default_factory=dict)
     """The host of some rows by their position, where the writer's name does not tell it."""
+
+    @classmethod
+    def alike(
+        cls,
+        kind: str,
+        session: str | None,
+        ids: list[str],
+        moments: list[str],
+        time_sources: list[str],
+        payloads: list[str],
+        offsets: list[int],
+        lengths: list[int],
+    ) -> Rows:
+        """The rows of derived events of one type and one session, with clean payloads; their lines are unknown."""
+        count = len(ids)
+        nothing: list[Any] = [None] * count
+        types, sessions, versions = [kind] * count, [sanitize(session)] * count, [SCHEMA_VERSION] * count
+        own = nothing, nothing, nothing
+        return cls(
+            ids, types, moments, sessions, versions, *own, time_sources, payloads, nothing,
+            lines=nothing, offsets=offsets, lengths=lengths,
+        )  # fmt: skip
+
+    def take(self, more: Rows, start: int, stop: int) -> None:
+        """Append some of the rows of derived events that are alike."""
+        for column in _ALL:
+            getattr(self, column).extend(getattr(more, column)[start:stop])
+
+    def event(self, place: int) -> Event:
+        """The event of a row, without what tells where it was written."""
+        payload, facts = _decode(self.payloads[place]), self.facts[place]
+        return Event(
+            type=self.types[place],
+            occurred_at=parse_time(self.moments[place]) or EPOCH,
+            session_id=self.sessions[place],
+            payload=payload | {"facts": _decode(facts)} if facts else payload,
+            id=self.ids[place],
+            time_source=self.time_sources[place],
+        )
 
     def add(self, event: Event, line: int | None, offset: int, length: int, text: bytes = b"") -> None:
         """Clean an event and add it. `text` is its line, where its payload may be kept byte for byte.
@@ -116,6 +155,9 @@ class Rows(Columns):
         self.lines.append(line)
         self.offsets.append(offset)
         self.lengths.append(length)
+
+
+_ALL = tuple(each.name for each in fields(Rows) if each.default_factory is list)
 
 
 @dataclass(slots=True)

@@ -21,7 +21,7 @@ from analyzer.agent_stream import mapping
 from analyzer.events import Event, Reject
 from analyzer.events.codec import decode_object
 from analyzer.events.model import settled_reason
-from analyzer.events.rows import Decoded
+from analyzer.events.rows import Decoded, Rows
 
 
 def _refuse(constant: str) -> object:
@@ -282,6 +282,16 @@ class RowReader(Reader, Protocol):
 
     def decode(self, data: bytes) -> Decoded:
         """Decode a block; lines and offsets count from its start."""
+
+
+class AlikeReader(Reader, Protocol):
+    """A reader of logs most of whose events are alike: it gives those of a block as rows, apart from its other hits."""
+
+    def alike(self, block: Block) -> Rows:
+        """The rows of those events, without their lines; they are clean, and have no facts."""
+
+    def others(self, block: Block) -> Iterator[Hit]:
+        """The other hits of the same block, in order; asked for after its rows."""
 
 
 class ReaderFactory(Protocol):

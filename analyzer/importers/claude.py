@@ -16,7 +16,6 @@ from datetime import datetime
 from operator import attrgetter
 from typing import Any, ClassVar
 
-import msgspec
 import re2
 
 from analyzer import agent_stream
@@ -24,7 +23,9 @@ from analyzer.agent_stream import SUBAGENTS, error_facts, mapping, run_tokens, s
 from analyzer.events import Event
 from analyzer.events.codec import parsed
 from analyzer.events.model import derived_id, present
+from analyzer.events.rows import Rows
 from analyzer.events.times import format_time, from_epoch
+from analyzer.importers.agents.claude_replies import TIMESTAMP, Replies, model_at, served
 from analyzer.importers.base import Block, Chains, Hit, Line, LineFinder, Source, malformed_lines, objects_in
 from analyzer.importers.failures import MOST_TOOLS, classify_foreign, number, quantity
 from analyzer.importers.programs import caller_of
@@ -44,24 +45,10 @@ _NAMED = re.compile(
     rb'"id": ?"(?:(msg_[A-Za-z0-9_]+)"|([A-Za-z0-9_.:-]{1,100})", ?"name": ?"([^"\\\\]{1,100})", ?"input")'
 )
 _COMMAND = re.compile(rb'"id": ?"[^"\\\\]*", ?"name": ?"[^"\\\\]{1,100}", ?"input": ?\{"command": ?("(?:[^"\\]|\\.)*")')
-_USAGE = b'"usage":'
-_TOKENS = re.compile(rb'"usage": ?(\{[^{}]*(?:\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}[^{}]*)*\})')
-_REPLY = re.compile(rb'"message": ?\{(?:"(?:model|type|role)": ?"[^"\\]*", ?){0,3}"id": ?"([^"\\]{1,100})"')
 _RELAYED = b'"agent_progress"'
-_SUBAGENT = re.compile(rb'"isSidechain": ?true|"type": ?"(?:agent_)?progress"')
-_MODEL = re.compile(rb'"model": ?"([^"\\\\<]{1,100})"')
-_SERVED = re.compile(rb"(?:msg|req)_(bdrk_|vrtx_)?01")
 _REQUEST = re.compile(rb'"request(?:Id|-id|_id\\?)": ?\\?"(req_[A-Za-z0-9_]{1,100})')
-PROVIDERS = {None: "anthropic", b"bdrk_": "aws", b"vrtx_": "google"}
-"""Who answered, by the ids of replies and requests; as seen in public logs of 2024 to August 2026.
-
-Others who speak Anthropic's protocol give ids of other forms, and are not named.
-"""
 _CWD = re.compile(rb'"cwd": ?("[^"\n]{1,1000}")')
 _BRANCH = re.compile(rb'"gitBranch": ?("[^"\n]{1,300}")')
-_NEAR = 400
-"""Bytes before and behind the id of a reply among which its model stands."""
-_TIMESTAMP = re.compile(rb'"timestamp": ?"([0-9T:.Z+-]{19,35})"')
 _SESSION = re.compile(rb'"session(?:Id|_id)": ?"([^"\\]{1,200})"')
 _VERSION = re.compile(rb'"(?:version|claude_code_version)": ?"([0-9][0-9A-Za-z.+-]{0,30})"')
 _FIRST_UUID = re.compile(rb'"(?:uuid|messageId)": ?"([^"\\]{1,100})"')
@@ -69,23 +56,6 @@ _FIRST_RECORD = re.compile(rb"^[ \t]*\{", re.MULTILINE)
 _RECENT = 64
 _IN_HAND = 16
 """Calls of tools whose results may stand in the next block."""
-
-
-class _Cache(msgspec.Struct, gc=False):
-    ephemeral_1h_input_tokens: int | None = None
-
-
-class _Usage(msgspec.Struct, gc=False):
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cache_read_input_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
-    cache_creation: _Cache | None = None
-
-
-_usage = msgspec.json.Decoder(_Usage).decode
-
-
 _MISSING = re.compile(r"(?:Error: )?(?:No such tool available|Agent type '[^'\n]{1,200}' not found|Unknown skill\b)")
 
 
@@ -207,25 +177,35 @@ class ClaudeReader(RecordReader, agent="claude-code"):
         self._name_fork()
         # A reply is split over neighbouring lines that repeat its id; parallel subagents interleave a few of them.
         self._recent: deque[str] = deque(state.get("recent", ()), maxlen=_RECENT)
-        self._last_usage: tuple[bytes, bytes] | None = None
-        """The last reply and its tokens as they stand there: the next line mostly repeats them."""
+        self._replies = Replies(self._spent_by)
         self._data, self._offset = b"", 0
         """The block in hand, and where the line in hand stands in it."""
+        self._here: dict[str, str] = {}
+        """What is known at the end of the block in hand."""
         self._preamble = not state
         self._grew = False
 
     def read(self, block: Block) -> Iterator[Hit]:
         """Hits of the block, in order."""
+        rows = self.alike(block)
+        places = enumerate(zip(rows.offsets, rows.lengths, strict=True))
+        spent = (Hit(offset, length, (rows.event(place),)) for place, (offset, length) in places)
+        yield from heapq.merge(self.others(block), spent, key=attrgetter("offset"))
+
+    def alike(self, block: Block) -> Rows:
+        """The tokens of the replies; those of a printed run stand in its result."""
         self._grew = True
         self._data = block.data
         if self._preamble:
             self._look_for_author(block.data)
-        here = self._observe(block.data)
-        spent = self._spent(block.data) if self.interactive else ()
-        yield from heapq.merge(self._hits(block), spent, key=attrgetter("offset"))
-        self.known |= here
+        self._here = self._observe(block.data)
+        if not self.interactive:
+            return Rows()
+        rows = self._replies.rows(block.data, self._file_session, self.caller, self.known, self.source.file_time)
+        self._spent_by = self._replies.last
+        return rows
 
-    def _hits(self, block: Block) -> Iterator[Hit]:
+    def others(self, block: Block) -> Iterator[Hit]:
         """The lines that tell a failure or its end, and those that cannot be read."""
         finder, last = LineFinder(block, TELLING), -1
         # The next line is looked for once this one is done with: it says what is waited for.
@@ -239,6 +219,7 @@ class ClaudeReader(RecordReader, agent="claude-code"):
             if events or reject or not records:
                 why, detail = (reject.why, reject.detail) if reject else ("" if records else "not_an_object", "")
                 yield Hit(line.offset, len(line.text), tuple(events), why, detail)
+        self.known |= self._here
 
     def finish(self) -> Sequence[Event]:
         """What the file shows of its session so far."""
@@ -293,9 +274,9 @@ class ClaudeReader(RecordReader, agent="claude-code"):
         """Count, and take what holds for the whole session; returns what holds at the end of the block."""
         self._file_session = self._file_session or _first(_SESSION, block)
         self._part = self._part or _first(_FIRST_UUID, block)
-        self._started_at = self._started_at or _first(_TIMESTAMP, block)
+        self._started_at = self._started_at or _first(TIMESTAMP, block)
         at = block.rfind(b'"timestamp"')
-        self._ended_at = (_first(_TIMESTAMP, block[at : at + 80]) if at >= 0 else None) or self._ended_at
+        self._ended_at = (_first(TIMESTAMP, block[at : at + 80]) if at >= 0 else None) or self._ended_at
         self._calls = dict(list(self._calls.items())[-_IN_HAND:])
         last = b""
         if _RELAYED in block:  # what a sub-agent did is repeated here, and counts by the sub-agent's own file
@@ -316,73 +297,12 @@ class ClaudeReader(RecordReader, agent="claude-code"):
         if "agent_version" not in self.known:
             self.known |= present({"agent_version": _first(_VERSION, block)})
         branch = _quoted(_first(_BRANCH, block[at : at + 400])) if at >= 0 else None
-        return present({"branch": branch, "model": self._model_of(last) if last else None, "provider": _served(last)})
-
-    def _spent(self, block: bytes) -> Iterator[Hit]:
-        """The tokens of replies, by line; the tokens of a printed run stand in its result.
-
-        A reply is split over neighbouring lines, which repeat its tokens so far: a line with no more output tokens than
-        the line before it gives no event.
-        """
-        at = block.find(_USAGE)
-        while at >= 0:
-            begins, ends = block.rfind(b"\n", 0, at) + 1, block.find(b"\n", at)
-            # The last one of a line: what a tool was called with stands before it.
-            if event := self._usage(block, begins, block.rfind(_USAGE, at, ends), ends):
-                yield Hit(begins, ends - begins, (event,))
-            at = block.find(_USAGE, ends)
-
-    def _usage(self, block: bytes, begins: int, at: int, ends: int) -> Event | None:
-        """The event of the reply whose tokens stand at a place of a line; None where nothing new stands there."""
-        reply, used = _REPLY.search(block, begins, at), _TOKENS.match(block, at, ends)
-        if reply is None or used is None or (pair := (reply[1], used[1])) == self._last_usage:
-            return None
-        self._last_usage = pair
-        try:
-            usage = _usage(used[1])
-        except msgspec.MsgspecError:
-            return None
-        request, output = reply[1].decode("utf-8", "replace"), usage.output_tokens or 0
-        if request == self._spent_by[0] and output <= self._spent_by[1]:
-            return None
-        model = self._model_at(reply.start(1))
-        tokens = {
-            "input_tokens": usage.input_tokens,
-            "output_tokens": usage.output_tokens,
-            "cache_read_tokens": usage.cache_read_input_tokens,
-            "cache_write_tokens": usage.cache_creation_input_tokens,
-            "cache_write_hour_tokens": usage.cache_creation and usage.cache_creation.ephemeral_1h_input_tokens,
-        }
-        if model is None or not any(tokens.values()):
-            return None
-        self._spent_by = request, output
-        part = "/subagent" if _SUBAGENT.search(block, begins, reply.start()) else ""
-        caller = self.caller + part
-        stamp = _TIMESTAMP.search(block, used.end(), ends) or _TIMESTAMP.search(block, begins, at)
-        moment = moment_of(stamp[1].decode()) if stamp else None
-        return Event(
-            type="usage.recorded",
-            occurred_at=moment or self.source.file_time,
-            session_id=self._file_session,
-            payload=dressed(
-                "usage.recorded",
-                {"request": request, "caller": caller, "model": model, **tokens},
-                {**self.known, "provider": _served(reply[1])},
-            ),
-            id=derived_id("claude", "usage", caller, request, output),
-            time_source="event" if moment else "file",
-        )
+        return present({"branch": branch, "model": self._model_of(last) if last else None, "provider": served(last)})
 
     def _model_of(self, reply: bytes) -> str | None:
         """The model of a reply of the block in hand, by its id."""
         places = (self._data.rfind(b'"id":%s"%s"' % (space, reply)) for space in (b"", b" "))
-        return self._model_at(next(place for place in places if place >= 0))
-
-    def _model_at(self, reply: int) -> str | None:
-        """The model of the reply whose id stands there: before it or behind it, by the version of the program."""
-        begins = max(0, reply - _NEAR, self._data.rfind(b"\n", 0, reply) + 1)
-        found = _MODEL.search(self._data, begins, reply + _NEAR)
-        return found[1].decode("utf-8", "replace") if found else None
+        return model_at(self._data, next(place for place in places if place >= 0))
 
     def _asked(self, call: str) -> tuple[str | None, datetime | None]:
         """The command that a call of the block in hand asked for, and when it did."""
@@ -392,7 +312,7 @@ class ClaudeReader(RecordReader, agent="claude-code"):
         if at is None:
             return None, None
         begins, ends = self._data.rfind(b"\n", 0, at) + 1, self._data.find(b"\n", at)
-        stamp = _TIMESTAMP.search(self._data, at, ends) or _TIMESTAMP.search(self._data, begins, at)
+        stamp = TIMESTAMP.search(self._data, at, ends) or TIMESTAMP.search(self._data, begins, at)
         asked = _COMMAND.match(self._data, at, ends)
         command = _quoted(asked[1].decode("utf-8", "replace")) if asked else None
         return command, moment_of(stamp[1].decode()) if stamp else None
@@ -628,11 +548,11 @@ class ClaudeReader(RecordReader, agent="claude-code"):
         at = self._data.rfind(b'"msg_', 0, self._offset)
         here = {"branch": text(self.record.get("gitBranch"))}
         if at >= 0:
-            here |= {"model": self._model_at(at), "provider": _served(self._data, at + 1)}
+            here |= {"model": model_at(self._data, at), "provider": served(self._data, at + 1)}
         # The first call of a session may fail, and names no more than itself.
         ends = self._data.find(b"\n", self._offset)
         asked = _REQUEST.search(self._data, self._offset, ends if ends >= 0 else len(self._data))
-        return {**self.known, **present(here), **({"provider": _served(asked[1])} if asked else {})}
+        return {**self.known, **present(here), **({"provider": served(asked[1])} if asked else {})}
 
 
 class TranscriptReader(ClaudeReader, name="claude_code", visibility="full"):
@@ -652,12 +572,6 @@ class StreamReader(ClaudeReader, name="claude_print", visibility="terminal"):
 def _first(pattern: re.Pattern[bytes], block: bytes) -> str | None:
     match = pattern.search(block)
     return match[1].decode("utf-8", "replace") if match else None
-
-
-def _served(name: bytes, at: int = 0) -> str | None:
-    """Who gave a reply or a request the id that stands there; None where none stands, or one of another form."""
-    given = _SERVED.match(name, at)
-    return PROVIDERS[given[1]] if given else None
 
 
 def _quoted(quoted: str | None) -> str | None:

@@ -13,12 +13,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-import msgspec
-
 from analyzer.errors import InputError
 from analyzer.events import Event, Origin
 from analyzer.events.rows import Rows
-from analyzer.events.times import now, parse_time
 from analyzer.importers import HEAD_BYTES, Block, Format, Reader, RowReader, Source, block_of, detect, head_of
 from analyzer.importers.places import LogPlace
 from analyzer.importers.shapes.files import SIDES
@@ -286,7 +283,7 @@ def _in_block(
             rows = reader.decode(block.data).rows
             for place, (line, offset, length) in enumerate(zip(rows.lines, rows.offsets, rows.lengths, strict=True)):
                 if rows.types[place] in types and stretch.offset + offset + length >= start:
-                    yield _event_of(rows, place), line or 0
+                    yield rows.event(place), line or 0
         return
     for hit, line in numbered(reader.read(block), block):
         for event in hit.events:
@@ -298,16 +295,4 @@ def _clean(event: Event) -> Event:
     """The event as a store would have it: secrets taken out, of the present version, its sizes bounded."""
     rows = Rows()
     rows.add(event, None, 0, 0)
-    return _event_of(rows, 0)
-
-
-def _event_of(rows: Rows, place: int) -> Event:
-    payload: dict[str, Any] = msgspec.json.decode(rows.payloads[place])
-    facts = rows.facts[place]
-    return Event(
-        type=rows.types[place],
-        occurred_at=parse_time(rows.moments[place]) or now(),
-        session_id=rows.sessions[place],
-        payload=payload | {"facts": msgspec.json.decode(facts)} if facts else payload,
-        id=rows.ids[place],
-    )
+    return rows.event(0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
 
@@ -16,7 +16,7 @@ from analyzer.errors import StoreError
 from analyzer.events import Event, EventLog
 from analyzer.events.appending import system
 from analyzer.events.appending.places import PART
-from analyzer.events.appending.writer import Recorded, recorded
+from analyzer.events.appending.writer import Recorded, Row, recorded
 from analyzer.events.model import new_id
 from analyzer.events.times import now
 from analyzer.store.db.frames import frame_of, register
@@ -73,15 +73,15 @@ def open_journal(store_path: str) -> Iterator[EventLog | None]:
         yield journal
 
 
-def record_all(journal: EventLog, events: Iterable[Event | Recorded]) -> None:
-    """Append events to a journal, and wait until they are on the disk.
+def record_all(journal: EventLog, groups: Iterable[Sequence[Event | Recorded | Row]]) -> None:
+    """Append groups of events to a journal, and wait until they are on the disk.
 
     The store's own commit is synced: it must not know of events that a power cut takes from the journal.
 
     Raises:
         StoreError: the journal cannot be written; it may have the first few of the events.
     """
-    if not (all(journal.record(event) is not None for event in events) and journal.sync()):
+    if not (all(journal.record(*group) is not None for group in groups if group) and journal.sync()):
         raise StoreError(f"the journal in {journal.folder} cannot be written", "free space, or check its permissions")
 
 
@@ -193,7 +193,7 @@ def decide_all(
     moment = at or now()
     events = [_whole(Event(kind, moment, None, dict(payload), new_id())) for kind, payload in decisions]
     if journal is not None:
-        record_all(journal, events)
+        record_all(journal, [events])
     keep_decided(connection, events)
 
 

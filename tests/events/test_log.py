@@ -18,6 +18,7 @@ import pytest
 from analyzer.classifier import classify
 from analyzer.events import Event, EventLog, Origin, decode, encode, error_payload
 from analyzer.events.appending.appender import Appender
+from analyzer.events.appending.writer import Row
 from analyzer.events.payloads import EVENT_TYPES
 from analyzer.events.times import now
 from analyzer.store.journal import DECISIONS
@@ -297,6 +298,23 @@ def test_a_line_is_what_the_codec_would_make_of_its_event(tmp_path: Path) -> Non
         assert isinstance(event, Event)
         assert encode(event) == line
     assert json.loads(lines[2])["timestamp"] == "2026-11-01T02:03:04.567Z"
+
+
+@pytest.mark.parametrize(("time_source", "line"), [("event", 3), ("file", None)])
+def test_the_row_of_a_derived_event_is_written_as_the_event_is(
+    tmp_path: Path, time_source: str, line: int | None
+) -> None:
+    """Rows and events that are written together are numbered in their order; both have the same lines."""
+    at = datetime(2026, 11, 1)
+    origin = Origin("gdd", "/é", line)
+    event = Event("a.b", at, "s", {"k": "é"}, "id-1", time_source=time_source, origin=origin)
+    row = Row("id-1", "a.b", "2026-11-01T00:00:00.000Z", "s", time_source, '{"k":"é"}', "gdd", "/é", line)
+    log = EventLog(tmp_path)
+    assert log.record(event, row, event) == "id-1"
+    first, second, third = lines_of(tmp_path)
+    assert [each["seq"] for each in (first, second, third)] == [0, 1, 2]
+    assert list(first) == list(second)
+    assert {**first, "seq": 1, "crc": second["crc"]} == second
 
 
 def test_a_recorded_event_keeps_its_id_and_its_bounds(tmp_path: Path) -> None:

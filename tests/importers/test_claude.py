@@ -12,7 +12,10 @@ from typing import Any
 import pytest
 
 from analyzer.events import Event
+from analyzer.events.sanitize import payload_json
+from analyzer.importers.agents.claude_replies import Replies
 from analyzer.importers.claude import TELLING
+from analyzer.importers.records import dressed
 from analyzer.recovery.supervision.step_error import Observer, step_error
 from analyzer.store import open_store
 
@@ -459,6 +462,30 @@ def test_the_lines_of_a_reply_give_the_same_events_in_pieces(read: Read) -> None
     whole, pieces = read(*records)[0], read(*records, split=3)[0]
     assert [each.payload["output_tokens"] for each in of(whole, "usage.recorded")] == [1, 90, 4]
     assert of(pieces, "usage.recorded") == of(whole, "usage.recorded")
+
+
+@pytest.mark.parametrize(
+    ("known", "tokens"),
+    [
+        ({"branch": "main"}, {"input_tokens": 3, "output_tokens": 5}),
+        ({"branch": "fix-sk-ant-api03-" + "A1b2" * 20}, {"output_tokens": 5}),
+        ({"cwd": "/w/" + "\u0001é" * 480, "branch": "é" * 300}, {"output_tokens": 5}),
+        ({}, {"input_tokens": 10**30, "output_tokens": 5}),
+        ({}, {"input_tokens": -(2**63) - 1, "output_tokens": 5}),
+    ],
+    ids=["plain", "secret", "long", "large", "negative"],
+)
+def test_the_row_of_a_reply_is_that_of_its_event(known: dict[str, str], tokens: dict[str, int]) -> None:
+    """What has to be cleaned is cleaned as an event is, though no event is made."""
+    names = ["msg_01a", "ré", "a\x7f b"]
+    said = [record("assistant", message={"model": "m", "id": name, "usage": tokens}) for name in names]
+    data = "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in said).encode()
+    rows = Replies(("", 0)).rows(data, "s", "c", known, datetime(2026, 11, 4))
+    assert rows.moments == [each["timestamp"] for each in said]
+    for payload, name in zip(rows.payloads, names, strict=True):
+        provider = "anthropic" if name == "msg_01a" else None
+        event = {"request": name, "caller": "c", "model": "m", **tokens}
+        assert payload.encode() == payload_json(dressed("usage.recorded", event, {**known, "provider": provider}))
 
 
 def test_a_result_tells_what_its_run_took_by_model(read: Read) -> None:

@@ -6,6 +6,7 @@ are frames that DuckDB reads, with a row an event and its place in the source fi
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from analyzer.events import Event
 from analyzer.events.appending.writer import Recorded, recorded
 from analyzer.events.model import Origin, new_id
 from analyzer.events.rows import Decoded, Rows
+from analyzer.events.sanitize import sanitize
 from analyzer.store.db.frames import frame_of
 from analyzer.store.ingest.identity import SourceCheckpoint
 
@@ -115,8 +117,8 @@ def placed(
     return moved.with_columns(**shown).select(list(STAGED))
 
 
-SMALL = 256
-"""Rows; a smaller block waits in a `Heap`. A frame of its own costs as much time and memory as some hundred rows."""
+SMALL = 1_024
+"""Rows; a smaller block waits in a `Heap`. A frame of its own takes as long as several hundred rows."""
 
 
 @dataclass(slots=True)
@@ -342,8 +344,8 @@ class Sealed:
     """Told from every other batch by this alone."""
     events: pl.DataFrame
     """`STAGED`, and `place`: 0, 1, 2, ... in the order of reading."""
-    derived: dict[int, Recorded]
-    """The events that go to the journal too, by place."""
+    derived: dict[int, Recorded | None]
+    """The events that go to the journal too, by place; None where the row says all of it."""
     rejected: list[Rejected]
     bad_lines: set[tuple[int, int]]
     """Source and line of what is counted as quarantined."""
@@ -363,8 +365,7 @@ class Batch:
     def _clear(self) -> None:
         self._frames: list[pl.DataFrame] = []
         self._heap = Heap()
-        self._derived: dict[int, Recorded] = {}
-        """The events that go to the journal too, by place."""
+        self._derived: dict[int, Recorded | None] = {}
         self._rejected: list[Rejected] = []
         self._touched: dict[int, Progress] = {}
         self._forgotten: list[int] = []
@@ -399,9 +400,16 @@ class Batch:
         self._forgotten.append(checkpoint.source_id)
 
     def add_derived(
-        self, progress: Progress, path: str, events: Iterable[tuple[Event, int | None, int, int]], *, end: int
+        self,
+        progress: Progress,
+        path: str,
+        events: Iterable[tuple[Event, int | None, int, int]],
+        alike: Rows,
+        *,
+        end: int,
     ) -> None:
-        """Events of a foreign log at a path, each with its line (none: of the file as a whole), offset and length.
+        """Events of a foreign log at a path, each with its line (none: of the file as a whole), offset and length; and
+        those that are rows already, with their places in it.
 
         The store gets them exactly as the journal does, so that it can be made again from that.
         """
@@ -409,21 +417,37 @@ class Batch:
         made = [
             (recorded(event, Origin(kind, path, line)), line, offset, length) for event, line, offset, length in events
         ]
-        self.add_recorded(progress, made, end=end)
+        self.add_recorded(progress, path, made, alike, end=end)
 
-    def add_recorded(self, progress: Progress, events: list[Placed], *, end: int) -> None:
-        """Events of a foreign log as the journal gets them, of a block that ends at byte `end`."""
-        rows = Rows()
+    def add_recorded(self, progress: Progress, path: str, events: list[Placed], alike: Rows, *, end: int) -> None:
+        """Events of a foreign log at a path as the journal gets them, of a block that ends at byte `end`."""
+        rows, taken = Rows(), 0
+        self._derived.update(dict.fromkeys(range(self._height, self._height + len(events) + len(alike.payloads))))
         for found, line, offset, length in events:
+            if (upto := bisect_left(alike.offsets, offset, taken)) > taken:
+                rows.take(alike, taken, upto)
+                taken = upto
+            self._derived[self._height + len(rows.payloads)] = found
             rows.add_recorded(found, line, offset, length)
-        self._derived.update(enumerate((found for found, *_ in events), self._height))
-        self.add_block(progress, rows, line=0, offset=0, end=end)
+        rows.take(alike, taken, len(alike.payloads))
+        self.add_block(progress, rows, line=0, offset=0, end=end, path=path)
 
-    def add_block(self, progress: Progress, block: pl.DataFrame | Rows, *, line: int, offset: int, end: int) -> None:
+    def add_block(
+        self,
+        progress: Progress,
+        block: pl.DataFrame | Rows,
+        *,
+        line: int,
+        offset: int,
+        end: int,
+        path: str | None = None,
+    ) -> None:
         """Add the events of a block that begins after `line` lines and `offset` bytes of its source and ends at byte
-        `end`.
+        `end`. The rows without an origin are shown at a `path`, which is the source's own unless it is given.
         """
-        source = progress.checkpoint.source_id, progress.checkpoint.format, progress.checkpoint.path
+        checkpoint = progress.checkpoint
+        shown = checkpoint.path if path is None else sanitize(path)
+        source = checkpoint.source_id, checkpoint.format, shown
         if isinstance(block, Rows) and len(block.payloads) < SMALL:
             self._heap.add(block, *source, line=line, offset=offset, end=end)
             self._height += len(block.payloads)
@@ -441,7 +465,7 @@ class Batch:
     def _take_back(self, source_id: int) -> None:
         self._frame_heap()
         kept: list[pl.DataFrame] = []
-        derived: dict[int, Recorded] = {}
+        derived: dict[int, Recorded | None] = {}
         before = self._height = 0
         for frame in self._frames:
             stays = frame["source_id"] != source_id

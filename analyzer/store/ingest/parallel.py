@@ -80,8 +80,10 @@ class FileRead(msgspec.Struct, array_like=True):
     checkpoint: SourceCheckpoint | None = None
     gained: Tally = msgspec.field(default_factory=Tally)
     pending_bytes: int = 0
-    blocks: list[tuple[int, list[Placed]]] = []
-    """The end of each block that gave events, in bytes from the start of the file, and its events."""
+    blocks: list[tuple[int, list[Placed], Rows]] = []
+    """The end of each block that gave events, in bytes from the start of the file, its events, and those that are rows
+    already.
+    """
     rejected: list[tuple[Rejected, int]] = []
     """Lines for quarantine, each with the bytes of its newline."""
 
@@ -101,8 +103,8 @@ class FileRead(msgspec.Struct, array_like=True):
         progress.checkpoint.advance(self.checkpoint)
         progress.gained.add(self.gained)
         progress.pending_bytes = self.pending_bytes
-        for end, events in self.blocks:
-            batch.add_recorded(progress, events, end=end)
+        for end, events, alike in self.blocks:
+            batch.add_recorded(progress, self.checkpoint.path, events, alike, end=end)
         for one, newline_bytes in self.rejected:
             mine = msgspec.structs.replace(one, source_id=progress.checkpoint.source_id)
             batch.add_rejected(progress, mine, newline_bytes)
@@ -114,7 +116,7 @@ class _Heard(Batch):
 
     def __init__(self) -> None:
         super().__init__()
-        self.blocks: list[tuple[int, list[Placed]]] = []
+        self.blocks: list[tuple[int, list[Placed], Rows]] = []
         self.rejected: list[tuple[Rejected, int]] = []
         self._count = self._bytes = 0
 
@@ -123,12 +125,12 @@ class _Heard(Batch):
         """Whether this is more than what is sent."""
         return self._count + len(self.rejected) > _MOST or self._bytes > _MOST_BYTES
 
-    def add_recorded(self, progress: Progress, events: list[Placed], *, end: int) -> None:
+    def add_recorded(self, progress: Progress, path: str, events: list[Placed], alike: Rows, *, end: int) -> None:
         """As `Batch` says."""
-        if events:
-            self.blocks.append((end, events))
-            self._count += len(events)
-            self._bytes += sum(len(found.payload) for found, *_ in events)
+        if events or alike.payloads:
+            self.blocks.append((end, events, alike))
+            self._count += len(events) + len(alike.payloads)
+            self._bytes += sum(len(found.payload) for found, *_ in events) + sum(map(len, alike.payloads))
 
     def add_rejected(self, progress: Progress, rejected: Rejected, newline_bytes: int) -> None:
         """As `Batch` says."""

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import cast
 
 import msgspec
 
 from analyzer.events import Event, Reject
 from analyzer.events.codec import decode_object
+from analyzer.events.rows import Rows
 from analyzer.events.sanitize import payload_json
 from analyzer.importers import Block, Format, Hit, Reader, RowReader, Source, blank_lines, block_of, newlines
+from analyzer.importers.base import AlikeReader
 from analyzer.redaction.unfolding import mended
 from analyzer.store.ingest.batch import KEPT_BYTES, Batch, Progress, Rejected, Told, tell
 from analyzer.store.ingest.discover import STDIN
@@ -145,6 +148,7 @@ class SourceRun:
             self._reader = kind.reader(Source(source.path, source.file_time, journal), self._checkpoint.state or {})
         # Only a log of ours has rows; to ask a reader that has none takes longer than to read a small file.
         self._rows = self._reader if kind.native and isinstance(self._reader, RowReader) else None
+        self._alike = cast("AlikeReader", self._reader) if hasattr(self._reader, "alike") else None
 
     def run(self) -> Iterator[None]:
         """Read to the end of the source, and leave the checkpoint there; a step ends where the batch is full, and the
@@ -162,7 +166,7 @@ class SourceRun:
         self._take_tail(blocks)
         if self._reader is not None:
             events = ((event, None, 0, 0) for event in self._reader.finish())
-            self._batch.add_derived(self._progress, self._source.path, events, end=self._checkpoint.offset)
+            self._batch.add_derived(self._progress, self._source.path, events, Rows(), end=self._checkpoint.offset)
         self._mark(finished=True)
 
     def _ahead(self, blocks: Blocks) -> Iterable[tuple[Stretch, Told | None]]:
@@ -213,16 +217,35 @@ class SourceRun:
         self._count_blank(*blank_lines(block), stretch)
         if self._reader is None:
             return block.lines
-        found: list[tuple[Event, int | None, int, int]] = []
-        for hit, line in numbered(self._reader.read(block), block):
+        rows, found = Rows(), list[tuple[Event, int | None, int, int]]()
+        if self._alike is not None:
+            rows, hits = self._alike.alike(block), self._alike.others(block)
+            self._place(rows, block, stretch)
+        else:
+            hits = self._reader.read(block)
+        for hit, line in numbered(hits, block):
             number = self._checkpoint.lines + line
             found += [(event, number, stretch.offset + hit.offset, hit.length) for event in hit.events]
             text = stretch.data[hit.offset : hit.offset + hit.length]
             self._progress.gained.mended += mended(text) is not text
             if hit.why:
                 self._reject(line, hit.offset, hit.length, stretch, hit.why, hit.detail, text)
-        self._batch.add_derived(self._progress, self._source.path, found, end=stretch.offset + stretch.length)
+        end = stretch.offset + stretch.length
+        self._batch.add_derived(self._progress, self._source.path, found, rows, end=end)
         return block.lines
+
+    def _place(self, rows: Rows, block: Block, stretch: Stretch) -> None:
+        """Say of the rows of a block where they stand in the source."""
+        data, line, at = block.data, self._checkpoint.lines + 1, 0
+        lines: list[int | None] = []
+        for offset, length in zip(rows.offsets, rows.lengths, strict=True):
+            while at < offset:
+                at, line = data.find(b"\n", at) + 1, line + 1
+            lines.append(line)
+            if data.find(b"\\u", offset, offset + length) >= 0:
+                text = data[offset : offset + length]
+                self._progress.gained.mended += mended(text) is not text
+        rows.lines, rows.offsets = lines, [offset + stretch.offset for offset in rows.offsets]
 
     def _count_blank(self, lines: int, size: int, stretch: Stretch) -> None:
         self._batch.touch(self._progress)

@@ -11,7 +11,7 @@ and again go to quarantine as `poison`.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self
@@ -21,7 +21,7 @@ import msgspec
 
 from analyzer.errors import FREE_SPACE, StoreError
 from analyzer.events import EventLog
-from analyzer.events.appending.writer import Recorded
+from analyzer.events.appending.writer import Recorded, Row
 from analyzer.events.sanitize import sanitize
 from analyzer.redaction import may_hold_secret
 from analyzer.store.db.connection import first_line, transaction
@@ -61,6 +61,8 @@ _CHECKED = (
     *("line_open", "torn_bytes", "size", "mtime_ns", "ctime_ns", "incident"),
 )
 """The columns of a source that have the names of its checkpoint's fields."""
+_AT_ONCE = 500
+"""Rows whose lines are written to the journal at once."""
 _SEARCHED = 500
 """Texts that are searched for secrets at once."""
 
@@ -225,13 +227,18 @@ class Writer:
             return
         record_all(self._journal, self._unrecorded(batch))
 
-    def _unrecorded(self, batch: Sealed) -> Iterator[Recorded]:
-        """The derived events that are new. A second try of the same batch writes none of them twice."""
+    def _unrecorded(self, batch: Sealed) -> Iterator[Sequence[Recorded | Row]]:
+        """The derived events that are new, in groups. A second try of the same batch writes no group twice."""
         repeated = {int(row[0]) for row in self._connection.execute("select place from repeated").fetchall()}
-        for place, found in batch.derived.items():
-            if place not in repeated and found.event.id not in self._recorded:
-                yield found
-                self._recorded.add(found.event.id)
+        for start in range(0, batch.events.height, _AT_ONCE):
+            rows = batch.events[start : start + _AT_ONCE].select("place", *Row._fields).iter_rows()
+            new = [
+                (row[1], batch.derived[row[0]] or Row(*row[1:]))
+                for row in rows
+                if row[0] in batch.derived and row[0] not in repeated and row[1] not in self._recorded
+            ]
+            yield [found for _, found in new]
+            self._recorded.update(event_id for event_id, _ in new)
 
     def _insert_events(self, batch: Sealed) -> None:
         # Without any rows, too: a statement that fails then is what is wrong, and no row is poison.

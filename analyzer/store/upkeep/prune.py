@@ -239,7 +239,7 @@ def _delete(native: list[SourceCheckpoint], parts: list[str], journal: EventLog 
     for path in parts:
         kept = [event for event in _events(path) if event is not None and event.type in DECISIONS]
         assert journal is not None  # its own parts are among the files
-        record_all(journal, kept)
+        record_all(journal, [kept])
     for path in [*(on_disk(item.path) for item in native), *parts]:
         with contextlib.suppress(FileNotFoundError), finished(path) as nobody_writes:
             if nobody_writes:
