@@ -164,6 +164,10 @@ days before it: four weeks make it the new normal, two without any sign are its 
 at most: at the texts of twelve weeks, ahead of which two must be known."""
 
 
+_AT_ONCE = 28
+"""Days whose hours are summed together."""
+
+
 def observe(
     store: Store, night: date, timezone: str = "UTC", ruleset: str | None = None, *, judged_from: date | None = None
 ) -> Observations:
@@ -186,8 +190,17 @@ def observe(
 
 def without_hours(hourly: pl.DataFrame) -> pl.DataFrame:
     """The sums of days of a frame with hours, sorted."""
-    names = [name for name, kind in hourly.schema.items() if kind in {pl.String, pl.Date}]
-    return hourly.group_by(names).agg(pl.exclude("hour").sum()).sort(names)
+    names = [name for name, kind in hourly.schema.items() if not kind.is_numeric()]
+    days = hourly["day"].unique().sort().to_list()
+    # Some weeks after the other: groups take several times the room of what they are made of.
+    parts = [
+        hourly.filter(pl.col("day").is_between(days[at], days[min(at + _AT_ONCE, len(days)) - 1]))
+        .group_by(names)
+        .agg(pl.exclude("hour").sum())
+        .sort(names)
+        for at in range(0, len(days), _AT_ONCE)
+    ]
+    return pl.concat([hourly.clear().drop("hour").select(*names, pl.exclude(names)), *parts])
 
 
 def _versions(daily: pl.DataFrame) -> pl.DataFrame:

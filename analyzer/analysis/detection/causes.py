@@ -114,12 +114,12 @@ def _wording(errors: pl.DataFrame, day: date, caller: str | None, alpha: float) 
     sessions = before["session"].n_unique(), after["session"].n_unique()
     if not all(sessions):
         return []
-    old, known = set(before["template"]), set(before["reason"])
+    known = set(before["reason"].unique())
     # The first of the sessions is why the template is looked at, so it is no evidence.
     success = sessions[0] / sum(sessions)
     found, unknown_new = [], False
     news = (
-        after.filter(~pl.col("template").is_in(list(old)))
+        after.join(before.select("template").unique(), on="template", how="anti")
         .group_by("template", "reason")
         .agg(pl.col("session").n_unique())
     )

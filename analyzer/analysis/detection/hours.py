@@ -111,7 +111,7 @@ class _Sums:
             starts = range(begin - _BASE, begin, _DAY)
             if starts[0] >= self.first:
                 return [float(length)] * len(starts)
-            return [self.at_work(start, start + length) for start in starts]
+            return [float(min(length, max(0, start + length - self.first))) for start in starts]
         return self.exposure.days_before(begin, length)
 
 

@@ -6,6 +6,7 @@ day and the days before it alone, so a night judged again says the same.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from datetime import date, timedelta
 
@@ -123,5 +124,5 @@ def unjudged(counts: pl.DataFrame, settings: Settings | None = None) -> list[tup
     return [
         (day, caller)
         for day, caller in busy.select("day", "caller").sort("day", "caller").iter_rows()
-        if sum(day - back <= each < day for each in days[caller]) < MIN_DAYS_OF_SHARES
+        if bisect_left(days[caller], day) - bisect_left(days[caller], day - back) < MIN_DAYS_OF_SHARES
     ]

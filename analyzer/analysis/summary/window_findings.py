@@ -411,8 +411,8 @@ def _errors_behind(finding: Finding, seen: Observations, last: date) -> pl.DataF
     errors = seen.errors(finding.scope.caller, *behind.span(finding, last)).filter(behind.errors(finding, seen))
     for what in SHARED:
         if (name := getattr(finding.scope, what)) is not None:
-            shown = seen.volumes.filter(pl.col(what) == name).select("day", "caller", "reason").unique()
-            errors = errors.join(shown, on=["day", "caller", "reason"], how="semi")
+            shown = seen.volumes.filter(pl.col(what) == name).select("day", pl.col("caller", "reason").cast(pl.String))
+            errors = errors.join(shown.unique(), on=["day", "caller", "reason"], how="semi")
     return errors
 
 

@@ -22,7 +22,8 @@ from analyzer.errors import QueryError
 from analyzer.events.times import now
 from analyzer.store.db.connection import attended, query_errors
 from analyzer.store.db.frames import MANY_ROWS, give_back, sql
-from analyzer.store.db.tables.schema import Header, Param, parse_header
+from analyzer.store.db.location import CATALOG
+from analyzer.store.db.tables.schema import Header, Param, parse_header, views
 from analyzer.store.query.selection import Selection, moment, span
 
 _Answer = TypeVar("_Answer", bound=Sized)
@@ -178,26 +179,91 @@ behind another one here are made of its copy.
 _COUNTED = ("retries", "errors")
 _IN_WINDOW = "occurred_at >= $since and occurred_at < $until"
 _SINCE = "occurred_at >= (select least($since, min(started_at)) from temp.sessions)"
+_OF_CHAINS = "operation between $first and $last"
 _OF_SESSIONS = "session_id in (select session_id from temp.sessions)"
+_OF_WHOLE = "session_id in (select session_id from temp.whole_session where is_read)"
 WITHIN = {
     "sessions": "ended_at >= $since and started_at < $until",
-    "retries": f"operation between $first and $last or {_OF_SESSIONS}",
-    # What a chain of the window ended as is told by later errors, and why a request of it was made by earlier ones.
-    "errors": f"{_SINCE} and ({_IN_WINDOW} or operation between $first and $last or {_OF_SESSIONS})",
-    "relays": f"{_SINCE} and ({_IN_WINDOW} or {_OF_SESSIONS})",
-    "endings": _OF_SESSIONS,
     "usage": f"{_IN_WINDOW} or {_OF_SESSIONS}",
+    "retries": _OF_CHAINS,
+    # What a chain of the window ended as is told by later errors.
+    "errors": f"({_IN_WINDOW}) or {_OF_CHAINS}",
+    "relays": f"{_SINCE} and ({_IN_WINDOW} or {_OF_WHOLE})",
+    "endings": _OF_SESSIONS,
 }
 """Of each what questions about a window need. Ids of chains begin with their time, as a rule."""
+_WHOLE = """
+create temp table whole_session as
+select
+  session_id,
+  true as is_read
+from temp.usage
+union
+select
+  session_id,
+  true as is_read
+from internal.event_v1
+where type = 'session.observed'
+  and session_id in (select session_id from temp.sessions)
+union
+select
+  s.session_id,
+  false as is_read
+from temp.retries as r
+inner join temp.sessions as s
+  on r.session_id = s.session_id
+inner join (
+  select
+    operation,
+    max(occurred_at) as last_at,
+    bool_or(type = 'retry.scheduled') as waits
+  from internal.event_v1
+  where operation between $first and $last
+  group by operation
+) as e
+  on r.operation = e.operation
+where r.outcome = 'unresolved'
+  and e.waits
+  and e.last_at >= s.ended_at - interval 1 second
+"""
+"""The sessions that are asked about beyond the window, as an agent may keep one for months: those that end in a chain,
+for their chains alone; those of which requests or a log tell the cost or the end, for all that they met (`is_read`).
+"""
+_WHOLE_CHAINS = """
+insert into temp.retries
+with near as (
+  select *
+  from internal.event_v1
+  where operation in (
+      select operation
+      from internal.event_v1
+      where session_id in (select session_id from temp.whole_session)
+    )
+    and not ({within})
+),
+
+retries as ({view})
+
+select {columns}
+from retries
+"""
+_WHOLE_ERRORS = """
+insert into temp.errors
+select {columns}
+from {main}.errors
+where {of_whole}
+  and not coalesce({within}, false)
+"""
+"""What else those sessions met."""
 CHAINS = """
 select
   min(operation) as lowest,
   max(operation) as highest
 from internal.event_v1
-where occurred_at >= $since
+where occurred_at >= $since - interval 1 second
   and occurred_at < $until
 """
-"""The first and the last of the chains that a window has any event of."""
+"""The first and the last of the chains that a window has any event of; a session may end a second after its chain."""
 
 
 @contextmanager
@@ -229,11 +295,25 @@ def pinned(
                     "create temp table {name} as select {columns} from {view}", name=name, columns=columns, view=view
                 )
                 within = "" if whole else f" where {WITHIN[name]}"
-                given = {key: value for key, value in known.items() if f"${key}" in within}
-                ((rows,),) = connection.execute(copy + within, given).fetchall()
+                rows = _made(connection, copy + within, known)
+                if name == "retries" and not whole:
+                    _made(connection, _WHOLE, known)
+                    body = views()["retries"].body.replace("internal.event_v1", "near")
+                    rest = sql(_WHOLE_CHAINS, within=WITHIN[name], view=body, columns=columns)
+                    rows += _made(connection, rest, known)
+                if name == "errors" and not whole:
+                    parts = {"within": WITHIN[name], "of_whole": _OF_WHOLE, "columns": columns}
+                    rest = sql(_WHOLE_ERRORS, **parts, main=f"{CATALOG}.main")  # temporary tables have a `main`, too
+                    rows += _made(connection, rest, known)
                 if rows >= MANY_ROWS:
                     give_back()
         yield drop
     finally:
-        for name in PINNED:
+        for name in (*PINNED, "whole_session"):
             drop(name)
+
+
+def _made(connection: duckdb.DuckDBPyConnection, statement: str, known: Mapping[str, Any]) -> int:
+    """The rows that a statement copied, given those of the values that it names."""
+    given = {key: value for key, value in known.items() if f"${key}" in statement}
+    return int(connection.execute(statement, given).fetchall()[0][0])

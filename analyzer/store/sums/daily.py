@@ -8,7 +8,7 @@ away, and is kept again in one that replaces all that was kept of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import pairwise
@@ -22,13 +22,14 @@ from analyzer.store.db.connection import query_errors, store_errors, transaction
 from analyzer.store.db.frames import MANY_ROWS, alone, frame_of, give_back, register, sql, to_frame
 from analyzer.store.sums import statements
 from analyzer.store.sums.counting import by_step, counted, weakly_known
-from analyzer.store.sums.tables import CUT, GROUPS, SCHEMAS, complete, empty, sorted_sums, table_of
+from analyzer.store.sums.tables import CUT, GROUPS, SCHEMAS, complete, empty, names_of, sorted_sums, table_of
 
 _AT_ONCE = 250_000
 """Events that are summed together: those of several days, or of a part of the callers of a larger one."""
 _Part = Mapping[str, str | None]
 """Its first caller, and the first one behind it, as parameters."""
 _WHOLE: _Part = {"from_caller": "", "to_caller": None}
+_NUMBERED: Mapping[Any, Any] = {pl.String: pl.Categorical}
 _A_DAY = timedelta(days=1)
 _MARGIN = timedelta(hours=1)
 """Where clocks are put back over midnight, days overlap."""
@@ -76,7 +77,7 @@ class Summing:
         for some, part in self._parts(days):
             made = {
                 **self._counted(some, part, frames),
-                "volumes": alone(self._ask(statements.volumes(), some, part, frames, ruleset=self._ruleset)),
+                "volumes": self._ask(statements.volumes(), some, part, frames, ruleset=self._ruleset).cast(_NUMBERED),
                 "work": alone(self._ask(statements.work(), some, part)),
                 "signals": alone(self._ask(statements.signals(), some, part, ruleset=self._ruleset)),
             }
@@ -244,11 +245,15 @@ class SummedDays:
         if not days:
             return empty(name)
         register(self._connection, "summed_day", pl.DataFrame({"day": sorted(days)}, {"day": pl.Date}))
-        columns = ", ".join(("day", "caller", *SCHEMAS[name]))
+        kinds = {"day": "Date", "caller": names_of(name), **SCHEMAS[name]}
+        coded = [column for column, kind in kinds.items() if kind == "Categorical"]
+        columns = ", ".join(f"{column}::summed_name as {column}" if column in coded else column for column in kinds)
         only = ""
         if weak is not None:
             register(self._connection, "weak_template", pl.DataFrame({"template": weak}))
             only = f" and template in ({_WEAK})"
+        if coded:
+            self._name_names(table_of(name), coded)
         return to_frame(
             self._connection.sql(
                 sql(
@@ -261,6 +266,15 @@ class SummedDays:
                 params=[self._timezone, min(days), max(days)],
             )
         )
+
+    def _name_names(self, table: str, columns: Sequence[str]) -> None:
+        """Make `summed_name`, the type of all names of some columns, in order: as numbers they take little room."""
+        own = (sql("select {column} as name from internal.{table}", column=each, table=table) for each in columns)
+        self._connection.execute("drop type if exists temp.summed_name").fetchall()
+        made = sql(
+            "create temp type summed_name as enum (select name from ({names}) order by name)", names=" union ".join(own)
+        )
+        self._connection.execute(made).fetchall()
 
     def frames(self, days: Collection[date], weak: pl.Series) -> dict[str, pl.DataFrame]:
         """All frames of these days, known templates as `frame` with `weak`."""
@@ -433,8 +447,10 @@ class _Days:
 
 
 def _together(name: str, known: pl.DataFrame, made: pl.DataFrame) -> pl.DataFrame:
-    """Sums of different days as one frame, sorted."""
+    """Sums of different days as one frame, sorted; those with a row for nearly every error are as they were kept."""
     if known.is_empty():
         return made
+    if names_of(name) == "Categorical":
+        return pl.concat([known, made])
     known = sorted_sums(name, known)
     return known if made.is_empty() else known.merge_sorted(made, key="day")

@@ -34,7 +34,7 @@ SCHEMAS: dict[str, dict[str, str]] = {
     "relays": {"step": "String", **dict.fromkeys(("relays", "sessions", "most", "at_work"), "Int64")},
     "volumes": {
         "hour": "Int32",
-        **dict.fromkeys(("provider", "model", "project", "host", "reason"), "String"),
+        **dict.fromkeys(("provider", "model", "project", "host", "reason"), "Categorical"),
         **dict.fromkeys(("sessions", "groups"), "Int64"),
     },
     "work": {"hour": "Int32", **dict.fromkeys(("sessions", "observed"), "Int64")},
@@ -46,7 +46,9 @@ SCHEMAS: dict[str, dict[str, str]] = {
     },
     "versions": {"ruleset": "String", "first_at": "Datetime", "errors": "Int64"},
 }
-"""The columns of each frame behind `day` and `caller`."""
+"""The columns of each frame behind `day` and `caller`. Of volumes, which have nearly as many rows as there are errors,
+names are numbers of names, the caller's too.
+"""
 _VERSIONS = {"counts": 2, "volumes": 3, "work": 2, "signals": 4}
 """The versions of their tables that are not the first."""
 GROUPS = {
@@ -150,7 +152,12 @@ where d.timezone = t.timezone
 
 def empty(name: str) -> pl.DataFrame:
     """The frame of this name without any rows."""
-    return frame_of({"day": "Date", "caller": "String", **SCHEMAS[name]})
+    return frame_of({"day": "Date", "caller": names_of(name), **SCHEMAS[name]})
+
+
+def names_of(name: str) -> str:
+    """The type that the names of a frame have."""
+    return "Categorical" if "Categorical" in SCHEMAS[name].values() else "String"
 
 
 def sorted_sums(name: str, frame: pl.DataFrame) -> pl.DataFrame:
