@@ -1,11 +1,11 @@
 """What each piece of work costs in two checkouts, side by side: `python -m benchmarks.beside OLD NEW`.
 
-The checkouts take turns, every other round backwards, each piece of work in a process of its own from its start to its
-end; medians of processor time and of peak memory are printed, and the ratio. Both run with this interpreter and its
-packages, with their bytecode kept as after an installation. Both find a log of the mix of `benchmarks.ingest` over the
-sixty days before today, made once, and a store each that they made of it. The columns of the two stores are held
-against each other by `benchmarks.rows` first, since work that gives other rows is another work; then each piece of work
-is done once without being measured, so that the night of the check is judged already.
+The checkouts take turns, every other round backwards, each piece of work in a process of its own from its start to
+its end; medians of processor time, of time by the clock and of peak memory are printed, and ratios. Both run with
+this interpreter and its packages, with their bytecode kept as after an installation. Both find a log of the mix of
+`benchmarks.ingest` over the sixty days before today, made once, and a store each that they made of it. The columns of
+the two stores are held against each other by `benchmarks.rows` first, since work that gives other rows is another
+work; then each piece of work is done once without being measured, so that the night of the check is judged already.
 """
 
 from __future__ import annotations
@@ -93,19 +93,19 @@ def compared(checkouts: Sequence[Path], events: int, runs: int, transcripts: Pat
     for checkout, folder in sides:
         for arguments in there.values():
             spent(checkout, arguments, folder)
-    print(f"{'work':28} {'old CPU s':>10} {'new CPU s':>10} {'ratio':>6} {'old MB':>7} {'new MB':>7}")
+    print(f"{'work':28} old CPU s new CPU s  ratio     old s     new s  ratio  old MB  new MB")
     for name, arguments in there.items():
         found: tuple[list[Cost], list[Cost]] = ([], [])
         for turn in range(runs):
             for place in (0, 1)[:: 1 if turn % 2 == 0 else -1]:
                 found[place].append(spent(sides[place][0], arguments, sides[place][1]))
-        seconds, megabytes = (
+        cpu, wall, memory = (
             [statistics.median(getattr(each, what) for each in side) for side in found]
-            for what in ("seconds", "megabytes")
+            for what in ("seconds", "wall", "megabytes")
         )
-        ratio = seconds[1] / seconds[0]
         print(
-            f"{name:28} {seconds[0]:10.3f} {seconds[1]:10.3f} {ratio:6.2f} {megabytes[0]:7.0f} {megabytes[1]:7.0f}",
+            f"{name:28} {cpu[0]:9.3f} {cpu[1]:9.3f} {cpu[1] / cpu[0]:6.2f} {wall[0]:9.3f} {wall[1]:9.3f}"
+            f" {wall[1] / wall[0]:6.2f} {memory[0]:7.0f} {memory[1]:7.0f}",
             flush=True,
         )
     return same

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,6 +49,8 @@ class Cost:
 
     seconds: float
     """Of processor time, with everything that it started."""
+    wall: float
+    """Seconds by the clock."""
     megabytes: float
     """The peak of all its processes together as seen twenty times a second; at least that of the largest one."""
     exit_code: int
@@ -69,6 +72,7 @@ def cost_of(
     own = {**os.environ, "PYTHONPATH": os.pathsep.join(os.path.abspath(entry) for entry in sys.path)}
     with contextlib.ExitStack() as opened:
         given = opened.enter_context((folder / stdin).open("rb")) if stdin else subprocess.DEVNULL
+        began = time.perf_counter()
         process = subprocess.Popen(  # noqa: S603 - our own command line
             command,
             cwd=folder,
@@ -82,12 +86,13 @@ def cost_of(
         watcher = threading.Thread(target=_watch, args=(process.pid, over, peaks), kwargs={"bounded": bounded})
         watcher.start()
         _, status, used = os.wait4(process.pid, 0)
+        wall = time.perf_counter() - began
         over.set()
         watcher.join()
         process.returncode = os.waitstatus_to_exitcode(status)
     # Linux counts the memory of the parent at the fork into that of its child: there the watcher alone tells.
     megabytes = peaks[0] or used.ru_maxrss / 2**20
-    return Cost(used.ru_utime + used.ru_stime, megabytes, process.returncode)
+    return Cost(used.ru_utime + used.ru_stime, wall, megabytes, process.returncode)
 
 
 def _watch(pid: int, over: threading.Event, peaks: list[float], *, bounded: bool) -> None:
