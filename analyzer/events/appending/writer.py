@@ -129,6 +129,8 @@ _ROW = (
     b'"origin":{"format":%s,"path":%s,"line":%s},%s"payload":%s'
 )
 _json = lru_cache(maxsize=256)(msgspec.json.encode)
+_AT_ONCE = 64 * 1024
+"""Bytes of whole lines that are written together: what is larger fits in no part where files are bounded."""
 
 
 class LogWriter:
@@ -215,7 +217,7 @@ class LogWriter:
                 extra = {**kept.event.extra, "dropped_before": told} if told else kept.event.extra
                 name = kept.event.id
                 line = encode(replace(kept.event, writer=self.name, seq=seq, extra=extra), kept.payload)
-            if size + len(line) > MAX_LINE_BYTES:
+            if lines and size + len(line) > _AT_ONCE:
                 self.appender.write(b"".join(lines), system.time_ns())
                 lines, size = [], 0
             lines.append(line)

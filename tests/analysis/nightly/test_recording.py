@@ -18,7 +18,7 @@ from analyzer.analysis.kinds.finding import Finding, Identity, Scope, finding_id
 from analyzer.analysis.nightly.decisions import findings
 from analyzer.analysis.nightly.night import Night, night_before, recorded, write_down
 from analyzer.errors import StoreError
-from analyzer.events import EventLog
+from analyzer.events import Event, EventLog
 from analyzer.events.appending.appender import MAX_LINE_BYTES
 from analyzer.report.night.document import render_night_text
 from analyzer.store import Store, open_store, rebuild
@@ -272,10 +272,15 @@ def test_a_night_that_reached_half_of_the_journal_is_judged_again(
     """What there is of it is in the journal, the store and a rebuilt one alike, and counts in none of them."""
     path = tmp_path / "s.duckdb"
     night = night_of(found(1), found(2))
-    left = [True] * written
     real = EventLog.record
+
+    def dies(log: EventLog, *events: Event) -> None:
+        for event in events[:written]:
+            real(log, event)
+        _dies()
+
     with open_store(path, writable=True) as store, monkeypatch.context() as patched:
-        patched.setattr(EventLog, "record", lambda log, event: real(log, event) if left and left.pop() else _dies())
+        patched.setattr(EventLog, "record", dies)
         with pytest.raises(KeyboardInterrupt):
             write_down(store, night)
     with open_store(path, writable=True) as store:
