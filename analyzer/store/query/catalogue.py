@@ -289,28 +289,38 @@ def pinned(
             known = {**window, "first": first, "last": last}
             # Sessions bound the errors of a window; of all time they are counted from the copy of the errors.
             for name in sorted(PINNED, key=_COUNTED.__contains__, reverse=True) if whole else PINNED:
-                columns = PINNED[name]
-                view = "internal.session" if name == "sessions" else f"main.{name}"
-                copy = sql(
-                    "create temp table {name} as select {columns} from {view}", name=name, columns=columns, view=view
-                )
-                within = "" if whole else f" where {WITHIN[name]}"
-                rows = _made(connection, copy + within, known)
-                if name == "retries" and not whole:
-                    _made(connection, _WHOLE, known)
-                    body = views()["retries"].body.replace("internal.event_v1", "near")
-                    rest = sql(_WHOLE_CHAINS, within=WITHIN[name], view=body, columns=columns)
-                    rows += _made(connection, rest, known)
-                if name == "errors" and not whole:
-                    parts = {"within": WITHIN[name], "of_whole": _OF_WHOLE, "columns": columns}
-                    rest = sql(_WHOLE_ERRORS, **parts, main=f"{CATALOG}.main")  # temporary tables have a `main`, too
-                    rows += _made(connection, rest, known)
+                rows = _copied(connection, name, "" if whole else WITHIN[name], known)
                 if rows >= MANY_ROWS:
                     give_back()
         yield drop
     finally:
         for name in (*PINNED, "whole_session"):
             drop(name)
+
+
+def _copied(connection: duckdb.DuckDBPyConnection, name: str, within: str, known: Mapping[str, Any]) -> int:
+    """The rows of a view's copy, of a window that `within` says; there is a whole copy or none.
+
+    Raises:
+        duckdb.Error: there is none.
+    """
+    columns = PINNED[name]
+    view = "internal.session" if name == "sessions" else f"main.{name}"
+    copy = sql("create temp table {name} as select {columns} from {view}", name=name, columns=columns, view=view)
+    rows = _made(connection, f"{copy} where {within}" if within else copy, known)
+    try:
+        if name == "retries" and within:
+            _made(connection, _WHOLE, known)
+            body = views()["retries"].body.replace("internal.event_v1", "near")
+            rows += _made(connection, sql(_WHOLE_CHAINS, within=within, view=body, columns=columns), known)
+        if name == "errors" and within:
+            # Temporary tables have a `main`, too.
+            parts = {"within": within, "of_whole": _OF_WHOLE, "columns": columns, "main": f"{CATALOG}.main"}
+            rows += _made(connection, sql(_WHOLE_ERRORS, **parts), known)
+    except duckdb.Error:
+        connection.execute(f"drop table temp.{name}").fetchall()  # it would answer of a part
+        raise
+    return rows
 
 
 def _made(connection: duckdb.DuckDBPyConnection, statement: str, known: Mapping[str, Any]) -> int:

@@ -118,3 +118,16 @@ def test_no_room_for_a_copy_costs_nothing_but_time(
         assert set(_kinds(memory)) == {"retries"}
         assert memory.sql("from errors").height == 1
     assert _kinds(memory) == {}
+
+
+@pytest.mark.parametrize("name", ["_WHOLE", "_WHOLE_CHAINS", "_WHOLE_ERRORS"])
+def test_no_room_for_the_rest_of_a_copy_leaves_none_of_it(
+    memory: Store, samples: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """A copy of a window's part alone would answer for the whole; the copies before it stay."""
+    memory.ingest([str(samples)])
+    monkeypatch.setattr(catalogue, name, "select no_such_column from internal.event_v1")
+    with memory.pinned(datetime(2026, 11, 1)):
+        left = _kinds(memory)
+    assert ("errors" if name == "_WHOLE_ERRORS" else "retries") not in left
+    assert left["sessions"] == "LOCAL TEMPORARY"
