@@ -258,9 +258,9 @@ class Appender:
             Forked: this process is a fork, and the line would be its parent's. It is not on the log.
         """
         try:
-            part = self._write_once(line, nanoseconds, NEWEST)
+            part = self._place(line, nanoseconds, NEWEST)
         except OSError as failure:
-            part = self._attempt(self._write_once, line, nanoseconds, failure)
+            part = self._attempt(self._place, line, nanoseconds, failure)
         if self.durability == "batch":
             self._sync_when_due(part, line, nanoseconds)
 
@@ -305,12 +305,6 @@ class Appender:
                 if not left:
                     raise
 
-    def _write_once(self, line: bytes, nanoseconds: int, number: int) -> LogPart:
-        part = self._place(line, nanoseconds, number)
-        if self.durability == "event":
-            part.sync()
-        return part
-
     def _sync_once(self, _line: bytes, nanoseconds: int, number: int) -> None:
         while self._homeless:
             try:
@@ -326,27 +320,29 @@ class Appender:
             self._part.sync()
 
     def _place(self, line: bytes, nanoseconds: int, number: int) -> LogPart:
-        """Write the line to a part that has room for it."""
-        day = nanoseconds // _DAY
+        """Write the line to a part that has room for it, at the level `event` onto the disk."""
+        day, size = nanoseconds // _DAY, 0
         part = self._part
-        if part is not None and part.day == day and not part.failed:
-            number = part.number
-            try:
-                found = system.stat(part.path)
-            except FileNotFoundError:
-                pass
+        if part is not None:
+            if part.day != day or part.failed:
+                part = None
             else:
-                if found.st_ino == part.inode and found.st_dev == part.device:
+                number = part.number
+                try:
+                    found = system.stat(part.path)
                     size = found.st_size
-                    if not size or size + len(line) <= self.max_bytes:  # nearly always
-                        part.append(line, size)
-                        return part
-                    number += 1
-            # Else someone has renamed, replaced or deleted the file: what is written to it now may never be read.
-        part, size = self._open(day, number)
+                    if found.st_ino != part.inode or found.st_dev != part.device:
+                        # Someone has renamed or replaced the file: what is written to it now may never be read.
+                        part = None
+                except FileNotFoundError:
+                    part = None
+        if part is None:
+            part, size = self._open(day, number)
         while size and size + len(line) > self.max_bytes:
             part, size = self._open(day, part.number + 1)
         part.append(line, size)
+        if self.durability == "event":
+            part.sync()
         return part
 
     def _open(self, day: int, number: int) -> tuple[LogPart, int]:
