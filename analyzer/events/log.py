@@ -104,19 +104,23 @@ class EventLog:
         events = event, *more
         writer = self._writer
         seqs = [next(writer.numbers) for _ in events]
-        told = 0
+        told = done = 0
+        name = None
         try:
             if writer.untold:
                 told = self._take_untold(writer)
-            return writer.record(seqs, told, events)
+            for written in writer.record(seqs, told, events):
+                (done, name), told = written, 0
+            return name
         except Exception as error:  # noqa: BLE001 - as in `append`
             if not writer.appender.own[0]:
                 self._begin_again(writer)
                 return self.record(*events)
-            self._refuse(writer, error, told, len(events))
+            done += (first := getattr(error, "whole_lines", 0))
+            self._refuse(writer, error, 0 if first else told, len(events) - done)
             return None
         except BaseException as error:
-            self._refuse(writer, error, told, len(events))
+            self._refuse(writer, error, told, len(events) - done)
             raise
 
     def sync(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, datetime
 from typing import Any
 
@@ -73,7 +73,7 @@ def open_journal(store_path: str) -> Iterator[EventLog | None]:
         yield journal
 
 
-def record_all(journal: EventLog, groups: Iterable[Sequence[Event | Recorded | Row]]) -> None:
+def record_all(journal: EventLog, groups: Iterable[Iterable[Event | Recorded | Row]]) -> None:
     """Append groups of events to a journal, and wait until they are on the disk.
 
     The store's own commit is synced: it must not know of events that a power cut takes from the journal.

@@ -7,11 +7,12 @@ import json
 import os
 import subprocess
 import sys
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
-from analyzer.events import EventLog
+from analyzer.events import Event, EventLog
 from analyzer.events.appending import appender, system
 from analyzer.events.appending.appender import Durability
 from tests import LONG_RUNS
@@ -94,6 +95,30 @@ def test_losses_are_told_by_the_next_line(tmp_path: Path, monkeypatch: pytest.Mo
     told = [event.extra.get("dropped_before") for event in read_back(tmp_path).values()]
     assert told == [None, 2, None]
     hold_account(tmp_path, ids, log.dropped)
+
+
+@pytest.mark.parametrize(
+    ("fail_at", "short", "kept", "told"),
+    [(2, None, 4, 4), (1, None, 0, 9), (2, 45_000, 6, 2), (1, 45_000, 2, 6), (1, 10_000, 0, 9)],
+)
+def test_a_group_that_fails_half_way_counts_what_is_missing_and_tells_losses_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fail_at: int, short: int | None, kept: int, told: int
+) -> None:
+    """Whatever reached the log of eight lines of 15 KB, four a write, is no loss, and has told of the one before it."""
+    events = [Event("a.b", datetime(2026, 1, 1), None, {"text": "x" * 15_000}, f"id-{n}") for n in range(8)]
+    log = EventLog(tmp_path)
+    with monkeypatch.context() as patch:
+        Disk(1, errno.ENOSPC, only="write", times=3).put_in(patch)
+        assert log.append("a.b") is None
+    with monkeypatch.context() as patch:
+        Disk(fail_at, errno.ENOSPC, short, only="write", times=3).put_in(patch)
+        assert log.record(*events) is None
+    log.append("c.d")
+    found = read_back(tmp_path)
+    assert [name for name in found if name.startswith("id-")] == [f"id-{n}" for n in range(kept)]
+    before = [event.extra["dropped_before"] for event in found.values() if "dropped_before" in event.extra]
+    assert before == ([1, told] if kept else [told])
+    assert log.dropped == 1 + 8 - kept == sum(before)
 
 
 @pytest.mark.parametrize("level", LEVELS)

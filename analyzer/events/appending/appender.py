@@ -34,6 +34,13 @@ class Forked(Exception):  # noqa: N818 - no error, but news
     """This process is a fork of the one that opened the file, and nothing has been written: it is another writer."""
 
 
+class ShortWriteError(OSError):
+    """A write ended before its last line did."""
+
+    whole_lines = 0
+    """Lines of it that are on the log."""
+
+
 class LogPart:
     """A file that is open for appending, and its lease: while one process has it, readers wait for its tail."""
 
@@ -77,15 +84,16 @@ class LogPart:
             raise
 
     def append(self, line: bytes, size: int) -> None:
-        """Write one line, newline included, onto a file that has `size` bytes.
+        """Write one line, or some, newlines included, onto a file that has `size` bytes.
 
         Raises:
-            OSError: it is not on the log; a torn beginning of it may be.
+            OSError: it is not on the log; a torn beginning of it may be (`ShortWriteError`).
             Forked: it is not on the log, and says who its writer is and how far it has counted: the parent.
         """
+        begun = 0
         if size and size != self._whole_at and not self._ends_whole(size):
             # Someone died in the middle of a line: begin a new one, or this line would be glued to the torn one.
-            line = b"\n" + line
+            line, begun = b"\n" + line, 1
         # Right before the write: between the two no signal handler runs that could fork.
         if not self._own[0]:
             raise Forked
@@ -93,7 +101,10 @@ class LogPart:
         size += written
         if written != len(line):
             self._torn_at = size
-            raise OSError(errno.ENOSPC, f"only {written} of {len(line)} bytes were written", self.path)
+            short = ShortWriteError(errno.ENOSPC, f"only {written} of {len(line)} bytes were written", self.path)
+            if system.fstat(self.descriptor).st_nlink:
+                short.whole_lines = max(line.count(b"\n", 0, written) - begun, 0)
+            raise short
         found = system.fstat(self.descriptor)
         if found.st_size == size:
             self._whole_at = size
@@ -302,8 +313,10 @@ class Appender:
                 return act(line, nanoseconds, number)
             except OSError as error:
                 number, left = self._move_on(error), left - 1
+                # The one behind which most is on the log.
+                failure = max(error, failure, key=lambda each: getattr(each, "whole_lines", 0))
                 if not left:
-                    raise
+                    raise failure from None
 
     def _sync_once(self, _line: bytes, nanoseconds: int, number: int) -> None:
         while self._homeless:

@@ -9,7 +9,7 @@ decisions.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
@@ -129,8 +129,10 @@ _ROW = (
     b'"origin":{"format":%s,"path":%s,"line":%s},%s"payload":%s'
 )
 _json = lru_cache(maxsize=256)(msgspec.json.encode)
-_AT_ONCE = 64 * 1024
-"""Bytes of whole lines that are written together: what is larger fits in no part where files are bounded."""
+GROUP_EVENTS = 500
+"""Events that are handed to `record` together: so many are made at once, and written again after a failure."""
+_PIECE_BYTES = 64 * 1024
+"""Bytes of whole lines in one write: what is larger fits in no part where files are bounded."""
 
 
 class LogWriter:
@@ -201,14 +203,19 @@ class LogWriter:
         self.appender.write(line, nanoseconds)
         return event_id
 
-    def record(self, seqs: Iterable[int], told: int, events: Iterable[Event | Recorded | Row]) -> str | None:
-        """Write events that have their id and time, many lines at once; the last one's id. `told` as in `append`.
+    def record(
+        self, seqs: Iterable[int], told: int, events: Iterable[Event | Recorded | Row]
+    ) -> Iterator[tuple[int, str]]:
+        """Write events that have their id and time, many lines at once; `told` as in `append`.
+
+        Gives, after each write, how many are written; at last with it the last one's id.
 
         Raises:
-            TypeError, ValueError, RecursionError, OSError, Forked: not all of them are written.
+            TypeError, ValueError, RecursionError, OSError, Forked: no more of them are written, but the first lines of
+                a `ShortWriteError`.
         """
         lines: list[bytes] = []
-        size, name = 0, None
+        size, done, name = 0, 0, ""
         for seq, event in zip(seqs, events, strict=True):
             if isinstance(event, Row):
                 name, line = event.event_id, self._row_line(seq, told, event)
@@ -217,13 +224,15 @@ class LogWriter:
                 extra = {**kept.event.extra, "dropped_before": told} if told else kept.event.extra
                 name = kept.event.id
                 line = encode(replace(kept.event, writer=self.name, seq=seq, extra=extra), kept.payload)
-            if lines and size + len(line) > _AT_ONCE:
+            if lines and size + len(line) > _PIECE_BYTES:
                 self.appender.write(b"".join(lines), system.time_ns())
+                done += len(lines)
+                yield done, name
                 lines, size = [], 0
             lines.append(line)
             size, told = size + len(line), 0
         self.appender.write(b"".join(lines), system.time_ns())
-        return name
+        yield done + len(lines), name
 
     def _row_line(self, seq: int, told: int, row: Row) -> bytes:
         """The line that `encode` makes of the event of a row."""

@@ -21,7 +21,7 @@ import msgspec
 
 from analyzer.errors import FREE_SPACE, StoreError
 from analyzer.events import EventLog
-from analyzer.events.appending.writer import Recorded, Row
+from analyzer.events.appending.writer import GROUP_EVENTS, Recorded, Row
 from analyzer.events.sanitize import sanitize
 from analyzer.redaction import may_hold_secret
 from analyzer.store.db.connection import first_line, transaction
@@ -61,8 +61,6 @@ _CHECKED = (
     *("line_open", "torn_bytes", "size", "mtime_ns", "ctime_ns", "incident"),
 )
 """The columns of a source that have the names of its checkpoint's fields."""
-_AT_ONCE = 500
-"""Rows whose lines are written to the journal at once."""
 _SEARCHED = 500
 """Texts that are searched for secrets at once."""
 
@@ -230,8 +228,8 @@ class Writer:
     def _unrecorded(self, batch: Sealed) -> Iterator[Sequence[Recorded | Row]]:
         """The derived events that are new, in groups. A second try of the same batch writes no group twice."""
         repeated = {int(row[0]) for row in self._connection.execute("select place from repeated").fetchall()}
-        for start in range(0, batch.events.height, _AT_ONCE):
-            rows = batch.events[start : start + _AT_ONCE].select("place", *Row._fields).iter_rows()
+        for start in range(0, batch.events.height, GROUP_EVENTS):
+            rows = batch.events[start : start + GROUP_EVENTS].select("place", *Row._fields).iter_rows()
             new = [
                 (row[1], batch.derived[row[0]] or Row(*row[1:]))
                 for row in rows

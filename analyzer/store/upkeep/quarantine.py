@@ -172,7 +172,7 @@ class _Source:
     def _write_journal(self, ids: list[str]) -> None:
         if self._journal is None or not ids or BY_NAME[self._checkpoint.format].native:
             return
-        record_all(self._journal, ([event] for event in self._derived(ids)))
+        record_all(self._journal, [self._derived(ids)])
 
     def _derived(self, ids: list[str]) -> Iterator[Event]:
         rows = self._trial.execute(

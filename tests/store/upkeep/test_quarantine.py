@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from analyzer.events import model
+from analyzer.events.appending import system
 from analyzer.store import Store, open_store, rebuild
 from tests.store.killing import Victims
 from tests.store.upkeep.test_rebuild import assert_same, dump, feed
@@ -92,19 +93,25 @@ def test_a_line_that_an_upcaster_failed_on_is_brought_up_to_date_by_a_better_one
         ]
 
 
-def test_events_of_foreign_logs_reach_the_journal_too(tmp_path: Path) -> None:
-    """A store that is made of the journal alone has them, word for word, and says where they happened."""
+def test_events_of_foreign_logs_reach_the_journal_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store that is made of the journal alone has them, word for word, and says where they happened. One write takes
+    them there.
+    """
+    written: list[bytes] = []
+    monkeypatch.setattr(system, "write", lambda place, data: written.append(data) or os.write(place, data))
     log, path = tmp_path / "log.jsonl", tmp_path / "s.duckdb"
     foreign = (
         '{"type":"error.classified","timestamp":"2026-11-02T08:00:00Z","sessionId":"s%d","payload":{"caller":"x"},'
         '"_meta":{"host":"far"}}\n'
     )
     lines = [(foreign % number).encode() for number in range(40)]
-    log.write_bytes(b"".join(lines[:20]) + damaged(lines[20]) + b"".join(lines[21:]))
+    log.write_bytes(b"".join(lines[:20]) + b"".join(map(damaged, lines[20:23])) + b"".join(lines[23:]))
     feed(path, log)
     log.write_bytes(b"".join(lines))
+    written.clear()
     with open_store(path, writable=True) as store:
-        assert store.retry_quarantine().events == 1
+        assert store.retry_quarantine().events == 3
+        assert [data.count(b"\n") for data in written] == [3]
         assert_adds_up(store)
         assert store.sql("select distinct host from events").rows() == [("far",)]
     before = dump(path, ("ingested_at",))["events"]
