@@ -15,7 +15,7 @@ from typing import Any, Unpack
 
 import polars as pl
 
-from analyzer.analysis.detection.statistics.tails import log_binomial_coefficient
+from analyzer.analysis.detection.statistics.tails import chance_of_shares, log_binomial_coefficient, two_sided
 from analyzer.analysis.tables import Window, WindowWords, json_ready, json_rows, table, window
 from analyzer.errors import AnalyzerError
 from analyzer.events.times import format_time, now
@@ -27,8 +27,6 @@ DIMENSIONS = ("agent", "agent_version", "model", "provider", "project", "branch"
 """What sessions can be told apart by, beside time."""
 LEAST_SESSIONS = 10
 """Sessions of each side below which a figure is shown and not judged."""
-LEAST_EXPECTED = 5
-"""Sessions that a share must have on average in each cell for the test of it to be more than an approximation."""
 CHANCE = 0.05
 DEFAULT_SPAN = "7d"
 _Z = NormalDist().inv_cdf(0.975)
@@ -315,35 +313,6 @@ def _wilson(hits: int, total: int) -> tuple[float, float]:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def chance_of_shares(hits: int, total: int, later: int, whole: int) -> float:
-    """The chance that two shares differ so much, had nothing changed.
-
-    N-1 chi-square (Campbell 2007), of few hits Fisher's exact test.
-    """
-    size, both = total + whole, hits + later
-    if min(both, size - both) * min(total, whole) / size < LEAST_EXPECTED:
-        return _fisher(hits, total, later, whole)
-    pooled = both / size
-    spread = math.sqrt(pooled * (1 - pooled) * (1 / total + 1 / whole) * size / (size - 1))
-    return _two_sided((later / whole - hits / total) / spread)
-
-
-def _fisher(hits: int, total: int, later: int, whole: int) -> float:
-    """Fisher's exact test of two shares, two-sided: all tables that are no likelier than the one at hand."""
-    both = hits + later
-    logs = [
-        log_binomial_coefficient(total, count) + log_binomial_coefficient(whole, both - count)
-        for count in range(max(0, both - whole), min(both, total) + 1)
-    ]
-    most = log_binomial_coefficient(total + whole, both)
-    seen = logs[hits - max(0, both - whole)]
-    return min(1.0, sum(math.exp(each - most) for each in logs if each <= seen + 1e-9))
-
-
-def _two_sided(z: float) -> float:
-    return math.erfc(abs(z) / math.sqrt(2))
-
-
 def _ratio(
     first: pl.DataFrame,
     second: pl.DataFrame,
@@ -367,7 +336,7 @@ def _ratio(
     alike = _spread(both, common) * math.sqrt(sum(_evenness(each) for each in sides) / _evenness(both))
     change = after - before
     widest = max(alike, spread)
-    chance = _two_sided(change / widest) if widest > 0 else 1.0
+    chance = two_sided(change / widest) if widest > 0 else 1.0
     low, high, verdict = change - _Z * spread, change + _Z * spread, _verdict(chance, change, worse)
     return ComparedFigure(name, title, unit, before, after, low, high, chance, None, verdict)
 

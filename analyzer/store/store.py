@@ -15,15 +15,17 @@ from analyzer.command_lines import LAKE, command_line
 from analyzer.errors import AnalyzerError, QueryError, StoreError
 from analyzer.store.db.connection import (
     EarlierStoreError,
+    attended,
     connect,
     first_line,
     meanwhile,
     missing,
     private_files,
+    query_errors,
     store_errors,
     transaction,
 )
-from analyzer.store.db.frames import MANY_ROWS, PlainRows, to_frame, to_rows
+from analyzer.store.db.frames import MANY_ROWS, PlainRows, ask, ask_rows
 from analyzer.store.db.location import (
     CATALOG,
     MEMORY,
@@ -76,7 +78,7 @@ class Store(Shown):
         Raises:
             QueryError: unknown name or parameter, or a bad value.
         """
-        return run_query(self._connection, name, params, to_frame)
+        return run_query(self._connection, name, params, ask)
 
     def rows(self, name: str, **params: object) -> PlainRows:
         """The same as values of Python, for few rows: it takes no polars.
@@ -84,7 +86,7 @@ class Store(Shown):
         Raises:
             QueryError: unknown name or parameter, or a bad value.
         """
-        return run_query(self._connection, name, params, to_rows)
+        return run_query(self._connection, name, params, ask_rows)
 
     def sql(self, statement: str, parameters: Parameters = None, *, timeout: float | None = None) -> pl.DataFrame:
         """Run one reading statement over the views and the registered frames, and return all its rows.
@@ -109,11 +111,11 @@ class Store(Shown):
             QueryError: there is no such view, or the store cannot be asked.
         """
         from analyzer.store.db.tables.schema import views
-        from analyzer.store.query import adhoc
 
         if name not in views():
             raise QueryError.unknown_value("view", name, views(), command_line("sql", "show tables"))
-        return adhoc.run(self._connection, f"from {name}", None).frame
+        with query_errors():
+            return attended(self._connection, lambda: ask(self._connection, f"from {name}"))
 
     def register(self, name: str, frame: Registered) -> None:
         """Let `sql` see rows under a name, as they are now: a frame of polars, pandas or Arrow, a dict of columns, or a

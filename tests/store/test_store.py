@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any, cast
 from zoneinfo import ZoneInfo
 
 import duckdb
@@ -18,7 +19,7 @@ import pytest
 
 from analyzer.errors import AnalyzerError, QueryError, StoreBusyError, StoreError
 from analyzer.store import Store, journal_of, moment, open_store, rebuild, span
-from analyzer.store.db.frames import register
+from analyzer.store.db.frames import ask, register
 from analyzer.store.query.adhoc import run
 
 
@@ -173,6 +174,24 @@ def test_a_limit_is_told(path: str) -> None:
     with open_store(path) as store:
         cut, whole = run(store._connection, "from errors", 1), run(store._connection, "from errors", 2)
     assert (cut.frame.height, cut.truncated, whole.frame.height, whole.truncated) == (1, True, 2, False)
+
+
+def test_an_answer_is_the_same_by_a_relation(memory: Store) -> None:
+    """For a version of DuckDB's package that has no shorter way; and what is wrong is told alike."""
+
+    class Plain:
+        sql = memory._connection.sql
+
+    for statement, given in (
+        ("select $a::int as one, [$a] as list, null as nothing, 'x'::enum('x', 'y') as kind", {"a": 1}),
+        ("select i, i / 3 as third from range(3000) as t(i) where i < ?", [2500]),
+    ):
+        first, second = (ask(each, statement, given) for each in (memory._connection, cast("Any", Plain())))
+        assert first.equals(second)
+        assert first.schema == second.schema
+    for connection in (memory._connection, cast("Any", Plain())):
+        with pytest.raises(duckdb.InvalidInputException, match="parameter"):
+            ask(connection, "select $a", {"b": 1})
 
 
 def test_frames_reach_sql_without_pyarrow(monkeypatch: pytest.MonkeyPatch) -> None:

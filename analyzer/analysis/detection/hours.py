@@ -177,6 +177,8 @@ def _best(
     unit = ["name", "reason"]
     # Numbers of units are grouped, sorted and looked back over much sooner than their names.
     enough = errors.group_by(unit).agg(pl.sum("sessions")).filter(pl.col("sessions") >= LEAST_MORE)
+    if enough.is_empty():
+        return
     units = enough.select(unit).sort(unit).with_row_index("unit")
     hourly = errors.join(units, on=unit).group_by("unit", "slot").agg(pl.sum("sessions"))
     if last is not None:  # a stretch may end with hours without any error
@@ -186,6 +188,8 @@ def _best(
     hourly = hourly.sort("unit", "slot")
     first = pl.concat([errors["slot"], seen["slot"]]).min()
     near = pl.concat([_near(hourly, length, first) for length in windows])
+    if near.is_empty():
+        return
     rows = near.sort("slot", "unit", "length").join(units, on="unit", maintain_order="left")
     names = rows["name"].unique()
     told = hourly.join(units.filter(pl.col("name").is_in(names.implode())), on="unit", maintain_order="left")

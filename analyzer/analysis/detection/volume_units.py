@@ -195,6 +195,8 @@ def units(counts: pl.DataFrame, work: pl.DataFrame, touched: Collection[str] = (
     rows = counts.select("day", "name", "reason", "sessions", "groups")
     near = _near(rows, work)
     names = near.filter(pl.col("clear") | pl.col("name").is_in(list(touched))).select("name").unique()
+    if names.is_empty():
+        return {}
     near = near.join(names, on="name", how="semi")
     chosen = near.select("name", "reason").unique()
     found: dict[str, dict[str, Unit]] = {}
@@ -240,45 +242,48 @@ def _near(rows: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
         .with_columns(weekend_groups=pl.col("groups") * weekend, weekend_exposure=pl.col("exposure") * weekend)
     )
     days = days.with_columns(running(*_SUMMED))
-    near = pl.lit(False)
     # Where exposure begins to be sessions, the days before are no part of the baseline.
     begins = work.group_by("name").agg(
         pl.col("day").min().alias("first"), pl.col("day").filter("seen").min().alias("begins")
     )
     after = (pl.col("day") - pl.col("begins")).dt.total_days()
     clear = ((pl.col("begins") > pl.col("first")) & after.is_between(0, _DAYS_BACK)).fill_null(False)
+    found = days.join(begins, on="name", how="left", maintain_order="left")
+    found = found.with_columns(near=pl.lit(False), clear=clear)
     for length in SPANS:
         gap = _gap(length)
-        span = {name: stretch(name, length - 1, 0) for name in _SUMMED}
-        base = {name: stretch(name, gap + BASELINE_DAYS - 1, gap) for name in _SUMMED}
-        possible = (span["groups"] >= LEAST_MORE) & (span["sessions"] >= LEAST_MORE) & (base["exposure"] > 0)
-        least = _NEAR * _ratio(length) * span["exposure"] / base["exposure"]
-        near |= possible & (span["groups"] >= least * base["groups"])
-        expected = _expected(span, base)
-        more = span["groups"] >= _NEARLY * _ratio(length) * expected
-        clear |= possible & more & (span["groups"] - expected >= _NEARLY * LEAST_MORE)
-    found = days.join(begins, on="name", how="left", maintain_order="left").with_columns(near=near, clear=clear)
+        # As columns: an expression that holds sums many times over takes longer to plan than to work out.
+        found = found.with_columns(
+            *(stretch(name, length - 1, 0).alias(f"span_{name}") for name in _SUMMED),
+            *(stretch(name, gap + BASELINE_DAYS - 1, gap).alias(f"base_{name}") for name in _SUMMED),
+        )
+        found = found.with_columns(_expected())
+        span, base = (pl.col(f"{side}_groups") for side in ("span", "base"))
+        possible = (span >= LEAST_MORE) & (pl.col("span_sessions") >= LEAST_MORE) & (pl.col("base_exposure") > 0)
+        least = _NEAR * _ratio(length) * pl.col("span_exposure") / pl.col("base_exposure")
+        more = span >= _NEARLY * _ratio(length) * pl.col("expected")
+        found = found.with_columns(
+            near=pl.col("near") | (possible & (span >= least * base)),
+            clear=pl.col("clear") | (possible & more & (span - pl.col("expected") >= _NEARLY * LEAST_MORE)),
+        )
     return found.filter(pl.col("there") & pl.col("near")).select("name", "reason", "day", "clear")
 
 
 _SUMMED = ("groups", "weekend_groups", "sessions", "exposure", "weekend_exposure", "days")
 
 
-def _expected(span: dict[str, pl.Expr], base: dict[str, pl.Expr]) -> pl.Expr:
-    """The count that `rate_tail` expects of a span with this baseline."""
-    rate = (base["groups"] + _PRIOR) / base["exposure"]
-    weight = STRATUM_DAYS * base["exposure"] / base["days"]
+def _expected() -> pl.Expr:
+    """The count that `rate_tail` expects of the `span_` columns with the baseline of the `base_` ones."""
+    whole = pl.col("base_exposure")
+    weight = STRATUM_DAYS * whole / pl.col("base_days")
+    rate = (pl.col("base_groups") + _PRIOR) / whole
+    weekend = pl.col("span_weekend_exposure"), pl.col("base_weekend_exposure"), pl.col("base_weekend_groups")
+    every = pl.col("span_exposure"), whole, pl.col("base_groups")
+    weekdays = (one - part for one, part in zip(every, weekend, strict=True))
     expected = pl.lit(0.0)
-    for of_span, of_base, number in (
-        (span["weekend_exposure"], base["weekend_exposure"], base["weekend_groups"]),
-        (
-            span["exposure"] - span["weekend_exposure"],
-            base["exposure"] - base["weekend_exposure"],
-            base["groups"] - base["weekend_groups"],
-        ),
-    ):
+    for of_span, of_base, number in (weekend, weekdays):
         expected += of_span * (number + weight * rate) / (of_base + weight)
-    return expected
+    return expected.alias("expected")
 
 
 def _gap(length: int) -> int:

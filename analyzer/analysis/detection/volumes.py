@@ -104,6 +104,8 @@ def volumes(
 
 def without(errors: pl.DataFrame, day: pl.Expr, explained: Explained) -> pl.DataFrame:
     """The errors that are not explained, of a frame with their `caller` and `reason` and the ordinal of their day."""
+    if not explained:
+        return errors
     days = {day for day, _, _ in explained}
     pairs = [(one, caller, reason) for one, caller, reason in sorted(explained)]
     kind = errors.schema["caller"]

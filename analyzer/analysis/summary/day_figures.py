@@ -6,7 +6,7 @@ sums lose none.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -38,6 +38,10 @@ class LatestDay:
     """The caller that recovered the largest share of its retry chains of the day, these, and all that ended."""
     worst: tuple[str, int] | None
     """The caller with the most errors of the day, and these."""
+    _figures: dict[date, dict[str, Any]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_figures", {row["day"]: row for row in self.days.frame.iter_rows(named=True)})
 
     def lies_in(self, window: Window) -> bool:
         """Whether all of the day is in a window."""
@@ -46,8 +50,7 @@ class LatestDay:
 
     def value(self, name: str, ago: int = 0) -> int | float | None:
         """A column's value so many days before the day; None without any event on it."""
-        rows = self.days.frame.filter(pl.col("day") == self.day - timedelta(days=ago))
-        value: int | float | None = rows[name][0] if rows.height else None
+        value: int | float | None = self._figures.get(self.day - timedelta(days=ago), {}).get(name)
         return value
 
     def course(self, name: str) -> list[float | None]:

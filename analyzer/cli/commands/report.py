@@ -149,9 +149,9 @@ def _load(page: bool) -> None:
 
     load_frugal_polars()
     if page:
-        from analyzer.report.page.html import load_templates
+        from analyzer.report.page.html import environment
 
-        load_templates()
+        environment()
     else:
         from analyzer.analysis import overview  # noqa: F401 - the import is what it is for
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sized
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -106,9 +106,34 @@ def cannot_go_on(message: str) -> StoreError:
 Schema = Mapping[str, str]
 """Columns → the names of their types in polars; a `Datetime` is in microseconds."""
 OUT_OF_MEMORY_HINT = "ask for fewer columns, rows or groups"
+Params = Mapping[str, Any] | Sequence[Any] | None
 
 
-def to_frame(relation: duckdb.DuckDBPyRelation) -> pl.DataFrame:
+class _Answer:
+    """The stream of a statement that is run when it is read.
+
+    A relation binds its statement to know its columns, and once more to run it; of our views that is most of the time
+    that a small store takes to answer.
+    """
+
+    __slots__ = ("_run",)
+
+    def __init__(self, run: Callable[[], Any]) -> None:
+        self._run = run
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> Any:
+        return self._run().arrow_capsule()
+
+
+def ask(connection: duckdb.DuckDBPyConnection, statement: str, params: Params = None) -> pl.DataFrame:
+    """The answer of one SELECT as `to_frame` gives it."""
+    submit = getattr(connection, "_submit", None)  # not in every version of the package
+    if submit is None:
+        return to_frame(connection.sql(statement, params=params))
+    return to_frame(_Answer(lambda: submit(statement, params or None, "stream")))
+
+
+def to_frame(relation: duckdb.DuckDBPyRelation | ArrowStream) -> pl.DataFrame:
     """Turn a result into a polars frame. It must hold no INTERVAL or TIMESTAMPTZ; the catalogue's tests see to that.
 
     Raises:
@@ -151,10 +176,11 @@ class PlainRows(Sized):
 _NUMBERS = frozenset({"tinyint", "smallint", "integer", "bigint", "hugeint", "float", "double", "decimal"})
 
 
-def to_rows(relation: duckdb.DuckDBPyRelation) -> PlainRows:
-    """Turn a result into rows; beyond what `to_frame` asks for it must hold no dates outside of Python's years."""
-    numeric = [str(kind.id) in _NUMBERS for kind in relation.types]
-    return PlainRows(relation.columns, numeric, relation.fetchall())
+def ask_rows(connection: duckdb.DuckDBPyConnection, statement: str, params: Params = None) -> PlainRows:
+    """The same as rows; beyond what `to_frame` asks for they must hold no dates outside of Python's years."""
+    rows = connection.execute(statement, params or None).fetchall()
+    names, kinds = zip(*((column[0], column[1]) for column in connection.description or ()), strict=True)
+    return PlainRows([*names], [str(kind.id) in _NUMBERS for kind in kinds], rows)
 
 
 def alone(frame: pl.DataFrame) -> pl.DataFrame:

@@ -20,7 +20,7 @@ import msgspec
 
 from analyzer.errors import FREE_SPACE, UNREADABLE, AnalyzerError, system_text
 from analyzer.store.db.connection import private_files, query_errors
-from analyzer.store.db.frames import sql, to_frame
+from analyzer.store.db.frames import ask, sql
 from analyzer.store.db.location import exclusive, sync
 from analyzer.store.db.tables.schema import views
 from analyzer.store.upkeep.prune import horizon_of
@@ -152,17 +152,16 @@ def _frames(
         if some and (day is None or sum(days[each].rows for each in (*some, day)) > _AT_ONCE):
             wanted = [date.fromisoformat(each) for each in some]
             with query_errors():
-                frame = to_frame(
-                    connection.sql(
-                        sql(
-                            "select * from {view} where {at} >= $1 and {at} < $2"
-                            " and list_contains($3, cast({at} as date)) order by {at}, {name}",
-                            view=view,
-                            at=at,
-                            name=name,
-                        ),
-                        params=[wanted[0], wanted[-1] + _A_DAY, wanted],
-                    )
+                frame = ask(
+                    connection,
+                    sql(
+                        "select * from {view} where {at} >= $1 and {at} < $2"
+                        " and list_contains($3, cast({at} as date)) order by {at}, {name}",
+                        view=view,
+                        at=at,
+                        name=name,
+                    ),
+                    [wanted[0], wanted[-1] + _A_DAY, wanted],
                 )
             import polars as pl
 

@@ -93,7 +93,7 @@ def run(
     connection: duckdb.DuckDBPyConnection,
     name: str,
     given: Mapping[str, object],
-    read: Callable[[duckdb.DuckDBPyRelation], _Answer],
+    read: Callable[[duckdb.DuckDBPyConnection, str, Mapping[str, object]], _Answer],
 ) -> _Answer:
     """The rows of a query in its own order, as `read` gives them.
 
@@ -103,7 +103,7 @@ def run(
     query = find(name)
     values = query.values(given)
     with query_errors():
-        answer = attended(connection, lambda: read(connection.sql(query.header.body, params=values)))
+        answer = attended(connection, lambda: read(connection, query.header.body, values))
     if len(answer) >= MANY_ROWS:
         give_back()
     return answer

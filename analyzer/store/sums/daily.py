@@ -19,7 +19,7 @@ import duckdb
 import polars as pl
 
 from analyzer.store.db.connection import query_errors, store_errors, transaction
-from analyzer.store.db.frames import MANY_ROWS, alone, frame_of, give_back, register, sql, to_frame
+from analyzer.store.db.frames import MANY_ROWS, alone, ask, frame_of, give_back, register, sql
 from analyzer.store.sums import statements
 from analyzer.store.sums.counting import by_step, counted, weakly_known
 from analyzer.store.sums.tables import CUT, GROUPS, SCHEMAS, complete, empty, names_of, sorted_sums, table_of
@@ -173,7 +173,7 @@ class Summing:
         return self._run(statement, given)
 
     def _run(self, statement: str, given: Mapping[str, Any]) -> pl.DataFrame:
-        return to_frame(self._connection.sql(statement, params=dict(given)))
+        return ask(self._connection, statement, given)
 
     def _given(
         self, days: Collection[date], part: _Part | None, *, bounded: bool = True, zoned: bool = True, **more: Any
@@ -233,11 +233,10 @@ class SummedDays:
             ).fetchall()
             self.days = frozenset(row[0] for row in rows)
         if self.days:
-            self.cut = to_frame(
-                connection.sql(
-                    "select caller, ruleset, first_at from internal.sum_cut_v1 where timezone = $1 order by caller",
-                    params=[timezone],
-                )
+            self.cut = ask(
+                connection,
+                "select caller, ruleset, first_at from internal.sum_cut_v1 where timezone = $1 order by caller",
+                [timezone],
             )
 
     def frame(self, name: str, days: Collection[date], weak: pl.Series | None = None) -> pl.DataFrame:
@@ -254,17 +253,16 @@ class SummedDays:
             only = f" and template in ({_WEAK})"
         if coded:
             self._name_names(table_of(name), coded)
-        return to_frame(
-            self._connection.sql(
-                sql(
-                    "select {columns} from internal.{table}"
-                    " where timezone = $1 and day between $2 and $3 and day in (select day from summed_day){only}",
-                    columns=columns,
-                    table=table_of(name),
-                    only=only,
-                ),
-                params=[self._timezone, min(days), max(days)],
-            )
+        return ask(
+            self._connection,
+            sql(
+                "select {columns} from internal.{table}"
+                " where timezone = $1 and day between $2 and $3 and day in (select day from summed_day){only}",
+                columns=columns,
+                table=table_of(name),
+                only=only,
+            ),
+            [self._timezone, min(days), max(days)],
         )
 
     def _name_names(self, table: str, columns: Sequence[str]) -> None:

@@ -20,7 +20,7 @@ from analyzer.events.model import new_id
 from analyzer.events.times import now
 from analyzer.importers import BY_NAME
 from analyzer.store.db.connection import connect, store_errors, transaction
-from analyzer.store.db.frames import register, sql, to_frame
+from analyzer.store.db.frames import ask, register, sql
 from analyzer.store.db.location import MEMORY
 from analyzer.store.db.tables.schema import leave_out_told_twice
 from analyzer.store.ingest.identity import SourceCheckpoint
@@ -121,15 +121,14 @@ class _Source:
         if not read or read[0][0] != self._checkpoint.format:
             return
         # Frames, as there may be millions of either.
-        rejects = to_frame(
-            self._connection.sql(
-                "select line, byte_offset, byte_length from internal.quarantine_v1 where source_id = $1",
-                params=[self._checkpoint.source_id],
-            )
+        rejects = ask(
+            self._connection,
+            "select line, byte_offset, byte_length from internal.quarantine_v1 where source_id = $1",
+            [self._checkpoint.source_id],
         )
-        broken = to_frame(self._trial.sql("select distinct byte_offset from internal.quarantine_v1"))
+        broken = ask(self._trial, "select distinct byte_offset from internal.quarantine_v1")
         result.tried += rejects.height
-        register(self._connection, "staged_event", to_frame(self._trial.sql("from internal.event_v1")))
+        register(self._connection, "staged_event", ask(self._trial, "from internal.event_v1"))
         if meet is not None:
             meet()
         whole = rejects.filter(rejects["byte_offset"] + rejects["byte_length"] <= read[0][1])
@@ -147,20 +146,19 @@ class _Source:
 
     def _taken_lines(self) -> pl.DataFrame:
         """Lines whose event has an id that the store knows with other content: they are conflicts still."""
-        return to_frame(
-            self._connection.sql(
-                sql(
-                    "select distinct r.source_line as line from staged_event as r"
-                    " join internal.event_v1 as f using (event_id)"
-                    " where 'analyzer' in (r.source_format, f.source_format) and {other_content}",
-                    other_content=OTHER_CONTENT,
-                )
-            )
+        return ask(
+            self._connection,
+            sql(
+                "select distinct r.source_line as line from staged_event as r"
+                " join internal.event_v1 as f using (event_id)"
+                " where 'analyzer' in (r.source_format, f.source_format) and {other_content}",
+                other_content=OTHER_CONTENT,
+            ),
         )
 
     def _new_events(self) -> pl.DataFrame:
         """Events of the whole file that the store has not; it had read all of it, so they come out of the rejects."""
-        found = to_frame(self._trial.sql("from internal.event_v1"))
+        found = ask(self._trial, "from internal.event_v1")
         register(self._connection, "staged_event", found.select("event_id"))
         rows = self._connection.execute(
             "select event_id from staged_event anti join internal.event_v1 using (event_id)"
@@ -200,7 +198,7 @@ class _Source:
         rows = "select * replace ($1::timestamp as ingested_at) from staged_event"
         run(f"insert into internal.event_v1 by name {rows}", [now()]).fetchall()
         leave_out_told_twice(self._connection, "staged_event")
-        register(self._connection, "staged_facts", to_frame(self._trial.sql("from internal.facts_v1")))
+        register(self._connection, "staged_facts", ask(self._trial, "from internal.facts_v1"))
         run(
             "insert into internal.facts_v1 by name from staged_facts as s"
             " semi join staged_event as e on s.facts_id = e.facts_id"

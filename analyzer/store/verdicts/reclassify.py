@@ -17,7 +17,7 @@ import duckdb
 from analyzer.classifier import Rules, Ruleset, ruleset_for
 from analyzer.events import EventLog
 from analyzer.store.db.connection import store_errors, transaction
-from analyzer.store.db.frames import to_frame
+from analyzer.store.db.frames import ask
 from analyzer.store.db.location import MEMORY
 from analyzer.store.db.tables.schema import remember, setting
 from analyzer.store.journal import decide_all
@@ -157,11 +157,10 @@ def verdicts(
 
 def tried(connection: duckdb.DuckDBPyConnection) -> pl.DataFrame:
     """What the table of a trial says of each error."""
-    return to_frame(
-        connection.sql(
-            "select e.event_id, v.reason, v.detail, v.action, v.rule from internal.event_v1 as e"
-            " inner join trial_verdict as v on e.facts_id = v.facts_id where e.type = 'error.classified'"
-        )
+    return ask(
+        connection,
+        "select e.event_id, v.reason, v.detail, v.action, v.rule from internal.event_v1 as e"
+        " inner join trial_verdict as v on e.facts_id = v.facts_id where e.type = 'error.classified'",
     )
 
 

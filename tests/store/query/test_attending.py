@@ -63,15 +63,16 @@ def test_another_thread_may_ask_with_a_limit(memory: Store) -> None:
     assert len(found) == 1
 
 
-@pytest.mark.parametrize("asking", ["store.sql(statement)", "adhoc.attended(store._connection, lambda: long(store))"])
+@pytest.mark.parametrize("asking", ["store.sql(statement)", "attended(store._connection, lambda: long(store))"])
 def test_ctrl_c_ends_a_question(asking: str) -> None:
     """While rows become a frame, too, as it does in a notebook; and nothing is left but `KeyboardInterrupt`."""
     program = (
         "import os, signal, threading\n"
         "from analyzer.store import open_store\n"
-        "from analyzer.store.query import adhoc\n"
+        "from analyzer.store.db.connection import attended\n"
+        "from analyzer.store.db.frames import ask\n"
         f"statement = {ENDLESS!r}\n"
-        "long = lambda store: adhoc.to_frame(store._connection.sql(statement))\n"
+        "long = lambda store: ask(store._connection, statement)\n"
         "with open_store(':memory:') as store:\n"
         "    threading.Timer(3.0, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
         "    try:\n"

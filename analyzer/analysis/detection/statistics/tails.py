@@ -15,6 +15,8 @@ _LARGE = 20_000
 """Mean of a count from which on its upper end is not added up."""
 _LEAST_LOG = -700.0
 _NEGLIGIBLE = 1e-17
+_LEAST_EXPECTED = 5
+"""Sessions that a share must have on average in each cell for the test of it to be more than an approximation."""
 
 
 def log_beta_binomial_odds(k: int, n: int, a: float, b: float) -> float:
@@ -125,3 +127,33 @@ def false_discovery(p_values: list[float]) -> list[float]:
         least = min(least, p_values[index] * len(order) / rank)
         q_values[index] = least
     return q_values
+
+
+def chance_of_shares(hits: int, total: int, later: int, whole: int) -> float:
+    """The chance that two shares differ so much, had nothing changed.
+
+    N-1 chi-square (Campbell 2007), of few hits Fisher's exact test.
+    """
+    size, both = total + whole, hits + later
+    if min(both, size - both) * min(total, whole) / size < _LEAST_EXPECTED:
+        return _fisher(hits, total, later, whole)
+    pooled = both / size
+    spread = math.sqrt(pooled * (1 - pooled) * (1 / total + 1 / whole) * size / (size - 1))
+    return two_sided((later / whole - hits / total) / spread)
+
+
+def _fisher(hits: int, total: int, later: int, whole: int) -> float:
+    """Fisher's exact test of two shares, two-sided: all tables that are no likelier than the one at hand."""
+    both = hits + later
+    logs = [
+        log_binomial_coefficient(total, count) + log_binomial_coefficient(whole, both - count)
+        for count in range(max(0, both - whole), min(both, total) + 1)
+    ]
+    most = log_binomial_coefficient(total + whole, both)
+    seen = logs[hits - max(0, both - whole)]
+    return min(1.0, sum(exp(each - most) for each in logs if each <= seen + 1e-9))
+
+
+def two_sided(z: float) -> float:
+    """The chance of a standard normal value at least as far from zero."""
+    return math.erfc(abs(z) / math.sqrt(2))
