@@ -20,7 +20,6 @@ from analyzer.analysis.detection.statistics.rates import (
     every_day,
     rate_tail,
     running,
-    spans_of,
     stretch,
 )
 
@@ -232,7 +231,7 @@ def _near(rows: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
     weekend = pl.col("day").dt.weekday() > 5
     own = rows.join(enough.select(unit), on=unit, how="semi", maintain_order="left").with_columns(there=pl.lit(True))
     days = (
-        every_day(own, spans_of(own, unit), _DAYS_BACK)
+        every_day(own, unit, _DAYS_BACK)
         .join(work.select("name", "day", "exposure"), on=["name", "day"], how="left", maintain_order="left")
         .with_columns(
             there=pl.col("there") & pl.col("exposure").is_not_null(),

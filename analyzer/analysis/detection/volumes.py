@@ -253,22 +253,17 @@ def _hit(counts: pl.DataFrame, work: pl.DataFrame, reason: str, first: int, last
     """The callers with at least twice as many errors of a reason as in their days before, and how many were at work."""
     span = pl.col("day").is_between(date.fromordinal(first), date.fromordinal(last))
     before = pl.col("day").is_between(date.fromordinal(first - BASELINE_DAYS), date.fromordinal(first - 1))
-    errors = counts.filter(pl.col("reason") == reason)
-    sums = [
-        frame.group_by("caller").agg(pl.col(column).filter(days).sum().alias(name))
-        for frame, column, days, name in (
-            (work, "exposure", span, "exposure"),
-            (work, "exposure", before, "base"),
-            (errors, "groups", span, "groups"),
-            (errors, "groups", before, "base_groups"),
+    worked, had = (
+        rows.group_by("caller").agg(pl.col(column).filter(span).sum(), pl.col(column).filter(before).sum().alias(base))
+        for rows, column, base in (
+            (work, "exposure", "base"),
+            (counts.filter(pl.col("reason") == reason), "groups", "base_groups"),
         )
-    ]
-    at_work = sums[0].filter(pl.col("exposure") > 0)
-    rows = at_work.join(sums[1], on="caller", how="left")
-    rows = rows.join(sums[2], on="caller", how="left").join(sums[3], on="caller", how="left").fill_null(0)
+    )
+    rows = worked.filter(pl.col("exposure") > 0).join(had, on="caller", how="left").fill_null(0)
     expected = (pl.col("base_groups") + 0.5) / pl.col("base").clip(1.0) * pl.col("exposure")
     hit = rows.filter((pl.col("groups") > 0) & (pl.col("groups") >= DAY_RATIO * expected))
-    return sorted(hit["caller"]), at_work.height
+    return sorted(hit["caller"]), rows.height
 
 
 def rarer(what: str, reason: str) -> int:

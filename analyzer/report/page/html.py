@@ -189,22 +189,10 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     filters: tuple[Callable[..., Any], ...] = (
-        *(
-            completeness,
-            counted,
-            gist,
-            course,
-            draft_words,
-            handled,
-            judging,
-            leading_words,
-            minute,
-            title_of,
-            verdict_word,
-            window_words,
-        ),
+        *(completeness, counted, gist, course, draft_words, handled, judging, leading_words, minute, title_of),
         *(drift_part, excerpts_part, numbers_part, places_part, templates_part),
         *(cost_beside, cost_words, dated, dates, day_title, day_words, filtered, plain_heading),
+        *(verdict_word, window_words),
     )
     made.filters.update({each.__name__: each for each in filters}, digest=_digest, figure=count)
     made.globals["icons"] = ICONS

@@ -109,6 +109,7 @@ OUT_OF_MEMORY_HINT = "ask for fewer columns, rows or groups"
 Params = Mapping[str, Any] | Sequence[Any] | None
 
 
+@dataclass(frozen=True, slots=True)
 class _Answer:
     """The stream of a statement that is run when it is read.
 
@@ -116,10 +117,7 @@ class _Answer:
     that a small store takes to answer.
     """
 
-    __slots__ = ("_run",)
-
-    def __init__(self, run: Callable[[], Any]) -> None:
-        self._run = run
+    _run: Callable[[], Any]
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> Any:
         return self._run().arrow_capsule()

@@ -9,6 +9,7 @@ import contextlib
 import hashlib
 import os
 from collections.abc import Callable, Iterable
+from glob import escape, glob
 
 _KEPT = 8
 """How many are kept: several versions of this program may take turns."""
@@ -41,17 +42,15 @@ def kept_file(kind: str, made_of: Iterable[object], make: Callable[[str], None])
 
 def _made(folder: str, start: str, make: Callable[[str], None]) -> str:
     """Make a file beside its place, and give it its name when it is whole."""
-    making = f"making-{os.getpid()}-{os.urandom(4).hex()}"
-    work = os.path.join(folder, making)
+    work = os.path.join(folder, f"making-{os.getpid()}-{os.urandom(4).hex()}")
     try:
         make(work)
         path = os.path.join(folder, start + _digest(work))
         os.replace(work, path)
     finally:
-        for name in os.listdir(folder):
-            if name.startswith(making):  # a database may leave its own beside it
-                with contextlib.suppress(OSError):
-                    os.unlink(os.path.join(folder, name))
+        for name in glob(f"{escape(work)}*"):  # a database may leave its own beside it
+            with contextlib.suppress(OSError):
+                os.unlink(name)
     # What somebody left who died over this is among the oldest some day.
     for entry in sorted(os.scandir(folder), key=lambda entry: -entry.stat().st_mtime_ns)[_KEPT:]:
         os.unlink(entry.path)

@@ -153,17 +153,12 @@ def _shape(base: _Baseline, span: Sequence[CountedDay], prior: float) -> float:
     return 1 / (dispersion * evenness + estimate)
 
 
-def spans_of(rows: pl.DataFrame, unit: Sequence[str]) -> pl.DataFrame:
-    """The `first` and the `last` day of each unit."""
-    return rows.group_by(unit).agg(pl.col("day").min().alias("first"), pl.col("day").max().alias("last"))
-
-
-def every_day(rows: pl.DataFrame, spans: pl.DataFrame, back: int) -> pl.DataFrame:
+def every_day(rows: pl.DataFrame, unit: Sequence[str], back: int) -> pl.DataFrame:
     """The rows and all other days of their unit's span, from `back` days before it on; their values are null.
 
-    `rows` has `day`, and one row at most for a day of a unit. `spans` has the names of a unit, `first` and `last`.
+    `rows` has `day`, and one row at most for a day of a unit.
     """
-    unit = [name for name in spans.columns if name not in {"first", "last"}]
+    spans = rows.group_by(unit).agg(pl.col("day").min().alias("first"), pl.col("day").max().alias("last"))
     days = pl.date_ranges(pl.col("first").dt.offset_by(f"-{back}d"), pl.col("last"))
     every = spans.select(*unit, day=days).explode("day")
     return every.join(rows, on=[*unit, "day"], how="left", maintain_order="left")
