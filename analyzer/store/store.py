@@ -38,8 +38,8 @@ from analyzer.store.db.location import (
     replacement_waits,
     work_of,
 )
-from analyzer.store.query.catalogue import pinned
 from analyzer.store.query.catalogue import run as run_query
+from analyzer.store.query.pinning import pinned
 from analyzer.store.query.selection import Selection, kept_since, selected
 from analyzer.store.shown import Shown, store_facts, views_frame
 

@@ -44,7 +44,9 @@ def with_rows(query: str, /, **rows: str) -> str:
         KeyError: the query has no such name.
     """
     for name, body in rows.items():
-        part = re.search(rf"^(?:with )?{name} as (?:materialized )?\((\n.*?\n)\)", query, re.MULTILINE | re.DOTALL)
+        part = re.search(
+            rf"^(?:with )?{name} as (?:(?:not )?materialized )?\((\n.*?\n)\)", query, re.MULTILINE | re.DOTALL
+        )
         if part is None:
             raise KeyError(name)
         query = query[: part.start(1)] + body + query[part.end(1) :]

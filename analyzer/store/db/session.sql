@@ -1,5 +1,10 @@
--- What `sessions` has but for tokens and cost, whose sums take several times as long as all else.
-with observed as (
+-- What `sessions` has but for unknown errors, tokens and cost, which take several times as long as all else.
+with event as not materialized (
+  select *
+  from internal.event_v1
+),
+
+observed as (
   -- Each log of a session reports its count so far; the last report of a log replaces the ones before it.
   select
     session_id,
@@ -18,7 +23,7 @@ with observed as (
     max(work[1].branch) as branch,
     max(provider) as provider,
     max(model) as model
-  from internal.event_v1
+  from event
   where type = 'session.observed'
   group by session_id, seen[1].part
 ),
@@ -68,19 +73,10 @@ counted as (
     count(*) filter (where type = 'error.classified') as errors,
     count(*) filter (where type = 'relay.triggered') as relays,
     count(*) filter (where type = 'tool.failed') as tool_failures
-  from internal.event_v1 as e
+  from event as e
   anti join internal.told_twice as w
     on e.event_id = w.event_id
   where session_id is not null
-  group by session_id
-),
-
-unknown as (
-  select
-    session_id,
-    count(*) as unknown_errors
-  from errors
-  where counts_as_unknown
   group by session_id
 )
 
@@ -90,7 +86,6 @@ select
   greatest(c.last_at, s.ended_at) as ended_at,
   cast(n.requests as bigint) as requests,
   c.errors,
-  coalesce(u.unknown_errors, 0) as unknown_errors,
   c.relays,
   s.retry_visibility,
   s.caller,
@@ -108,5 +103,3 @@ left join seen as s
   on c.session_id = s.session_id
 left join counts as n
   on c.session_id = n.session_id
-left join unknown as u
-  on c.session_id = u.session_id

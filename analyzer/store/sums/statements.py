@@ -227,7 +227,7 @@ def relays() -> str:
   where {of_days}
     and {of_part}
 """
-    view = views()["relays"].body.replace("internal.event_v1", "near")
+    view = with_rows(views()["relays"].body, event="\n    from near\n")
     return _counted("detection-relays", hand_off=_filled(hand_offs, view=view))
 
 

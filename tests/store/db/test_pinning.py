@@ -12,7 +12,7 @@ import pytest
 from analyzer.analysis.summary.overview import overview
 from analyzer.analysis.tables import Window
 from analyzer.store import Store
-from analyzer.store.query import catalogue
+from analyzer.store.query import pinning
 
 
 def _kinds(store: Store) -> dict[str, str]:
@@ -28,7 +28,7 @@ def test_a_report_says_the_same_with_and_without(memory: Store, samples: Path, m
     """Every figure of the samples' report, but for the moment it was made at."""
     memory.ingest([str(samples)])
     pinned = overview(memory, Window()).to_dict()
-    monkeypatch.setattr(catalogue, "PINNED", {})
+    monkeypatch.setattr(pinning, "PINNED", {})
     plain = overview(memory, Window()).to_dict()
     assert pinned | {"generated_at": ""} == plain | {"generated_at": ""}
     assert pinned["totals"]["errors"] == 121
@@ -70,7 +70,7 @@ def test_a_report_of_a_window_says_the_same_with_and_without(
     memory.ingest([str(jsonl("a.jsonl", *(line.decode().strip() for line in lines)))])
     window = Window(*(start + timedelta(days=number) for number in days))
     pinned = overview(memory, window).to_dict()
-    monkeypatch.setattr(catalogue, "PINNED", {})
+    monkeypatch.setattr(pinning, "PINNED", {})
     plain = overview(memory, window).to_dict()
     assert pinned | {"generated_at": ""} == plain | {"generated_at": ""}
     assert pinned["totals"]["retry_chains"]
@@ -88,7 +88,7 @@ def test_within_the_block_they_stay_and_behind_it_they_go_on(
     memory.ingest([str(jsonl("a.jsonl", native("1", reason="unknown").decode().strip()))])
     other = str(jsonl("b.jsonl", native("2", reason="unknown").decode().strip()))
     with pytest.raises(KeyError), memory.pinned():
-        assert set(_kinds(memory)) == set(catalogue.PINNED)
+        assert set(_kinds(memory)) == set(pinning.PINNED)
         memory.ingest([other])
         assert memory.sql("from errors").height == 1
         raise KeyError
@@ -104,7 +104,7 @@ def test_a_copy_that_is_let_go_of_gives_its_place_to_the_view(
     with memory.pinned() as drop:
         assert memory.sql("select message from errors").item() is None
         drop("errors")
-        assert set(_kinds(memory)) == set(catalogue.PINNED) - {"errors"}
+        assert set(_kinds(memory)) == set(pinning.PINNED) - {"errors"}
         assert memory.sql("select message from errors").item() == "slow"
 
 
@@ -113,21 +113,25 @@ def test_no_room_for_a_copy_costs_nothing_but_time(
 ) -> None:
     """A copy that cannot be made is done without."""
     memory.ingest([str(jsonl("a.jsonl", native("1", reason="unknown").decode().strip()))])
-    monkeypatch.setattr(catalogue, "PINNED", {"retries": "*", "no_such_view": "*", "relays": "*"})
+    monkeypatch.setattr(pinning, "PINNED", {"retries": "*", "no_such_view": "*", "relays": "*"})
     with memory.pinned():
         assert set(_kinds(memory)) == {"retries"}
         assert memory.sql("from errors").height == 1
     assert _kinds(memory) == {}
 
 
-@pytest.mark.parametrize("name", ["_WHOLE", "_WHOLE_CHAINS", "_WHOLE_ERRORS"])
+@pytest.mark.parametrize(
+    ("name", "number"), [(name, number) for name, steps in pinning._AFTER.items() for number in range(len(steps))]
+)
 def test_no_room_for_the_rest_of_a_copy_leaves_none_of_it(
-    memory: Store, samples: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    memory: Store, samples: Path, monkeypatch: pytest.MonkeyPatch, name: str, number: int
 ) -> None:
     """A copy of a window's part alone would answer for the whole; the copies before it stay."""
     memory.ingest([str(samples)])
-    monkeypatch.setattr(catalogue, name, "select no_such_column from internal.event_v1")
+    steps = list(pinning._AFTER[name])
+    steps[number] = "select no_such_column from internal.event_v1"
+    monkeypatch.setitem(pinning._AFTER, name, tuple(steps))
     with memory.pinned(datetime(2026, 11, 1)):
         left = _kinds(memory)
-    assert ("errors" if name == "_WHOLE_ERRORS" else "retries") not in left
+    assert name not in left
     assert left["sessions"] == "LOCAL TEMPORARY"

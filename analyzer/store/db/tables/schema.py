@@ -167,7 +167,7 @@ def _fields(pattern: re.Pattern[str], text: str, where: str, number: int) -> tup
     return match.groups()
 
 
-SCHEMA_VERSION = "23"
+SCHEMA_VERSION = "24"
 MIGRATED = frozenset({"4", *map(str, range(6, int(SCHEMA_VERSION)))})
 """The earlier versions that a store is brought up to date from: 4 had no typed columns, 6 none of the work, 7 no
 confidence; 8 counted what an agent's log and its telemetry both tell twice; 9 showed the second opinion in one view; 10
@@ -175,7 +175,8 @@ counted hand-offs that both tell twice; 11 named no party; 12 kept no tokens of 
 tools and told no endings; 14 told several requests by one event, and no limits; 15 had no prices, 16 none of prompts,
 17 no seconds of failed tools and no hollow ends, 18 no project and no host of errors, 19 summed up dollars in the order
 of their rows, 20 asked for more of errors to tell ends than a report copies, 21 compared every pair of events within
-ten seconds for what is told twice, and 22 looked for that also where one log alone tells."""
+ten seconds for what is told twice, 22 looked for that also where one log alone tells, and 23 folded chains twice for
+ends."""
 
 
 def setting(connection: duckdb.DuckDBPyConnection, key: str) -> str | None:
@@ -269,9 +270,8 @@ def _definitions(prices: Iterable[str]) -> Iterator[str]:
     yield f"create or replace macro is_decision(type) as (type in ({decisions}))"
     yield from prices
     for name, header in views().items():
-        if name == "sessions":
-            session = resources.files("analyzer.store.db").joinpath("session.sql").read_text("utf-8")
-            yield f"create or replace view internal.session as {session}"
+        if inner := _BEHIND.get(name):
+            yield f"create or replace view internal.{inner} as {folded(inner)}"
         if header.params:
             arguments = ", ".join(param.name for param in header.params)
             yield f"create or replace macro {name}({arguments}) as table {header.body}"
@@ -281,6 +281,15 @@ def _definitions(prices: Iterable[str]) -> Iterator[str]:
         yield f"comment on view {name} is {quoted(header.description)}"
         for column in header.columns:
             yield f'comment on column {name}."{column.name}" is {quoted(column.description)}'
+
+
+_BEHIND = {"retries": "chain", "sessions": "session"}
+"""Views, and the internal ones that they are made of."""
+
+
+def folded(name: str) -> str:
+    """The statement of an internal view: `chain` or `session`."""
+    return resources.files("analyzer.store.db").joinpath(f"{name}.sql").read_text("utf-8")
 
 
 @cache

@@ -22,7 +22,12 @@
 -- column branch VARCHAR: The branch that was checked out.
 -- column provider VARCHAR: Who serves the model.
 -- column model VARCHAR: The model.
-with part as (
+with event as not materialized (
+  select *
+  from internal.event_v1
+),
+
+part as (
   select
     type,
     occurred_at,
@@ -45,7 +50,7 @@ with part as (
     work[1] as work,
     provider,
     model
-  from internal.event_v1 as e
+  from event as e
   anti join internal.told_twice as w
     on e.relay = w.event_id
   where type in ('relay.triggered', 'relay.checkpointed', 'relay.resumed', 'relay.halted', 'relay.skipped')

@@ -28,13 +28,41 @@ with spent as (
     internal.sum_usd(cost_usd) as cost_usd
   from usage
   group by session_id
+),
+
+unknown as (
+  select
+    session_id,
+    count(*) as unknown_errors
+  from errors
+  where counts_as_unknown
+  group by session_id
 )
 
 select
-  s.*,
+  s.session_id,
+  s.started_at,
+  s.ended_at,
+  s.requests,
+  s.errors,
+  coalesce(u.unknown_errors, 0) as unknown_errors,
+  s.relays,
+  s.retry_visibility,
+  s.caller,
+  s.agent,
+  s.agent_version,
+  s.project,
+  s.cwd,
+  s.branch,
+  s.provider,
+  s.model,
+  s.tool_calls,
+  s.tool_failures,
   cast(p.input_tokens as bigint) as input_tokens,
   cast(p.output_tokens as bigint) as output_tokens,
   p.cost_usd
 from internal.session as s
 left join spent as p
   on s.session_id = p.session_id
+left join unknown as u
+  on s.session_id = u.session_id

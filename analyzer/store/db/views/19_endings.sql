@@ -12,11 +12,40 @@
 -- column model VARCHAR: The model.
 -- An agent writes what it does about a failure within a second, and no model answers as fast: what comes later is life.
 -- Where no log says when a session ended, its last event may be all that was logged of it: only chains tell then.
-with observed as (
+with event as not materialized (
+  select *
+  from internal.event_v1
+),
+
+session as not materialized (
+  select
+    *,
+    max(ended_at) over () as newest_at
+  from internal.session
+),
+
+broken_chain as not materialized (
+  select *
+  from internal.chain
+  where outcome = 'unresolved'
+    and waits
+),
+
+tool_failure as not materialized (
+  select *
+  from tool_failures
+),
+
+recovery as not materialized (
+  select *
+  from context_recoveries
+),
+
+observed as (
   select
     session_id,
     max(seen[1].ended_at) as ended_at
-  from internal.event_v1
+  from event
   where type = 'session.observed'
   group by session_id
 ),
@@ -26,34 +55,21 @@ life as (
     s.*,
     -- Logs that give all records the time of their file tell no order.
     o.ended_at is not null as is_observed,
-    o.ended_at is null or s.started_at < s.ended_at as has_order,
-    max(s.ended_at) over () as newest_at
-  from internal.session as s
+    o.ended_at is null or s.started_at < s.ended_at as has_order
+  from session as s
   left join observed as o
     on s.session_id = o.session_id
 ),
 
 chain as (
   select
-    r.session_id,
-    max(r.attempts) as attempts,
-    arg_max(r.reason, r.started_at) as reason,
-    max(r.waited_seconds) as waited_seconds,
-    max(e.last_at) as last_at
-  from retries as r
-  inner join (
-    select
-      operation,
-      max(occurred_at) as last_at,
-      bool_or(type = 'retry.scheduled') as waits
-    from internal.event_v1
-    where operation is not null
-    group by operation
-  ) as e
-    on r.operation = e.operation
-  where r.outcome = 'unresolved'
-    and e.waits
-  group by r.session_id
+    session_id,
+    max(attempts) as attempts,
+    arg_max(reason, started_at) as reason,
+    max(waited_seconds) as waited_seconds,
+    max(last_at) as last_at
+  from broken_chain
+  group by session_id
 ),
 
 error as (
@@ -72,7 +88,7 @@ tool as (
     session_id,
     max(occurred_at) as last_at,
     arg_max(kind, (occurred_at, event_id)) as kind
-  from tool_failures
+  from tool_failure
   group by session_id
 ),
 
@@ -80,7 +96,7 @@ hollow as (
   select
     session_id,
     max(detail) as why
-  from internal.event_v1
+  from event
   where type = 'session.observed'
     and outcome = 'hollow'
   group by session_id
@@ -95,13 +111,13 @@ grown as (
       session_id,
       pre_tokens,
       post_tokens
-    from context_recoveries
+    from recovery
     union all
     select
       session_id,
       seen[1].pre_tokens as pre_tokens,
       seen[1].post_tokens as post_tokens
-    from internal.event_v1
+    from event
     where type = 'relay.resumed'
       and not coalesce(seen[1].post_tokens_estimated, false)
   )
