@@ -20,6 +20,8 @@ from analyzer.store import Store
 
 WEEK = 7
 """Days that a trend compares at most, with the same days of the week before."""
+FORTNIGHT = timedelta(days=2 * WEEK + 1)
+"""From the end of a day in any zone back beyond the beginning of the fortnight that it ends, with a day to spare."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,10 @@ class LatestDay:
         """Whether all of the day is in a window."""
         begin, end = start_of(self.day, window.timezone), end_of(self.day, window.timezone)
         return (window.since is None or window.since <= begin) and (window.until is None or end <= window.until)
+
+    def is_whole_in(self, window: Window) -> bool:
+        """Whether all of the fortnight that the day ends is in a window, as its last day is."""
+        return window.since is None or window.since <= _begin_of_fortnight(self.day, window.timezone)
 
     def value(self, name: str, ago: int = 0) -> int | float | None:
         """A column's value so many days before the day; None without any event on it."""
@@ -107,8 +113,12 @@ def fortnight(store: Store, day: date, timezone: str) -> Table:
     Raises:
         QueryError: the store cannot be asked.
     """
-    begin = start_of(day - timedelta(days=2 * WEEK - 1), timezone)
-    return table(store, "overview-days", Window(begin, end_of(day, timezone), timezone))
+    window = Window(_begin_of_fortnight(day, timezone), end_of(day, timezone), timezone)
+    return table(store, "overview-days", window)
+
+
+def _begin_of_fortnight(day: date, timezone: str) -> datetime:
+    return start_of(day - timedelta(days=2 * WEEK - 1), timezone)
 
 
 def _length(window: Window, day: date) -> int:

@@ -11,7 +11,7 @@ from typing import Any, Unpack
 
 from analyzer.analysis.kinds.causes import Drifts, drifts
 from analyzer.analysis.kinds.finding import Finding
-from analyzer.analysis.summary.day_figures import LatestDay, fortnight, latest_day
+from analyzer.analysis.summary.day_figures import FORTNIGHT, LatestDay, fortnight, latest_day
 from analyzer.analysis.summary.leading import LEAST_USD, Leading, leading
 from analyzer.analysis.summary.window_findings import (
     Case,
@@ -343,12 +343,15 @@ class _Asked:
 
 def _asked_once(store: Store, window: Window) -> _Asked:
     """The answers about the whole store, of views that are worked out once."""
-    with store.pinned(window.since, window.until) as drop:
+    # The fortnight up to the window's last day may begin before the window.
+    before = min(window.until or now(), now()) - FORTNIGHT
+    seen = replace(window, since=window.since and min(window.since, before))
+    with store.pinned(seen.since, seen.until) as drop:
         asked = _asked(store, window, drop)
     latest = asked.latest
-    if latest and not latest.lies_in(window):
+    if latest and not latest.lies_in(seen):
         latest = latest_day(store, window, asked.totals.first_at, asked.totals.last_at, asked.at)
-    elif latest and window.since is not None:  # the fortnight up to it may begin before the window
+    elif latest and not latest.is_whole_in(seen):
         latest = replace(latest, days=fortnight(store, latest.day, window.timezone))
     return replace(asked, latest=latest)
 
