@@ -252,7 +252,7 @@ class SummedDays:
             register(self._connection, "weak_template", pl.DataFrame({"template": weak}))
             only = f" and template in ({_WEAK})"
         if coded:
-            self._name_names(table_of(name), coded)
+            self._name_names(table_of(name), coded, days)
         return ask(
             self._connection,
             sql(
@@ -265,14 +265,13 @@ class SummedDays:
             [self._timezone, min(days), max(days)],
         )
 
-    def _name_names(self, table: str, columns: Sequence[str]) -> None:
+    def _name_names(self, table: str, columns: Sequence[str], days: Collection[date]) -> None:
         """Make `summed_name`, the type of all names of some columns, in order: as numbers they take little room."""
-        own = (sql("select {column} as name from internal.{table}", column=each, table=table) for each in columns)
+        of_days = "select {column} as name from internal.{table} where timezone = $1 and day between $2 and $3"
+        names = " union ".join(sql(of_days, column=each, table=table) for each in columns)
         self._connection.execute("drop type if exists temp.summed_name").fetchall()
-        made = sql(
-            "create temp type summed_name as enum (select name from ({names}) order by name)", names=" union ".join(own)
-        )
-        self._connection.execute(made).fetchall()
+        made = sql("create temp type summed_name as enum (select name from ({names}) order by name)", names=names)
+        self._connection.execute(made, [self._timezone, min(days), max(days)]).fetchall()
 
     def frames(self, days: Collection[date], weak: pl.Series) -> dict[str, pl.DataFrame]:
         """All frames of these days, known templates as `frame` with `weak`."""
@@ -412,6 +411,8 @@ class _Days:
             made[name] = made[name].filter(pl.col("day") >= first)
         frames = {name: _together(name, known.pop(name), made.pop(name)) for name in SCHEMAS}
         frames["known_templates"] = weakly_known(frames["known_templates"])
+        if sum(frame.height for frame in frames.values()) >= MANY_ROWS:
+            give_back()
         return DailySums(frames, self._summing, cut)
 
     def _cut(self) -> tuple[pl.DataFrame, pl.DataFrame]:
