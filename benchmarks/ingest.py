@@ -77,10 +77,13 @@ def rows(folder: Path, events: int, runs: int) -> Iterator[Row]:
             )
 
 
-def write_log(path: Path, count: int, first: datetime = FIRST, days: float | None = None) -> int:
+def write_log(
+    path: Path, count: int, first: datetime = FIRST, days: float | None = None, of_session: int | None = None
+) -> int:
     """A realistic mix: three in five are errors, with facts of which some six in ten are distinct.
 
-    Two events a second on the average, or all of them spread over so many days.
+    Two events a second on the average, or all of them spread over so many days. Nine thousand sessions take turns, or
+    each has so many events on end.
     """
     payloads = [
         dict(error_payload(classify_facts(Facts.from_dict(json.loads(stored(number)))), attempt=1))
@@ -101,7 +104,7 @@ def write_log(path: Path, count: int, first: datetime = FIRST, days: float | Non
             line = Event(
                 kind,
                 moment,
-                f"s-{number % 9_000}",
+                f"s-{number % 9_000 if of_session is None else number // of_session}",
                 payload,
                 name,
                 writer=f"host-{writer}:{writer}:0a1b2c3d",

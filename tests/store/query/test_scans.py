@@ -1,0 +1,52 @@
+"""History costs nothing: what a check and the report of a week scan does not grow with what lies before them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from analyzer.store import Store
+from benchmarks import scans
+
+EVENTS = 24_000
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> scans.Histories:
+    """A store, and one with twice the history."""
+    return scans.histories(tmp_path_factory.mktemp("scans"), EVENTS)
+
+
+def test_no_statement_of_a_check_or_a_week_scans_the_history(
+    stores: scans.Histories, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But for those few that are allowed to, each of which still does."""
+    found = {name: stores.excess(work) for name, work in scans.commands(stores.last)}
+    assert found == {"check of a new night": (), "check of a night that was checked": (), "report of a week": ()}
+    monkeypatch.setattr(scans, "ALLOWED", {})
+    *_, (_, report) = scans.commands(stores.last)
+    known = {begins for one in stores.excess(report) for begins in _ALLOWED if one.statement.startswith(begins)}
+    assert known == set(_ALLOWED)
+
+
+_ALLOWED = dict(scans.ALLOWED)
+
+
+def test_a_statement_that_scans_it_is_found(stores: scans.Histories) -> None:
+    """With the number of its looks; one that stays in its window is none."""
+    count, week = (
+        "select count(session_id) from internal.event_v1",
+        f"occurred_at >= '{stores.last - timedelta(days=7)}'",
+    )
+    bad = {
+        count: 1,
+        f"{count} where {week} or length(host) = 1": 1,
+        f"{count} where {week} or event_id in (select max(event_id) from internal.event_v1 group by session_id)": 2,
+    }
+
+    def work(store: Store) -> None:
+        for statement in (*bad, f"{count} where {week}"):
+            store._connection.execute(statement).fetchall()
+
+    assert {one.statement: one.looks for one in stores.excess(work)} == bad
