@@ -46,13 +46,9 @@ class LatestDay:
         object.__setattr__(self, "_figures", {row["day"]: row for row in self.days.frame.iter_rows(named=True)})
 
     def lies_in(self, window: Window) -> bool:
-        """Whether all of the day is in a window."""
-        begin, end = start_of(self.day, window.timezone), end_of(self.day, window.timezone)
+        """Whether all of the fortnight is in a window."""
+        begin, end = _fortnight(self.day, window.timezone)
         return (window.since is None or window.since <= begin) and (window.until is None or end <= window.until)
-
-    def is_whole_in(self, window: Window) -> bool:
-        """Whether all of the fortnight that the day ends is in a window, as its last day is."""
-        return window.since is None or window.since <= _begin_of_fortnight(self.day, window.timezone)
 
     def value(self, name: str, ago: int = 0) -> int | float | None:
         """A column's value so many days before the day; None without any event on it."""
@@ -100,25 +96,16 @@ def latest_day(
     return LatestDay(
         day=day,
         yesterday=day == today - timedelta(days=1),
-        days=fortnight(store, day, window.timezone),
+        days=table(store, "overview-days", Window(*_fortnight(day, window.timezone), window.timezone)),
         compared=min(WEEK, (day - first).days + 1 if window.since is None else _length(window, day)),
         best=chains.select("caller", "recovered", "ended").row(0) if chains.height else None,
         worst=errors.select("caller", "errors").row(0) if errors.height else None,
     )
 
 
-def fortnight(store: Store, day: date, timezone: str) -> Table:
-    """The rows of `overview-days` of the two weeks that a day ends.
-
-    Raises:
-        QueryError: the store cannot be asked.
-    """
-    window = Window(_begin_of_fortnight(day, timezone), end_of(day, timezone), timezone)
-    return table(store, "overview-days", window)
-
-
-def _begin_of_fortnight(day: date, timezone: str) -> datetime:
-    return start_of(day - timedelta(days=2 * WEEK - 1), timezone)
+def _fortnight(day: date, timezone: str) -> tuple[datetime, datetime]:
+    """The beginning and the end of the two weeks that a day ends."""
+    return start_of(day - timedelta(days=2 * WEEK - 1), timezone), end_of(day, timezone)
 
 
 def _length(window: Window, day: date) -> int:

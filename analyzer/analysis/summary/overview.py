@@ -11,7 +11,7 @@ from typing import Any, Unpack
 
 from analyzer.analysis.kinds.causes import Drifts, drifts
 from analyzer.analysis.kinds.finding import Finding
-from analyzer.analysis.summary.day_figures import FORTNIGHT, LatestDay, fortnight, latest_day
+from analyzer.analysis.summary.day_figures import FORTNIGHT, LatestDay, latest_day
 from analyzer.analysis.summary.leading import LEAST_USD, Leading, leading
 from analyzer.analysis.summary.window_findings import (
     Case,
@@ -351,8 +351,6 @@ def _asked_once(store: Store, window: Window) -> _Asked:
     latest = asked.latest
     if latest and not latest.lies_in(seen):
         latest = latest_day(store, window, asked.totals.first_at, asked.totals.last_at, asked.at)
-    elif latest and not latest.is_whole_in(seen):
-        latest = replace(latest, days=fortnight(store, latest.day, window.timezone))
     return replace(asked, latest=latest)
 
 
