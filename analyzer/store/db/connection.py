@@ -88,6 +88,8 @@ def connect_plain(
         "autoload_known_extensions": "false",
         "allow_community_extensions": "false",
         "allow_persistent_secrets": "false",
+        # What a checkpoint merges waits in memory until all of it is: of a long ingest some 100 MB a row group.
+        "max_vacuum_tasks": 1,
         **(settings or {}),
     }
     instance = MEMORY

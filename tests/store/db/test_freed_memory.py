@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from analyzer.store import Store
+from analyzer.store import Store, open_store
 from analyzer.store.query import catalogue
 
 LARGE = """
@@ -83,3 +84,16 @@ def test_an_answer_of_many_rows_is_no_reason_to_hold_more(memory: Store, monkeyp
     monkeypatch.setattr(catalogue, "MANY_ROWS", 1)
     memory.query("overview-totals")
     assert given == [True]
+
+
+def test_a_checkpoint_holds_one_merge_of_row_groups_in_memory(tmp_path: Path) -> None:
+    """Eight halves of row groups would else be made whole at once, and a long ingest leaves hundreds of them."""
+    count = "select count(distinct row_group_id) from pragma_storage_info('halves')"
+    with open_store(tmp_path / "s.duckdb", writable=True) as store:
+        run = store._connection.execute
+        run("create table halves (number bigint)")
+        for _ in range(8):
+            run("insert into halves select range from range(130_000)")
+        assert run(count).fetchall() == [(16,)]
+        run("checkpoint")
+        assert run(count).fetchall() == [(15,)]
