@@ -25,9 +25,9 @@ from analyzer.events.appending import DEFAULT_MAX_BYTES, places, system
 TORN_AFTER_SECONDS = 0.02
 """A tail without its newline that has not grown for so long, with no write in progress, is torn."""
 _PAUSE_SECONDS = 0.0005
-_OPEN = os.O_RDWR | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 # Without O_NONBLOCK a FIFO planted under this name would hang the host program.
-_FLAGS = _OPEN | getattr(os, "O_NONBLOCK", 0)
+_SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+_FLAGS = os.O_RDWR | os.O_APPEND | _SAFELY
 
 
 class Forked(Exception):  # noqa: N818 - no error, but news
@@ -179,8 +179,7 @@ def sealed(file: int | str | os.PathLike[str]) -> bool:
         if alone:
             system.release(file)
         return alone
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
-    descriptor = system.open(file, flags)
+    descriptor = system.open(file, os.O_RDONLY | _SAFELY)
     try:
         return system.take_alone(descriptor)
     finally:

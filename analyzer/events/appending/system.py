@@ -8,7 +8,6 @@ import mmap
 import os
 import sys
 import time
-from os import close, fstat, listdir, mkdir, open, stat, urandom, write  # noqa: A004 - under their own names
 from typing import Protocol
 
 try:
@@ -16,32 +15,15 @@ try:
 except ImportError:  # pragma: no cover - Windows has no leases
     fcntl = None  # type: ignore[assignment]
 
-__all__ = [
-    "chmod",
-    "close",
-    "fstat",
-    "hold",
-    "last_byte",
-    "listdir",
-    "mkdir",
-    "monotonic",
-    "mounts",
-    "open",
-    "own_mark",
-    "release",
-    "sleep",
-    "stat",
-    "sync_data",
-    "sync_folder",
-    "take_alone",
-    "time_ns",
-    "urandom",
-    "user",
-    "wait_for_writes",
-    "write",
-]
-
 chmod = os.chmod
+close = os.close
+fstat = os.fstat
+listdir = os.listdir
+mkdir = os.mkdir
+open = os.open  # noqa: A001 - under its own name, as all of them
+stat = os.stat
+urandom = os.urandom
+write = os.write
 monotonic = time.monotonic
 sleep = time.sleep
 time_ns = time.time_ns

@@ -115,7 +115,7 @@ def _clean_word(text: str) -> Any:
     return sanitize(text)
 
 
-def _clean(value: str | None) -> Any:
+def _clean(value: object) -> Any:
     """A text of the envelope; the same few come again and again."""
     return _clean_word(value) if value.__class__ is str and len(value) <= 512 else sanitize(value)
 
@@ -287,17 +287,10 @@ def _placeholder_line(record: dict[str, Any], length: int) -> bytes:
     return sealed_line(msgspec.json.encode(record)[:-1])
 
 
-@lru_cache(maxsize=256)
-def _short_word(text: str) -> bytes:
-    return msgspec.json.encode(sanitize(text))
-
-
 def _word(value: object) -> bytes:
-    """A text of the envelope as JSON; the same few come again and again."""
-    if value.__class__ is str and len(value) <= 128:
-        return _short_word(value)
-    clean = sanitize(value)
-    return msgspec.json.encode(clean if isinstance(clean, str) else str(clean))
+    """A text of the envelope as JSON."""
+    clean = _clean(value)
+    return _json(clean if isinstance(clean, str) else str(clean))
 
 
 def _host() -> str:

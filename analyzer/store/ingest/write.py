@@ -95,7 +95,8 @@ class Writer:
             AccountingError: lines or bytes do not add up; nothing of it is in the store.
         """
         conflicts = self._prepare(batch)
-        self._write_journal(batch)
+        if self._journal is not None and batch.derived:
+            record_all(self._journal, self._unrecorded(batch))
         with transaction(self._connection):
             self._write(batch, conflicts)
         if not self.holds(batch):
@@ -219,11 +220,6 @@ class Writer:
         for change in batch.sources if settle else ():
             tallies[change.checkpoint.source_id].settle(change.checkpoint.path, native=change.progress.native)
         return tallies
-
-    def _write_journal(self, batch: Sealed) -> None:
-        if self._journal is None or not batch.derived:
-            return
-        record_all(self._journal, self._unrecorded(batch))
 
     def _unrecorded(self, batch: Sealed) -> Iterator[Sequence[Recorded | Row]]:
         """The derived events that are new, in groups. A second try of the same batch writes no group twice."""
