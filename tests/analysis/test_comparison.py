@@ -11,7 +11,8 @@ import polars as pl
 import pytest
 
 from analyzer import compare, open_store
-from analyzer.analysis.comparison import CHANCE, DIMENSIONS, ComparedFigure, Comparison, _figures, _fisher, _wilson
+from analyzer.analysis.comparison import CHANCE, DIMENSIONS, ComparedFigure, Comparison, _figures, _wilson
+from analyzer.analysis.detection.statistics.tails import _fisher
 from analyzer.analysis.tables import window
 from analyzer.errors import AnalyzerError
 from analyzer.report.changes import comparison_document
