@@ -309,7 +309,7 @@ def read_course(path: str, rules: Rules = None, name: str | None = None) -> Cour
                 for deed in done_here:
                     course.deed(deed, number, aware, rules, failed_here=failed_here)
                 offset += len(raw) + 1
-            done += block.lines
+            done += len(block.ends)
         for event in reader.finish():
             course.event(event, done, rules)
     return course

@@ -10,7 +10,7 @@ own journal alone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import accumulate
 from typing import Any
@@ -62,33 +62,6 @@ class Rows(Columns):
     """Bytes of the line, its newline not included."""
     hosts: dict[int, str | None] = field(default_factory=dict)
     """The host of some rows by their position, where the writer's name does not tell it."""
-
-    @classmethod
-    def alike(
-        cls,
-        kind: str,
-        session: str | None,
-        ids: list[str],
-        moments: list[str],
-        time_sources: list[str],
-        payloads: list[str],
-        offsets: list[int],
-        lengths: list[int],
-    ) -> Rows:
-        """The rows of derived events of one type and one session, with clean payloads; their lines are unknown."""
-        count = len(ids)
-        nothing: list[Any] = [None] * count
-        types, sessions, versions = [kind] * count, [sanitize(session)] * count, [SCHEMA_VERSION] * count
-        own = nothing, nothing, nothing
-        return cls(
-            ids, types, moments, sessions, versions, *own, time_sources, payloads, nothing,
-            lines=nothing, offsets=offsets, lengths=lengths,
-        )  # fmt: skip
-
-    def take(self, more: Rows, start: int, stop: int) -> None:
-        """Append some of the rows of derived events that are alike."""
-        for column in _ALL:
-            getattr(self, column).extend(getattr(more, column)[start:stop])
 
     def event(self, place: int) -> Event:
         """The event of a row, without what tells where it was written."""
@@ -155,9 +128,6 @@ class Rows(Columns):
         self.lines.append(line)
         self.offsets.append(offset)
         self.lengths.append(length)
-
-
-_ALL = tuple(each.name for each in fields(Rows) if each.default_factory is list)
 
 
 @dataclass(slots=True)

@@ -1,6 +1,6 @@
 """Other tools' logs → events. One file a format; the format is told by the content, never by the file's name."""
 
-from analyzer.importers.base import Block, Hit, Reader, RowReader, Source, blank_lines, block_of, newlines
+from analyzer.importers.base import Block, Hit, Reader, RowReader, Source, blank_lines, block_of
 from analyzer.importers.formats import BY_NAME, FORMATS, NOT_LOGS, Format, detect
 from analyzer.importers.heads import HEAD_BYTES, head_of
 
@@ -19,5 +19,4 @@ __all__ = [
     "block_of",
     "detect",
     "head_of",
-    "newlines",
 ]

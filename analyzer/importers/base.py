@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,7 +22,7 @@ from analyzer.agent_stream import mapping
 from analyzer.events import Event, Reject
 from analyzer.events.codec import decode_object
 from analyzer.events.model import settled_reason
-from analyzer.events.rows import Decoded, Rows
+from analyzer.events.rows import Decoded
 
 
 def _refuse(constant: str) -> object:
@@ -32,10 +33,7 @@ _IN_PART = frozenset({"not_json", "glued", "torn", "trailing_garbage"})
 """What may be wrong with a line that holds an intact record all the same."""
 _raw = json.JSONDecoder(parse_constant=_refuse)
 _BEHIND_SPACE = re.compile(r"\S|\Z")
-_WINDOW = 256 * 1024
-_LONG = 256
-"""Bytes of a line, on the average of a window, that is worth going over line by line."""
-_CLOSING = ord("}")
+_JOINT = b"}\n{"
 _BLANK = re.compile(rb"\n[ \t\r\x0b\x0c]*(?=\n)")
 
 
@@ -49,48 +47,28 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Whole lines, each ended by a newline, and what counting them has shown."""
+    """Whole lines, each ended by a newline."""
 
     data: bytes
-    lines: int
+    ends: list[int]
+    """Where the newlines stand."""
     uniform: bool
     """Whether every line begins with `{` and ends with `}`: then none is blank, and none is broken at its ends."""
 
+    def number(self, offset: int) -> int:
+        """The 1-based number of the line that begins there."""
+        return bisect_left(self.ends, offset) + 1
+
 
 def block_of(data: bytes) -> Block:
-    """Count the lines of some whole lines."""
-    lines, joints = _counted(data, 0, len(data), joints=True)
-    return Block(data, lines, data[:1] == b"{" and data[-2:] == b"}\n" and joints == lines - 1)
-
-
-def newlines(data: bytes, start: int, end: int) -> int:
-    """How many newlines stand there."""
-    return _counted(data, start, end, joints=False)[0]
-
-
-def _counted(data: bytes, start: int, end: int, *, joints: bool) -> tuple[int, int]:
-    """Newlines, and if asked for those between `}` and `{`.
-
-    Where lines are long, going from one to the next is several times as fast as counting byte by byte. A window tells
-    which way is taken in the one behind it, and nobody's choice of lines makes that slow.
-    """
-    lines = between = 0
-    long = True
-    while start < end:
-        upto, at, found = min(start + _WINDOW, end), start, 0
-        few = (upto - start) // _LONG
-        while long and found < few and at <= upto:
-            place = data.find(b"\n", at, upto)
-            at = upto + 1 if place < 0 else place + 1
-            found += place >= 0
-            between += joints and place > 0 and data[place - 1] == _CLOSING and data[at : at + 1] == b"{"
-        if at < upto:
-            found += data.count(b"\n", at, upto)
-            between += data.count(b"}\n{", max(at - 1, 0), upto + 1) if joints else 0
-        long = found < few
-        lines += found
-        start = upto
-    return lines, between
+    """Find the lines of some whole lines."""
+    ends: list[int] = []
+    at = data.find(b"\n")
+    while at >= 0:
+        ends.append(at)
+        at = data.find(b"\n", at + 1)
+    whole = data[:1] == b"{" and data[-2:] == b"}\n"
+    return Block(data, ends, whole and all(data[end - 1 : end + 2] == _JOINT for end in ends[:-1]))
 
 
 def blank_lines(block: Block) -> tuple[int, int]:
@@ -119,9 +97,10 @@ class LineFinder:
     Parsing comes after selection: of the lines of a transcript about one in a hundred says anything about failures.
     """
 
-    def __init__(self, block: Block, pattern: Any) -> None:
+    def __init__(self, block: Block, matches: Iterator[int]) -> None:
+        """`matches` are the places where the pattern begins."""
         self._data = block.data
-        self._matches = pattern.finditer(self._data)
+        self._matches = matches
         self._next = self._advance(0)
         self._cursor = 0
 
@@ -143,10 +122,7 @@ class LineFinder:
 
     def _advance(self, end: int) -> int:
         """Where the first match behind `end` begins, or -1."""
-        for match in self._matches:
-            if (begins := match.start()) >= end:
-                return int(begins)
-        return -1
+        return next((begins for begins in self._matches if begins >= end), -1)
 
 
 def malformed_lines(block: Block) -> Iterator[Line]:
@@ -282,16 +258,6 @@ class RowReader(Reader, Protocol):
 
     def decode(self, data: bytes) -> Decoded:
         """Decode a block; lines and offsets count from its start."""
-
-
-class AlikeReader(Reader, Protocol):
-    """A reader of logs most of whose events are alike: it gives those of a block as rows, apart from its other hits."""
-
-    def alike(self, block: Block) -> Rows:
-        """The rows of those events, without their lines; they are clean, and have no facts."""
-
-    def others(self, block: Block) -> Iterator[Hit]:
-        """The other hits of the same block, in order; asked for after its rows."""
 
 
 class ReaderFactory(Protocol):

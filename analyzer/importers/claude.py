@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from operator import attrgetter
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple, Self
 
 import re2
 
@@ -25,22 +25,23 @@ from analyzer.events.codec import parsed
 from analyzer.events.model import derived_id, present
 from analyzer.events.rows import Rows
 from analyzer.events.times import format_time, from_epoch
-from analyzer.importers.agents.claude_replies import TIMESTAMP, Replies, model_at, served
+from analyzer.importers.agents.claude_replies import OPENINGS, TIMESTAMP, model_at, replies, served
 from analyzer.importers.base import Block, Chains, Hit, Line, LineFinder, Source, malformed_lines, objects_in
 from analyzer.importers.failures import MOST_TOOLS, classify_foreign, number, quantity
 from analyzer.importers.programs import caller_of
-from analyzer.importers.records import MAIN, RecordReader, dressed, kept, moment_of
+from analyzer.importers.records import MAIN, dressed, kept, moment_of
+from analyzer.importers.replies import ReplyReader
 
 # Inside a JSON string these quotes would be escaped, so an unescaped match is structure, never somebody's prose. Each
 # alternative begins with one: the search skips from quotation mark to quotation mark, four times as fast as without.
-TELLING = re2.compile(
-    rb'"api_error"|"isApiErrorMessage"|"(?:micro)?compact_boundary"|"api_retry"|"subagent_retry"|"StopFailure"'
+# One pass finds all that is looked for, as most of its time is that of the memory.
+MARKED = re2.compile(
+    rb'"usage":|"id":|"agent_progress"'
+    rb'|"api_error"|"isApiErrorMessage"|"(?:micro)?compact_boundary"|"api_retry"|"subagent_retry"|"StopFailure"'
     rb'|"type": ?"result"|"is_error": ?true'
 )
 INTERRUPTED = "[Request interrupted by user"
 DECIDING = (b'"assistant"', INTERRUPTED.encode())
-OPENINGS = (b'{"parentUuid"', b'{"type"', b'{"uuid"')
-# One pass finds the replies and the calls of tools; prose has its quotes escaped.
 _NAMED = re.compile(
     rb'"id": ?"(?:(msg_[A-Za-z0-9_]+)"|([A-Za-z0-9_.:-]{1,100})", ?"name": ?"([^"\\\\]{1,100})", ?"input")'
 )
@@ -142,7 +143,27 @@ _RUN_TOKENS = {
 }
 
 
-class ClaudeReader(RecordReader, agent="claude-code"):
+class _Marks(NamedTuple):
+    """Where what is looked for stands in a block."""
+
+    tokens: list[int]
+    names: list[int]
+    """Of replies and of calls of tools, among others."""
+    relayed: list[int]
+    """What a sub-agent did is repeated here, and counts by the sub-agent's own file."""
+    telling: list[int]
+
+    @classmethod
+    def of(cls, data: bytes) -> Self:
+        marks = cls([], [], [], [])
+        by = {b"usa": marks.tokens, b'id"': marks.names, b"age": marks.relayed}
+        for found in MARKED.finditer(data):
+            at = found.start()
+            by.get(data[at + 1 : at + 4], marks.telling).append(at)
+        return marks
+
+
+class ClaudeReader(ReplyReader, agent="claude-code"):
     """Reads one transcript or one stream; both hold the same records."""
 
     runs_as: ClassVar[str]
@@ -177,40 +198,32 @@ class ClaudeReader(RecordReader, agent="claude-code"):
         self._name_fork()
         # A reply is split over neighbouring lines that repeat its id; parallel subagents interleave a few of them.
         self._recent: deque[str] = deque(state.get("recent", ()), maxlen=_RECENT)
-        self._replies = Replies(self._spent_by)
         self._data, self._offset = b"", 0
         """The block in hand, and where the line in hand stands in it."""
-        self._here: dict[str, str] = {}
-        """What is known at the end of the block in hand."""
         self._preamble = not state
         self._grew = False
 
-    def read(self, block: Block) -> Iterator[Hit]:
-        """Hits of the block, in order."""
-        rows = self.alike(block)
-        places = enumerate(zip(rows.offsets, rows.lengths, strict=True))
-        spent = (Hit(offset, length, (rows.event(place),)) for place, (offset, length) in places)
-        yield from heapq.merge(self.others(block), spent, key=attrgetter("offset"))
-
-    def alike(self, block: Block) -> Rows:
-        """The tokens of the replies; those of a printed run stand in its result."""
-        self._grew = True
-        self._data = block.data
+    def apart(self, block: Block) -> tuple[list[Hit], Rows]:
+        """The lines that tell a failure or its end, and those that cannot be read; and apart from them the tokens of
+        the replies, of which those of a printed run stand in its result.
+        """
+        self._grew, self._data, rows = True, block.data, Rows()
         if self._preamble:
             self._look_for_author(block.data)
-        self._here = self._observe(block.data)
-        if not self.interactive:
-            return Rows()
-        rows = self._replies.rows(block.data, self._file_session, self.caller, self.known, self.source.file_time)
-        self._spent_by = self._replies.last
-        return rows
+        marks = _Marks.of(block.data)
+        here = self._observe(block.data, marks)
+        if self.interactive:
+            known = self._file_session, self.caller, self.known, self.source.file_time
+            rows, self._spent_by = replies(block.data, marks.tokens, self._spent_by, *known)
+        hits = list(self._hits(block, marks.telling))
+        self.known |= here
+        return hits, rows
 
-    def others(self, block: Block) -> Iterator[Hit]:
-        """The lines that tell a failure or its end, and those that cannot be read."""
-        finder, last = LineFinder(block, TELLING), -1
+    def _hits(self, block: Block, telling: list[int]) -> Iterator[Hit]:
+        finder, last = LineFinder(block, iter(telling)), -1
         # The next line is looked for once this one is done with: it says what is waited for.
-        telling = iter(lambda: finder.next(DECIDING if self.waiting else ()), None)
-        for line in heapq.merge(telling, self._broken(block), key=attrgetter("offset")):
+        lines = iter(lambda: finder.next(DECIDING if self.waiting else ()), None)
+        for line in heapq.merge(lines, self._broken(block), key=attrgetter("offset")):
             if line.offset == last:
                 continue
             last = self._offset = line.offset
@@ -219,7 +232,6 @@ class ClaudeReader(RecordReader, agent="claude-code"):
             if events or reject or not records:
                 why, detail = (reject.why, reject.detail) if reject else ("" if records else "not_an_object", "")
                 yield Hit(line.offset, len(line.text), tuple(events), why, detail)
-        self.known |= self._here
 
     def finish(self) -> Sequence[Event]:
         """What the file shows of its session so far."""
@@ -270,7 +282,7 @@ class ClaudeReader(RecordReader, agent="claude-code"):
         self._preamble = self._preamble and first is None
         return (line for line in malformed_lines(block) if line.offset >= begins)
 
-    def _observe(self, block: bytes) -> dict[str, str]:
+    def _observe(self, block: bytes, marks: _Marks) -> dict[str, str]:
         """Count, and take what holds for the whole session; returns what holds at the end of the block."""
         self._file_session = self._file_session or _first(_SESSION, block)
         self._part = self._part or _first(_FIRST_UUID, block)
@@ -279,9 +291,11 @@ class ClaudeReader(RecordReader, agent="claude-code"):
         self._ended_at = (_first(TIMESTAMP, block[at : at + 80]) if at >= 0 else None) or self._ended_at
         self._calls = dict(list(self._calls.items())[-_IN_HAND:])
         last = b""
-        if _RELAYED in block:  # what a sub-agent did is repeated here, and counts by the sub-agent's own file
-            block = b"\n".join(line for line in block.split(b"\n") if _RELAYED not in line)
-        for message, call, name in _NAMED.findall(block):
+        for place in marks.names:
+            found = _NAMED.match(block, place)
+            if found is None or (marks.relayed and _RELAYED in _line_at(block, place)):
+                continue
+            message, call, name = found.groups()
             if not message:
                 tool = name.decode("utf-8", "replace")
                 self._calls[call.decode()] = tool
@@ -292,6 +306,8 @@ class ClaudeReader(RecordReader, agent="claude-code"):
                 self._recent.append(reply)
                 self._requests += 1
             last = message
+        if marks.relayed:
+            block = b"\n".join(line for line in block.split(b"\n") if _RELAYED not in line)
         at = block.rfind(b'"gitBranch"')
         self.work_in(_quoted(_first(_CWD, block)))
         if "agent_version" not in self.known:
@@ -567,6 +583,10 @@ class StreamReader(ClaudeReader, name="claude_print", visibility="terminal"):
 
     runs_as: ClassVar[str] = "claude -p"
     interactive: ClassVar[bool] = False
+
+
+def _line_at(block: bytes, place: int) -> bytes:
+    return block[block.rfind(b"\n", 0, place) + 1 : block.find(b"\n", place)]
 
 
 def _first(pattern: re.Pattern[bytes], block: bytes) -> str | None:

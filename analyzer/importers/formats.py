@@ -123,7 +123,7 @@ FORMATS: tuple[Format, ...] = (
         "hook_event_name=StopFailure",
     ),
     _lines("gdd", "GDD telemetry", "eventlog:GddReader", "type:text sessionId payload:object"),
-    _lines("wave", "Wave pipeline events", "wave:WaveReader", "state:text timestamp step_id|pipeline_id"),
+    _lines("wave", "Wave pipeline events", "agents.wave:WaveReader", "state:text timestamp step_id|pipeline_id"),
     _lines(
         "codex",  # the last two are from before September 2025
         "a Codex rollout",

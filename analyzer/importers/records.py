@@ -170,6 +170,8 @@ class RecordReader(Reader):
             else (folder_of(source.path, self.folder) if self.folder else session_of(source.path))
         )
         """The session that the records in hand belong to."""
+        self.line = Line(0, b"")
+        """The line in hand."""
         self.at = source.file_time
         self.timed = False
         """Whether the record in hand names its own time."""
@@ -212,6 +214,7 @@ class RecordReader(Reader):
     def read(self, block: Block) -> Iterator[Hit]:
         """Hits of the block, in order."""
         for line in self._lines(block):
+            self.line = line
             if self.glance is not None and (told := self._glanced(line.text)) is not None:
                 if told:
                     yield Hit(line.offset, len(line.text), tuple(told))
@@ -533,7 +536,8 @@ class RecordReader(Reader):
         if self.telling is None:
             yield from all_lines(block)
             return
-        telling = iter(LineFinder(block, self.telling).next, None)
+        places = (match.start() for match in self.telling.finditer(block.data))
+        telling = iter(LineFinder(block, places).next, None)
         if block.uniform:
             yield from telling
             return

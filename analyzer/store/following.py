@@ -265,7 +265,7 @@ def _events(source: Input, tail: _Tail, kind: Format, types: Collection[str], si
             for event, line in _in_block(reader, block, stretch, start, types):
                 if event.occurred_at >= earliest:
                     yield replace(event, origin=replace(origin, line=tail.lines + line))
-            tail.lines += block.lines
+            tail.lines += len(block.ends)
         tail.offset = stretch.offset + stretch.length
     for event in reader.finish():
         if event.type in types and event.occurred_at >= since:

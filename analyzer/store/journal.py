@@ -6,9 +6,8 @@ import contextlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import duckdb
 import msgspec
 
 from analyzer.command_lines import command_line
@@ -22,6 +21,9 @@ from analyzer.events.times import now
 from analyzer.store.db.frames import frame_of, register
 from analyzer.store.db.location import MEMORY, replacement_waits
 from analyzer.store.db.tables.columns import filled
+
+if TYPE_CHECKING:
+    import duckdb
 
 
 def part_day(path: str) -> date | None:

@@ -29,7 +29,7 @@ LOADED = (
     "importers.eventlog",
     "importers.places",
     "importers.telemetry.otlp",
-    "importers.wave",
+    "importers.agents.wave",
     "report.page.html",
     "report.overview",
     "report.store_work",

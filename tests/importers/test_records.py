@@ -1,17 +1,18 @@
-"""Lines of a block are counted by two ways that agree, whichever one is quicker for it."""
+"""Lines of a block are found, and nothing that a record holds makes a reader raise."""
 
 from __future__ import annotations
 
 import json
 import random
 from datetime import datetime
+from itertools import accumulate
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analyzer.importers import BY_NAME, Source, base, block_of, newlines
+from analyzer.importers import BY_NAME, Source, block_of
 from tests import LONG_RUNS
 from tests.importers.new_kinds.logs import CASES
 from tests.shown_formats import LOGS, PATHS
@@ -22,17 +23,14 @@ _LINES = st.lists(
 )
 
 
-@given(_LINES, st.integers(0, 400), st.integers(0, 4000))
-def test_every_newline_is_counted_once(texts: list[bytes], start: int, end: int) -> None:
-    """Wherever windows begin and lines are long or short; a block is uniform where each line is `{…}`."""
-    data = b"".join(text + b"\n" for text in texts)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(base, "_WINDOW", 128)
-        patch.setattr(base, "_LONG", 32)
-        assert newlines(data, start, min(end, len(data))) == data.count(b"\n", start, min(end, len(data)))
-        block = block_of(data)
+@given(_LINES)
+def test_every_line_of_a_block_has_its_number(texts: list[bytes]) -> None:
+    """Lines are told by their newlines; a block is uniform where each line is `{…}`."""
+    block = block_of(b"".join(text + b"\n" for text in texts))
+    begins = accumulate((len(text) + 1 for text in texts), initial=0)
+    assert [block.number(offset) for offset in begins][:-1] == list(range(1, len(texts) + 1))
+    assert len(block.ends) == len(texts)
     whole = all(text[:1] == b"{" and text[-1:] == b"}" for text in texts)
-    assert block.lines == len(texts)
     assert block.uniform is (bool(texts) and whole)
 
 

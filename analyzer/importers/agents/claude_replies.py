@@ -1,26 +1,22 @@
 """Replies in transcripts of Claude Code: the model and the provider that gave them, and the tokens that they took.
 
-A transcript is made of replies, so their tokens become rows without an event of its own for each: what is the same for
-many of them is encoded once. Invariant: the rows are those that the events would give.
+Of a line that has them no more is decoded than that.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
 import msgspec
-import re2
 
-from analyzer.events.fast_decode import canonical
-from analyzer.events.model import derived_id
+from analyzer.agent_stream import text
 from analyzer.events.rows import Rows
-from analyzer.events.sanitize import MAX_TEXT, payload_json
-from analyzer.events.times import format_time
-from analyzer.importers.records import dressed, moment_of
-from analyzer.redaction import may_hold_secret
+from analyzer.importers.base import objects_in
+from analyzer.importers.replies import Replies, Shared, shared
 
 PROVIDERS = {None: "anthropic", b"bdrk_": "aws", b"vrtx_": "google"}
 """Who answered, by the ids of replies and requests; as seen in public logs of 2024 to August 2026.
@@ -32,17 +28,8 @@ _SERVED = re.compile(rb"(?:msg|req)_(bdrk_|vrtx_)?01")
 _MODEL = re.compile(rb'"model": ?"([^"\\\\<]{1,100})"')
 _NEAR = 400
 """Bytes before and behind the id of a reply among which its model stands."""
-_USAGE = re2.compile(rb'"usage":')
-_TOKENS = re.compile(rb'"usage": ?(\{[^{}]*(?:\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}[^{}]*)*\})')
-_REPLY = re.compile(rb'"message": ?\{(?:"(?:model|type|role)": ?"[^"\\]*", ?){0,3}"id": ?"([^"\\]{1,100})"')
-_SUBAGENT = re.compile(rb'"isSidechain": ?true|"type": ?"(?:agent_)?progress"')
-_COUNTED = tuple(f',"{name}_tokens":' for name in ("input", "output", "cache_read", "cache_write", "cache_write_hour"))
-"""The fields of the payload, as JSON."""
-_MOST = 2**63 - 1
-"""The largest count that is encoded as it is."""
-_KIND = "usage.recorded"
-_encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder().decode
+OPENINGS = (b'{"parentUuid"', b'{"type"', b'{"uuid"')
+_LONGEST_NAME = 100
 
 
 class _Cache(msgspec.Struct, gc=False):
@@ -57,7 +44,39 @@ class _Usage(msgspec.Struct, gc=False):
     cache_creation: _Cache | None = None
 
 
-_usage = msgspec.json.Decoder(_Usage).decode
+class _Message(msgspec.Struct, gc=False):
+    id: str | None = None
+    model: str | None = None
+    usage: _Usage | None = None
+    message: _Message | None = None
+    """Of what a sub-agent said, where that is repeated."""
+
+
+class _Repeated(msgspec.Struct, gc=False):
+    message: _Message | None = None
+
+
+class _Record(msgspec.Struct, gc=False):
+    type: Any = None
+    timestamp: Any = None
+    sidechain: Any = msgspec.field(default=None, name="isSidechain")
+    message: _Message | None = None
+    data: _Repeated | None = None
+
+
+_record = msgspec.json.Decoder(_Record).decode
+
+
+def _records(line: bytes) -> list[_Record]:
+    """The record of a line; of one that is torn or holds several all that can be read."""
+    try:
+        return [_record(line)]
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        found = []
+        for each in objects_in(line, OPENINGS)[0]:
+            with suppress(msgspec.ValidationError):
+                found.append(msgspec.convert(each, _Record))
+        return found
 
 
 def served(name: bytes, at: int = 0) -> str | None:
@@ -73,111 +92,51 @@ def model_at(data: bytes, reply: int) -> str | None:
     return found[1].decode("utf-8", "replace") if found else None
 
 
-class Replies:
-    """The replies of one transcript, in their order."""
+def replies(
+    data: bytes,
+    places: Iterable[int],
+    last: tuple[str, int],
+    session: str | None,
+    caller: str,
+    known: Mapping[str, Any],
+    file_time: datetime,
+) -> tuple[Rows, tuple[str, int]]:
+    """The tokens of the replies of a block, by line; and the last reply that a row names, with its output tokens.
 
-    def __init__(self, last: tuple[str, int]) -> None:
-        """`last` is what the lines before told."""
-        self.last = last
-        """The last reply that an event names, and its output tokens."""
-        self._pair = b"", b""
-        """The last reply and its tokens as they stand there: the next line mostly repeats them."""
-
-    def rows(
-        self, data: bytes, session: str | None, caller: str, known: Mapping[str, Any], file_time: datetime
-    ) -> Rows:
-        """The tokens of the replies of a block, by line; `known` is what is known of the session.
-
-        A reply is split over neighbouring lines, which repeat its tokens so far: a line with no more output tokens than
-        the line before it gives no row.
-        """
-        ids: list[str] = []
-        stamps: list[str | None] = []
-        payloads: list[str] = []
-        offsets: list[int] = []
-        lengths: list[int] = []
-        heads: dict[tuple[str, str, str | None], tuple[str, str, str]] = {}
-        largest = 0
-        for at, ends in _usages(data):
-            begins = data.rfind(b"\n", 0, at) + 1
-            reply, used = _REPLY.search(data, begins, at), _TOKENS.match(data, at, ends)
-            if reply is None or used is None or (pair := (reply[1], used[1])) == self._pair:
+    `places` are those of `"usage":`, `last` is what the lines before told, and `known` what is known of the session. A
+    reply is split over neighbouring lines, which repeat its tokens so far: a line with no more output tokens than the
+    line before it gives no row.
+    """
+    found = Replies("input", "output", "cache_read", "cache_write", "cache_write_hour")
+    heads: dict[tuple[str, str, str | None], Shared] = {}
+    ends = 0
+    for place in places:
+        if place < ends:
+            continue
+        begins, ends = data.rfind(b"\n", 0, place) + 1, data.find(b"\n", place)
+        for record in _records(data[begins:ends]):
+            reply = record.message or (record.data and record.data.message and record.data.message.message)
+            if not reply or not reply.id or not reply.usage or not reply.model or reply.model[0] == "<":
                 continue
-            self._pair = pair
-            try:
-                usage = _usage(pair[1])
-            except msgspec.MsgspecError:
+            request, usage = reply.id, reply.usage
+            output = usage.output_tokens or 0
+            if (request == last[0] and output <= last[1]) or len(request) > _LONGEST_NAME:
                 continue
-            request, output = pair[0].decode("utf-8", "replace"), usage.output_tokens or 0
-            if request == self.last[0] and output <= self.last[1]:
-                continue
-            counts: tuple[int | None, ...] = (
+            counts = (
                 usage.input_tokens,
                 usage.output_tokens,
                 usage.cache_read_input_tokens,
                 usage.cache_creation_input_tokens,
                 usage.cache_creation.ephemeral_1h_input_tokens if usage.cache_creation else None,
             )
-            spent, model = [count for count in counts if count], model_at(data, reply.start(1))
-            if model is None or not spent:
+            if not any(counts):
                 continue
-            self.last = request, output
-            largest = max(largest, max(spent), -min(spent))
-            key = "/subagent" if _beside(data[begins : reply.start()]) else "", model, served(pair[0])
-            head = heads.get(key) or heads.setdefault(key, _head(caller, known, *key))
-            ids.append(derived_id("claude", "usage", head[0], request, output))
-            quoted = f'"{request}"' if request.isascii() and request.isprintable() else _encode(request).decode()
-            told = "".join(f"{name}{count}" for name, count in zip(_COUNTED, counts, strict=True) if count is not None)
-            payloads.append(f"{head[1]}{quoted}{head[2]}{told}}}")
-            stamp = TIMESTAMP.search(data, used.end(), ends) or TIMESTAMP.search(data, begins, at)
-            stamps.append(stamp[1].decode() if stamp else None)
-            offsets.append(begins)
-            lengths.append(ends - begins)
-        if not ids:
-            return Rows()
-        # What is in none of them together is in none of them: nothing has to be cleaned.
-        if largest > _MOST or max(map(len, payloads)) > MAX_TEXT // 4 or may_hold_secret("\n".join(payloads).encode()):
-            payloads = [payload_json(_decode(payload)).decode() for payload in payloads]
-        moments, time_sources = _dated(stamps, file_time)
-        return Rows.alike(_KIND, session, ids, moments, time_sources, payloads, offsets, lengths)
-
-
-def _usages(data: bytes) -> Iterator[tuple[int, int]]:
-    """Where the last mention of tokens stands in each line that has one: what a tool was called with stands before it;
-    and where the line ends.
-    """
-    at, ends = -1, 0
-    for found in _USAGE.finditer(data):
-        place = found.start()
-        if place >= ends:
-            if at >= 0:
-                yield at, ends
-            ends = data.find(b"\n", place)
-        at = place
-    if at >= 0:
-        yield at, ends
-
-
-def _beside(head: bytes) -> bool:
-    """Whether a line that begins so is a sub-agent's; few have any of the words."""
-    return (b"true" in head or b"progress" in head) and _SUBAGENT.search(head) is not None
-
-
-def _head(caller: str, known: Mapping[str, Any], part: str, model: str, provider: str | None) -> tuple[str, str, str]:
-    """The caller of some replies, and what stands before and behind the reply's name in their payloads."""
-    named = {"request": "", "caller": caller + part, "model": model}
-    text = _encode(dressed(_KIND, named, {**known, "provider": provider})).decode()
-    before, key, behind = text.partition('"request":')
-    return caller + part, before + key, behind[len('""') : -len("}")]
-
-
-def _dated(stamps: list[str | None], file_time: datetime) -> tuple[list[str], list[str]]:
-    """The moments of some records as a log writes them, and where each comes from."""
-    written = [stamp for stamp in stamps if stamp is not None]
-    if len(written) == len(stamps) and canonical(written):
-        return written, ["event"] * len(stamps)
-    found = [moment_of(stamp) for stamp in stamps]
-    return (
-        [format_time(moment or file_time) for moment in found],
-        ["event" if moment else "file" for moment in found],
-    )
+            last = request, output
+            part = "/subagent" if record.sidechain is True or record.data else ""
+            key = part, reply.model, served(request.encode())
+            common = heads.get(key)
+            if common is None:
+                by, more = caller + part, {**known, "provider": key[2]}
+                common = heads[key] = shared(session, ("claude", "usage", by), more, caller=by, model=reply.model)
+            found.add(common, request, output, counts, text(record.timestamp), begins, ends - begins)
+    return found.rows(file_time), last

@@ -11,11 +11,13 @@ from typing import Any, ClassVar
 from analyzer.agent_stream import count, mapping, text
 from analyzer.events import Event
 from analyzer.events.codec import parsed
-from analyzer.events.model import present
+from analyzer.events.model import derived_id, present
+from analyzer.events.rows import Rows
 from analyzer.events.times import format_time
-from analyzer.importers.base import RAW, Block, Hit, Source, glance, shape
+from analyzer.importers.base import RAW, Block, Hit, Line, Source, glance, shape
 from analyzer.importers.failures import digits, number, quantity
 from analyzer.importers.records import MAIN, RecordReader, identity_of, kept, moment_of
+from analyzer.importers.replies import Replies, ReplyReader, Shared, shared
 
 _STATUS = re.compile(r"\b(?:unexpected|last) status:? (\d{3})\b")
 _OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})
@@ -24,6 +26,13 @@ _NO_FAILURE = frozenset({"thread_rollback_failed", "active_turn_not_steerable"})
 _CALLS = frozenset({"function_call", "custom_tool_call"})
 _TOLD = frozenset({"thread_settings_applied", "context_compacted", "error", "task_complete", "turn_aborted"})
 """Messages of which more is read than that they are there."""
+_MESSAGES = frozenset(name.encode() for name in {"token_count", *_TOLD})
+_ITEMS = frozenset(name.encode() for name in _CALLS | _OUTPUTS)
+_BEGINS = re.compile(
+    rb'\{"timestamp": ?"([^"\\]{1,40})", ?"type": ?"(event_msg|response_item)", ?"payload": ?\{"type": ?"(\w{1,60})"'
+)
+_FINE = re.compile(rb'"output": ?"(?:Exit code: |(?:[^"\\]{0,200}\\n){0,4}Process exited with code )0\\n')
+"""The result of a tool that tells no failure. Prose has its quotes escaped."""
 _WHOLE = frozenset({"session_meta", "turn_context", "compacted"})
 _LONGEST_NAME = 100
 _EXIT = re.compile(r"^(?:Exit code: |(?:.{0,200}\n){0,4}Process exited with code )(-?\d{1,10})")
@@ -74,7 +83,7 @@ def _ended_badly(said: str) -> bool:
     return int(exited[1]) != 0 if exited else _REFUSED.match(said) is not None
 
 
-class CodexReader(RecordReader, name="codex", agent="codex", visibility="terminal"):
+class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal"):
     """Reads a rollout; remembers the context in use, for the compaction to come."""
 
     glance: ClassVar[Any] = glance(
@@ -108,13 +117,36 @@ class CodexReader(RecordReader, name="codex", agent="codex", visibility="termina
         """The limits as the last reply told them, where they need no second look."""
         self._last_at = ""
         """The time of the last record, as its line says."""
+        self._replies = Replies()
+        """The replies of the block in hand."""
+        self._shared: Shared | None = None
+        """What the next reply shares with the last one."""
 
-    def read(self, block: Block) -> Iterator[Hit]:
-        """Hits of the block, in order; the session lasts until the last record, whatever that is."""
+    def apart(self, block: Block) -> tuple[list[Hit], Rows]:
+        """As `ReplyReader` says; the session lasts until the last record, whatever that is."""
         self._asked, self._called = {}, []
-        yield from super().read(block)
+        self._replies, self._shared = Replies("output", "cache_read", "reasoning", "input"), None
+        hits = list(RecordReader.read(self, block))
         self.time(self._last_at)
         (self.see_calls if self._called else self.see)(*self._called)
+        return hits, self._replies.rows(self.source.file_time)
+
+    def _lines(self, block: Block) -> Iterator[Line]:
+        """The lines that matter: of the others, which are most, the beginning alone is looked at."""
+        for line in super()._lines(block):
+            begins = _BEGINS.match(line.text)
+            if begins is None or line.text[-1:] != b"}" or not self._passed(line.text, *begins.groups()):
+                yield line
+
+    def _passed(self, line: bytes, at: bytes, kind: bytes, of: bytes) -> bool:
+        """Whether a line is passed over, by its time, its type and its payload's."""
+        if kind == b"event_msg":
+            passed = of not in _MESSAGES
+        else:
+            passed = of not in _ITEMS or (of.endswith(b"_output") and _FINE.search(line) is not None)
+        if passed and (moment := at.decode()) > self._last_at:
+            self._last_at = moment
+        return passed
 
     def glanced(self, record: Mapping[str, Any]) -> Iterable[Event] | None:
         """See `RecordReader`: what was said, counts of tokens, calls of tools, and results that tell no failure."""
@@ -183,6 +215,7 @@ class CodexReader(RecordReader, name="codex", agent="codex", visibility="termina
         self.work_in(settings.get("cwd"))
         found = {"model": settings.get("model"), "provider": settings.get("model_provider_id")}
         self.known |= {key: value for key, value in found.items() if text(value)}
+        self._shared = None
 
     def _event_message(self, payload: Mapping[str, Any]) -> Iterable[Event]:
         kind = payload.get("type")
@@ -266,7 +299,7 @@ class CodexReader(RecordReader, name="codex", agent="codex", visibility="termina
             self.see(requests=1)
             self._total = total
             self._used, self._left_over, self._compaction = used, None, None
-            return [*observed, *self._spent(last, total)]
+            self._spent(last, total)
         return observed
 
     def _limits(self, limits: Mapping[str, Any]) -> list[Event]:
@@ -298,17 +331,18 @@ class CodexReader(RecordReader, name="codex", agent="codex", visibility="termina
                 events.append(self.event("limit.observed", observed, (format_time(self.at), name, used)))
         return events
 
-    def _spent(self, last: Mapping[str, Any], total: int | None) -> list[Event]:
-        """The tokens of a reply, named by the first session and the sum up to it, which forks repeat."""
-        return self.spent(
-            self._origin,
-            total,
-            sorted(last.items()),
-            prompt=count(last.get("input_tokens")) or 0,
-            output_tokens=count(last.get("output_tokens")),
-            cache_read_tokens=count(last.get("cached_input_tokens")) or 0,
-            reasoning_tokens=count(last.get("reasoning_output_tokens")),
-        )
+    def _spent(self, last: Mapping[str, Any], total: int | None) -> None:
+        """Take the tokens of a reply, named by the first session and the sum up to it, which forks repeat."""
+        output, cached = count(last.get("output_tokens")), count(last.get("cached_input_tokens")) or 0
+        entered = max((count(last.get("input_tokens")) or 0) - cached, 0)
+        counts = output, cached, count(last.get("reasoning_output_tokens")), entered
+        if any(counts):
+            if self._shared is None:
+                names = self.name, "usage.recorded"
+                self._shared = shared(self.session, names, self.known, caller=self.caller)
+            request = derived_id(self.name, "request", self._origin, total, sorted(last.items()))
+            stamp = format_time(self.at) if self.timed else None
+            self._replies.add(self._shared, request, output, counts, stamp, self.line.offset, len(self.line.text))
 
     def _compacted(self, told_by: str, payload: Mapping[str, Any]) -> list[Event]:
         if self._compaction is not None and self._compaction["told_by"] != told_by:

@@ -1,6 +1,7 @@
 """DuckDB and polars, both ways over the Arrow C stream and without pyarrow. The only place that knows how.
 
-Polars is imported where a frame is made: it takes longer than all that an ingest with nothing new does.
+Both are imported where they are used: polars takes longer than all that an ingest with nothing new does, and who
+reads logs for another process has no use for either.
 
 What the database says when a store cannot be read or written is translated here, memory that was freed is given back to
 the system, and statements are put together as text. Their parts are written in this program: what comes from people or
@@ -16,12 +17,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-import duckdb
-
 from analyzer.command_lines import command_line
 from analyzer.errors import FREE_SPACE, LimitError, QueryError, StoreError
 
 if TYPE_CHECKING:
+    import duckdb
     import polars as pl
 
 
@@ -141,6 +141,7 @@ def to_frame(relation: duckdb.DuckDBPyRelation | ArrowStream) -> pl.DataFrame:
         StoreError: the store is damaged where it was read.
         LimitError: memory ends.
     """
+    import duckdb
     import polars as pl
 
     try:
@@ -223,6 +224,8 @@ def give_back() -> None:
 
     DuckDB has no function for it, but does it whenever a database is closed.
     """
+    import duckdb
+
     duckdb.connect(":memory:").close()
 
 

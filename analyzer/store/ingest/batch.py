@@ -6,7 +6,6 @@ are frames that DuckDB reads, with a row an event and its place in the source fi
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -421,16 +420,14 @@ class Batch:
 
     def add_recorded(self, progress: Progress, path: str, events: list[Placed], alike: Rows, *, end: int) -> None:
         """Events of a foreign log at a path as the journal gets them, of a block that ends at byte `end`."""
-        rows, taken = Rows(), 0
-        self._derived.update(dict.fromkeys(range(self._height, self._height + len(events) + len(alike.payloads))))
-        for found, line, offset, length in events:
-            if (upto := bisect_left(alike.offsets, offset, taken)) > taken:
-                rows.take(alike, taken, upto)
-                taken = upto
-            self._derived[self._height + len(rows.payloads)] = found
+        rows = Rows()
+        for place, (found, line, offset, length) in enumerate(events, self._height):
+            self._derived[place] = found
             rows.add_recorded(found, line, offset, length)
-        rows.take(alike, taken, len(alike.payloads))
-        self.add_block(progress, rows, line=0, offset=0, end=end, path=path)
+        behind = self._height + len(events)
+        self._derived.update(dict.fromkeys(range(behind, behind + len(alike.payloads))))
+        for block in (rows, alike):
+            self.add_block(progress, block, line=0, offset=0, end=end, path=path)
 
     def add_block(
         self,

@@ -13,15 +13,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any
-
-import duckdb
+from typing import TYPE_CHECKING, Any
 
 from analyzer.command_lines import command_line
 from analyzer.errors import nearest, system_text
 from analyzer.importers.places import LogPlace
 from analyzer.store.db.location import kept, on_disk
 from analyzer.store.journal import ENDING, is_journal
+
+if TYPE_CHECKING:
+    import duckdb
 
 STDIN = "-"
 _GLOB = frozenset("*?[")

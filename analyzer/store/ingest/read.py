@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import cast
 
 import msgspec
 
@@ -15,8 +14,7 @@ from analyzer.events import Event, Reject
 from analyzer.events.codec import decode_object
 from analyzer.events.rows import Rows
 from analyzer.events.sanitize import payload_json
-from analyzer.importers import Block, Format, Hit, Reader, RowReader, Source, blank_lines, block_of, newlines
-from analyzer.importers.base import AlikeReader
+from analyzer.importers import Block, Format, Hit, Reader, RowReader, Source, blank_lines, block_of
 from analyzer.redaction.unfolding import mended
 from analyzer.store.ingest.batch import KEPT_BYTES, Batch, Progress, Rejected, Told, tell
 from analyzer.store.ingest.discover import STDIN
@@ -95,11 +93,21 @@ def _pieces(data: bytes) -> Iterator[bytes]:
     waiting = [data]
     while waiting:
         piece = waiting.pop()
-        if len(piece) > MOST_LINES and newlines(piece, 0, len(piece)) > MOST_LINES:
+        if len(piece) > MOST_LINES and _many(piece):
             middle = piece.rfind(b"\n", 0, len(piece) // 2) + 1 or piece.index(b"\n") + 1
             waiting += (piece[middle:], piece[:middle])
         else:
             yield piece
+
+
+def _many(piece: bytes) -> bool:
+    """Whether it has more lines than `MOST_LINES`; to go from one to the next takes less than to look at each byte."""
+    at = -1
+    for _ in range(MOST_LINES + 1):
+        at = piece.find(b"\n", at + 1)
+        if at < 0:
+            return False
+    return True
 
 
 def lengths_of(source: Input, lines: set[int]) -> dict[int, int]:
@@ -148,7 +156,8 @@ class SourceRun:
             self._reader = kind.reader(Source(source.path, source.file_time, journal), self._checkpoint.state or {})
         # Only a log of ours has rows; to ask a reader that has none takes longer than to read a small file.
         self._rows = self._reader if kind.native and isinstance(self._reader, RowReader) else None
-        self._alike = cast("AlikeReader", self._reader) if hasattr(self._reader, "alike") else None
+        # No class of readers is asked for: to load it would take longer than to read a small log of ours.
+        self._apart: Callable[[Block], tuple[Iterable[Hit], Rows]] = getattr(self._reader, "apart", self._hits)
 
     def run(self) -> Iterator[None]:
         """Read to the end of the source, and leave the checkpoint there; a step ends where the batch is full, and the
@@ -216,13 +225,10 @@ class SourceRun:
         block = block_of(data)
         self._count_blank(*blank_lines(block), stretch)
         if self._reader is None:
-            return block.lines
-        rows, found = Rows(), list[tuple[Event, int | None, int, int]]()
-        if self._alike is not None:
-            rows, hits = self._alike.alike(block), self._alike.others(block)
-            self._place(rows, block, stretch)
-        else:
-            hits = self._reader.read(block)
+            return len(block.ends)
+        found: list[tuple[Event, int | None, int, int]] = []
+        hits, rows = self._apart(block)
+        self._place(rows, block, stretch)
         for hit, line in numbered(hits, block):
             number = self._checkpoint.lines + line
             found += [(event, number, stretch.offset + hit.offset, hit.length) for event in hit.events]
@@ -232,20 +238,20 @@ class SourceRun:
                 self._reject(line, hit.offset, hit.length, stretch, hit.why, hit.detail, text)
         end = stretch.offset + stretch.length
         self._batch.add_derived(self._progress, self._source.path, found, rows, end=end)
-        return block.lines
+        return len(block.ends)
+
+    def _hits(self, block: Block) -> tuple[Iterable[Hit], Rows]:
+        assert self._reader is not None
+        return self._reader.read(block), Rows()
 
     def _place(self, rows: Rows, block: Block, stretch: Stretch) -> None:
         """Say of the rows of a block where they stand in the source."""
-        data, line, at = block.data, self._checkpoint.lines + 1, 0
-        lines: list[int | None] = []
         for offset, length in zip(rows.offsets, rows.lengths, strict=True):
-            while at < offset:
-                at, line = data.find(b"\n", at) + 1, line + 1
-            lines.append(line)
-            if data.find(b"\\u", offset, offset + length) >= 0:
-                text = data[offset : offset + length]
+            if block.data.find(b"\\u", offset, offset + length) >= 0:
+                text = block.data[offset : offset + length]
                 self._progress.gained.mended += mended(text) is not text
-        rows.lines, rows.offsets = lines, [offset + stretch.offset for offset in rows.offsets]
+        rows.lines = [self._checkpoint.lines + block.number(offset) for offset in rows.offsets]
+        rows.offsets = [offset + stretch.offset for offset in rows.offsets]
 
     def _count_blank(self, lines: int, size: int, stretch: Stretch) -> None:
         self._batch.touch(self._progress)
@@ -315,8 +321,4 @@ class SourceRun:
 
 def numbered(hits: Iterable[Hit], block: Block) -> Iterator[tuple[Hit, int]]:
     """Hits, each with the 1-based number of its line in the block."""
-    line, counted = 1, 0
-    for hit in hits:
-        line += newlines(block.data, counted, hit.offset)
-        counted = hit.offset
-        yield hit, line
+    return ((hit, block.number(hit.offset)) for hit in hits)
