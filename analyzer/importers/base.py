@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol, TypedDict, runtime_checkable
@@ -22,7 +22,7 @@ from analyzer.agent_stream import mapping
 from analyzer.events import Event, Reject
 from analyzer.events.codec import decode_object
 from analyzer.events.model import settled_reason
-from analyzer.events.rows import Decoded
+from analyzer.events.rows import Decoded, Rows
 
 
 def _refuse(constant: str) -> object:
@@ -242,6 +242,13 @@ class Reader(Protocol):
 
     def read(self, block: Block) -> Iterator[Hit]:
         """Hits of a block of whole lines, in the order of the lines."""
+
+    def apart(self, block: Block) -> tuple[Iterable[Hit], Rows]:
+        """The same, but for events that are alike: their rows apart from the other hits, without their line numbers.
+
+        The rows are clean, and have no facts.
+        """
+        return self.read(block), Rows()
 
     def finish(self) -> Sequence[Event]:
         """Events that belong to the source as a whole, once everything that is there now has been read; mostly none."""

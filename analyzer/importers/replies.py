@@ -5,8 +5,6 @@ What is the same for many of them is encoded once. Invariant: the rows are those
 
 from __future__ import annotations
 
-import heapq
-from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from operator import attrgetter
@@ -32,18 +30,14 @@ _decode = msgspec.json.Decoder().decode
 
 
 class ReplyReader(RecordReader):
-    """A reader of logs most of whose events are the tokens of replies: it gives those of a block as rows."""
-
-    @abstractmethod
-    def apart(self, block: Block) -> tuple[list[Hit], Rows]:
-        """The hits of a block, in order; and apart from them the tokens of its replies, without their line numbers."""
+    """A reader of logs most of whose events are the tokens of replies: `apart` gives those of a block as rows."""
 
     def read(self, block: Block) -> Iterator[Hit]:
         """Hits of the block, in order, those of the replies among them."""
         hits, rows = self.apart(block)
         places = enumerate(zip(rows.offsets, rows.lengths, strict=True))
-        spent = (Hit(offset, length, (rows.event(place),)) for place, (offset, length) in places)
-        yield from heapq.merge(hits, spent, key=attrgetter("offset"))
+        spent = [Hit(offset, length, (rows.event(place),)) for place, (offset, length) in places]
+        yield from sorted([*hits, *spent], key=attrgetter("offset"))
 
 
 class Shared(NamedTuple):

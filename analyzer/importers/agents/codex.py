@@ -133,17 +133,22 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
 
     def _lines(self, block: Block) -> Iterator[Line]:
         """The lines that matter: of the others, which are most, the beginning alone is looked at."""
-        for line in super()._lines(block):
-            begins = _BEGINS.match(line.text)
-            if begins is None or line.text[-1:] != b"}" or not self._passed(line.text, *begins.groups()):
-                yield line
+        if not block.uniform:
+            yield from super()._lines(block)
+            return
+        data, offset = block.data, 0
+        for end in block.ends:
+            begins = _BEGINS.match(data, offset, end)
+            if begins is None or not self._passed(data, begins.end(), end, *begins.groups()):
+                yield Line(offset, data[offset:end])
+            offset = end + 1
 
-    def _passed(self, line: bytes, at: bytes, kind: bytes, of: bytes) -> bool:
-        """Whether a line is passed over, by its time, its type and its payload's."""
+    def _passed(self, data: bytes, start: int, end: int, at: bytes, kind: bytes, of: bytes) -> bool:
+        """Whether a line is passed over, by where the rest of it stands, its time, its type and its payload's."""
         if kind == b"event_msg":
             passed = of not in _MESSAGES
         else:
-            passed = of not in _ITEMS or (of.endswith(b"_output") and _FINE.search(line) is not None)
+            passed = of not in _ITEMS or (of.endswith(b"_output") and _FINE.search(data, start, end) is not None)
         if passed and (moment := at.decode()) > self._last_at:
             self._last_at = moment
         return passed
@@ -156,7 +161,7 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
         if kind == "event_msg":
             if item.get("type") == "token_count":
                 self.time(record.get("timestamp"))
-                return self._tokens(item)
+                return self._tokens(item, at)
             return None if text(item.get("type")) in _TOLD else ()
         if kind != "response_item":
             if kind in _WHOLE or record.get("role") == "assistant" or "instructions" in record:
@@ -282,7 +287,7 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
 
     # Tokens and compactions ------------------------------------------------------------------------------------------
 
-    def _tokens(self, payload: Mapping[str, Any]) -> list[Event]:
+    def _tokens(self, payload: Mapping[str, Any], at: str) -> list[Event]:
         limits = mapping(payload.get("rate_limits"))
         observed = self._limits(limits) if limits and limits != self._limits_told else []
         # A window that is told by how long it lasts yet ends at another moment each time.
@@ -299,7 +304,7 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
             self.see(requests=1)
             self._total = total
             self._used, self._left_over, self._compaction = used, None, None
-            self._spent(last, total)
+            self._spent(last, total, at)
         return observed
 
     def _limits(self, limits: Mapping[str, Any]) -> list[Event]:
@@ -331,7 +336,7 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
                 events.append(self.event("limit.observed", observed, (format_time(self.at), name, used)))
         return events
 
-    def _spent(self, last: Mapping[str, Any], total: int | None) -> None:
+    def _spent(self, last: Mapping[str, Any], total: int | None, at: str) -> None:
         """Take the tokens of a reply, named by the first session and the sum up to it, which forks repeat."""
         output, cached = count(last.get("output_tokens")), count(last.get("cached_input_tokens")) or 0
         entered = max((count(last.get("input_tokens")) or 0) - cached, 0)
@@ -341,7 +346,7 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
                 names = self.name, "usage.recorded"
                 self._shared = shared(self.session, names, self.known, caller=self.caller)
             request = derived_id(self.name, "request", self._origin, total, sorted(last.items()))
-            stamp = format_time(self.at) if self.timed else None
+            stamp = at or (format_time(self.at) if self.timed else None)
             self._replies.add(self._shared, request, output, counts, stamp, self.line.offset, len(self.line.text))
 
     def _compacted(self, told_by: str, payload: Mapping[str, Any]) -> list[Event]:

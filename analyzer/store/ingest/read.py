@@ -156,8 +156,6 @@ class SourceRun:
             self._reader = kind.reader(Source(source.path, source.file_time, journal), self._checkpoint.state or {})
         # Only a log of ours has rows; to ask a reader that has none takes longer than to read a small file.
         self._rows = self._reader if kind.native and isinstance(self._reader, RowReader) else None
-        # No class of readers is asked for: to load it would take longer than to read a small log of ours.
-        self._apart: Callable[[Block], tuple[Iterable[Hit], Rows]] = getattr(self._reader, "apart", self._hits)
 
     def run(self) -> Iterator[None]:
         """Read to the end of the source, and leave the checkpoint there; a step ends where the batch is full, and the
@@ -227,7 +225,7 @@ class SourceRun:
         if self._reader is None:
             return len(block.ends)
         found: list[tuple[Event, int | None, int, int]] = []
-        hits, rows = self._apart(block)
+        hits, rows = self._reader.apart(block)
         self._place(rows, block, stretch)
         for hit, line in numbered(hits, block):
             number = self._checkpoint.lines + line
@@ -239,10 +237,6 @@ class SourceRun:
         end = stretch.offset + stretch.length
         self._batch.add_derived(self._progress, self._source.path, found, rows, end=end)
         return len(block.ends)
-
-    def _hits(self, block: Block) -> tuple[Iterable[Hit], Rows]:
-        assert self._reader is not None
-        return self._reader.read(block), Rows()
 
     def _place(self, rows: Rows, block: Block, stretch: Stretch) -> None:
         """Say of the rows of a block where they stand in the source."""
