@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from operator import attrgetter
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar
 
 import re2
 
@@ -143,24 +143,17 @@ _RUN_TOKENS = {
 }
 
 
-class _Marks(NamedTuple):
-    """Where what is looked for stands in a block."""
-
-    tokens: list[int]
-    names: list[int]
-    """Of replies and of calls of tools, among others."""
-    relayed: list[int]
-    """What a sub-agent did is repeated here, and counts by the sub-agent's own file."""
-    telling: list[int]
-
-    @classmethod
-    def of(cls, data: bytes) -> Self:
-        marks = cls([], [], [], [])
-        by = {b"usa": marks.tokens, b'id"': marks.names, b"age": marks.relayed}
-        for found in MARKED.finditer(data):
-            at = found.start()
-            by.get(data[at + 1 : at + 4], marks.telling).append(at)
-        return marks
+def _marks(data: bytes) -> tuple[list[int], ...]:
+    """Where mentions of tokens stand, names (of replies and of calls of tools, among others), what is repeated of a
+    sub-agent, and what tells of failures.
+    """
+    places: tuple[list[int], ...] = ([], [], [], [])
+    tokens, names, relayed, telling = places
+    by = {b"usa": tokens, b'id"': names, b"age": relayed}
+    for found in MARKED.finditer(data):
+        at = found.start()
+        by.get(data[at + 1 : at + 4], telling).append(at)
+    return places
 
 
 class ClaudeReader(ReplyReader, agent="claude-code"):
@@ -210,12 +203,12 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         self._grew, self._data, rows = True, block.data, Rows()
         if self._preamble:
             self._look_for_author(block.data)
-        marks = _Marks.of(block.data)
-        here = self._observe(block.data, marks)
+        tokens, names, relayed, telling = _marks(block.data)
+        here = self._observe(block.data, names, relayed)
         if self.interactive:
             known = self._file_session, self.caller, self.known, self.source.file_time
-            rows, self._spent_by = replies(block.data, marks.tokens, self._spent_by, *known)
-        hits = list(self._hits(block, marks.telling))
+            rows, self._spent_by = replies(block.data, tokens, self._spent_by, *known)
+        hits = list(self._hits(block, telling))
         self.known |= here
         return hits, rows
 
@@ -282,7 +275,7 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         self._preamble = self._preamble and first is None
         return (line for line in malformed_lines(block) if line.offset >= begins)
 
-    def _observe(self, block: bytes, marks: _Marks) -> dict[str, str]:
+    def _observe(self, block: bytes, names: list[int], relayed: list[int]) -> dict[str, str]:
         """Count, and take what holds for the whole session; returns what holds at the end of the block."""
         self._file_session = self._file_session or _first(_SESSION, block)
         self._part = self._part or _first(_FIRST_UUID, block)
@@ -291,9 +284,11 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         self._ended_at = (_first(TIMESTAMP, block[at : at + 80]) if at >= 0 else None) or self._ended_at
         self._calls = dict(list(self._calls.items())[-_IN_HAND:])
         last = b""
-        for place in marks.names:
+        repeated = {block.find(b"\n", place) for place in relayed}
+        for place in names:
             found = _NAMED.match(block, place)
-            if found is None or (marks.relayed and _RELAYED in _line_at(block, place)):
+            # What a sub-agent did is repeated here, and counts by the sub-agent's own file.
+            if found is None or (relayed and block.find(b"\n", place) in repeated):
                 continue
             message, call, name = found.groups()
             if not message:
@@ -306,7 +301,7 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
                 self._recent.append(reply)
                 self._requests += 1
             last = message
-        if marks.relayed:
+        if relayed:
             block = b"\n".join(line for line in block.split(b"\n") if _RELAYED not in line)
         at = block.rfind(b'"gitBranch"')
         self.work_in(_quoted(_first(_CWD, block)))
@@ -583,10 +578,6 @@ class StreamReader(ClaudeReader, name="claude_print", visibility="terminal"):
 
     runs_as: ClassVar[str] = "claude -p"
     interactive: ClassVar[bool] = False
-
-
-def _line_at(block: bytes, place: int) -> bytes:
-    return block[block.rfind(b"\n", 0, place) + 1 : block.find(b"\n", place)]
 
 
 def _first(pattern: re.Pattern[bytes], block: bytes) -> str | None:

@@ -64,12 +64,7 @@ class Replies:
     def __init__(self, *counts: str) -> None:
         """`counts` are the kinds of tokens, in the order of the payload."""
         self._counts = [f',"{name}_tokens":' for name in counts]
-        self._shared: list[Shared] = []
-        self._ids: list[str] = []
-        self._payloads: list[str] = []
-        self._stamps: list[str | None] = []
-        self._offsets: list[int] = []
-        self._lengths: list[int] = []
+        self._found: list[tuple[Shared, str, str, str | None, int, int]] = []
 
     def add(
         self,
@@ -84,31 +79,27 @@ class Replies:
         """Add a reply by its name: its tokens, those of the `output` once more for its id, its time as its line has it,
         and where that stands.
         """
-        self._shared.append(common)
-        self._ids.append(derived_id(common.names, request, output))
         quoted = f'"{request}"' if request.isascii() and request.isprintable() else _encode(request).decode()
         pairs = zip(self._counts, counts, strict=True)
         told = "".join([f"{name}{count}" for name, count in pairs if count is not None])
-        self._payloads.append(f"{common.before}{quoted}{common.behind}{told}}}")
-        self._stamps.append(stamp)
-        self._offsets.append(offset)
-        self._lengths.append(length)
+        payload = f"{common.before}{quoted}{common.behind}{told}}}"
+        self._found.append((common, derived_id(common.names, request, output), payload, stamp, offset, length))
 
     def rows(self, file_time: datetime) -> Rows:
         """The rows of all of them."""
-        count, payloads = len(self._ids), self._payloads
-        if not count:
+        if not self._found:
             return Rows()
+        common, ids, payloads, stamps, offsets, lengths = map(list[Any], zip(*self._found, strict=True))
         # What is in none of them together is in none of them: nothing has to be cleaned.
         joined = "\n".join(payloads).encode()
         if max(map(len, payloads)) > MAX_TEXT // 4 or _LONG_NUMBER.search(joined) or may_hold_secret(joined):
             payloads = [payload_json(_decode(payload)).decode() for payload in payloads]
+        count, sessions = len(ids), [each.session for each in common]
         nothing: list[Any] = [None] * count
-        sessions, own = [common.session for common in self._shared], (nothing, nothing, nothing)
-        moments, time_sources = _dated(self._stamps, file_time)
+        moments, time_sources = _dated(stamps, file_time)
         return Rows(
-            self._ids, [_KIND] * count, moments, sessions, [SCHEMA_VERSION] * count, *own, time_sources, payloads,
-            nothing, lines=nothing, offsets=self._offsets, lengths=self._lengths,
+            ids, [_KIND] * count, moments, sessions, [SCHEMA_VERSION] * count, nothing, nothing, nothing, time_sources,
+            payloads, nothing, lines=nothing, offsets=offsets, lengths=lengths,
         )  # fmt: skip
 
 

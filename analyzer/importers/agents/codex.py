@@ -139,19 +139,13 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
         data, offset = block.data, 0
         for end in block.ends:
             begins = _BEGINS.match(data, offset, end)
-            if begins is None or not self._passed(data, begins.end(), end, *begins.groups()):
+            at, kind, of = begins.groups() if begins else (b"", b"", b"")
+            matters = not kind or of in (_MESSAGES if kind == b"event_msg" else _ITEMS)
+            if matters and not (of.endswith(b"_output") and _FINE.search(data, offset, end)):
                 yield Line(offset, data[offset:end])
+            elif (moment := at.decode()) > self._last_at:
+                self._last_at = moment
             offset = end + 1
-
-    def _passed(self, data: bytes, start: int, end: int, at: bytes, kind: bytes, of: bytes) -> bool:
-        """Whether a line is passed over, by where the rest of it stands, its time, its type and its payload's."""
-        if kind == b"event_msg":
-            passed = of not in _MESSAGES
-        else:
-            passed = of not in _ITEMS or (of.endswith(b"_output") and _FINE.search(data, start, end) is not None)
-        if passed and (moment := at.decode()) > self._last_at:
-            self._last_at = moment
-        return passed
 
     def glanced(self, record: Mapping[str, Any]) -> Iterable[Event] | None:
         """See `RecordReader`: what was said, counts of tokens, calls of tools, and results that tell no failure."""
