@@ -22,7 +22,7 @@ from analyzer.importers.shapes.files import SIDES
 from analyzer.store.db.location import on_disk
 from analyzer.store.ingest.discover import Found, Problem, discover
 from analyzer.store.ingest.inputs import Input
-from analyzer.store.ingest.read import BOM, Blocks, Stretch, numbered
+from analyzer.store.ingest.read import BOM, Blocks, Stretch
 
 SHARE = 0.002
 """Of a core: for looks at all files, and as much again for walks through folders."""
@@ -285,10 +285,10 @@ def _in_block(
                 if rows.types[place] in types and stretch.offset + offset + length >= start:
                     yield rows.event(place), line or 0
         return
-    for hit, line in numbered(reader.read(block), block):
+    for hit in reader.read(block):
         for event in hit.events:
             if event.type in types and stretch.offset + hit.offset + hit.length >= start:
-                yield _clean(event), line
+                yield _clean(event), block.number(hit.offset)
 
 
 def _clean(event: Event) -> Event:

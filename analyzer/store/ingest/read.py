@@ -14,7 +14,7 @@ from analyzer.events import Event, Reject
 from analyzer.events.codec import decode_object
 from analyzer.events.rows import Rows
 from analyzer.events.sanitize import payload_json
-from analyzer.importers import Block, Format, Hit, Reader, RowReader, Source, blank_lines, block_of
+from analyzer.importers import Block, Format, Reader, RowReader, Source, blank_lines, block_of
 from analyzer.redaction.unfolding import mended
 from analyzer.store.ingest.batch import KEPT_BYTES, Batch, Progress, Rejected, Told, tell
 from analyzer.store.ingest.discover import STDIN
@@ -89,25 +89,16 @@ class Blocks:
 
 
 def _pieces(data: bytes) -> Iterator[bytes]:
-    """Whole lines in pieces of at most `MOST_LINES`, by halving what has more."""
-    waiting = [data]
-    while waiting:
-        piece = waiting.pop()
-        if len(piece) > MOST_LINES and _many(piece):
-            middle = piece.rfind(b"\n", 0, len(piece) // 2) + 1 or piece.index(b"\n") + 1
-            waiting += (piece[middle:], piece[:middle])
-        else:
-            yield piece
-
-
-def _many(piece: bytes) -> bool:
-    """Whether it has more lines than `MOST_LINES`; to go from one to the next takes less than to look at each byte."""
-    at = -1
-    for _ in range(MOST_LINES + 1):
-        at = piece.find(b"\n", at + 1)
-        if at < 0:
-            return False
-    return True
+    """Whole lines in pieces of at most `MOST_LINES`; to go from line to line takes less than to look at each byte."""
+    start = 0
+    while start < len(data):
+        end = start
+        for _ in range(MOST_LINES):
+            end = data.find(b"\n", end) + 1
+            if end == len(data):
+                break
+        yield data[start:end]
+        start = end
 
 
 def lengths_of(source: Input, lines: set[int]) -> dict[int, int]:
@@ -227,7 +218,8 @@ class SourceRun:
         found: list[tuple[Event, int | None, int, int]] = []
         hits, rows = self._reader.apart(block)
         self._place(rows, block, stretch)
-        for hit, line in numbered(hits, block):
+        for hit in hits:
+            line = block.number(hit.offset)
             number = self._checkpoint.lines + line
             found += [(event, number, stretch.offset + hit.offset, hit.length) for event in hit.events]
             text = stretch.data[hit.offset : hit.offset + hit.length]
@@ -311,8 +303,3 @@ class SourceRun:
         )
         self._batch.touch(self._progress)
         self._batch.add_rejected(self._progress, rejected, newline_bytes=0 if whole else 1)
-
-
-def numbered(hits: Iterable[Hit], block: Block) -> Iterator[tuple[Hit, int]]:
-    """Hits, each with the 1-based number of its line in the block."""
-    return ((hit, block.number(hit.offset)) for hit in hits)
