@@ -13,7 +13,8 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from collections.abc import Iterable, Mapping, Sequence, Sized
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -119,18 +120,20 @@ class _Answer:
     that a small store takes to answer.
     """
 
-    _run: Callable[[], Any]
+    _connection: Any
+    _statement: str
+    _params: Params
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> Any:
-        return self._run().arrow_capsule()
+        # What relations call, too, is private: another version of the package may call it otherwise.
+        with suppress(AttributeError, TypeError):
+            return self._connection._submit(self._statement, self._params, "stream").arrow_capsule()
+        return self._connection.sql(self._statement, params=self._params).__arrow_c_stream__()
 
 
 def ask(connection: duckdb.DuckDBPyConnection, statement: str, params: Params = None) -> pl.DataFrame:
     """The answer of one SELECT as `to_frame` gives it."""
-    submit = getattr(connection, "_submit", None)  # not in every version of the package
-    if submit is None:
-        return to_frame(connection.sql(statement, params=params))
-    return to_frame(_Answer(lambda: submit(statement, params or None, "stream")))
+    return to_frame(_Answer(connection, statement, params or None))
 
 
 def to_frame(relation: duckdb.DuckDBPyRelation | ArrowStream) -> pl.DataFrame:
