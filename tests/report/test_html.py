@@ -10,11 +10,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import date, timedelta
 from html.parser import HTMLParser
-from pathlib import Path
 
 import polars as pl
 import pytest
-from jinja2 import Environment
 from plotly.offline import get_plotlyjs
 
 from analyzer.analysis import Overview
@@ -23,7 +21,7 @@ from analyzer.analysis.summary.window_findings import MAX_CASES
 from analyzer.classifier import REASONS
 from analyzer.command_lines import Asking
 from analyzer.report import render_html
-from analyzer.report.page.html import Made, environment
+from analyzer.report.page.html import Made
 from analyzer.report.rows import MEANINGS
 from analyzer.report.sections import part_of
 from tests import REPOSITORY
@@ -296,34 +294,3 @@ def test_the_words_are_those_of_the_glossary() -> None:
     text = (REPOSITORY / "docs" / "reference" / "glossary.md").read_text("utf-8")
     flat = re.sub(r"\s+", " ", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text))
     assert [word for word, meaning in MEANINGS.items() if f"## {word} {meaning[:-1]}" not in flat] == []
-
-
-def test_templates_are_compiled_once(report: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their code is kept for the next process; what is damaged is compiled anew, what cannot be kept every time."""
-    compiled: list[str] = []
-    compile_one = Environment.compile
-
-    def counted(self: Environment, source: str, name: str, filename: str) -> object:
-        compiled.append(name)
-        return compile_one(self, source, name, filename)
-
-    def page() -> str:
-        compiled.clear()
-        environment.cache_clear()
-        return render_html(found)
-
-    found, folder = report(), tmp_path / "analyzer"
-    monkeypatch.setattr(Environment, "compile", counted)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    first = page()
-    assert sorted(compiled) == ["finding.html.jinja", "heat_map.html.jinja", "page.html.jinja", "part.html.jinja"]
-    assert page() == first
-    assert not compiled
-    (kept,) = folder.iterdir()
-    kept.write_bytes(kept.read_bytes()[:-1])
-    assert page() == first
-    assert len(compiled) == 4
-    folder.chmod(0o777)
-    assert page() == first
-    assert len(compiled) == 4
-    environment.cache_clear()

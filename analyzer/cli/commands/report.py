@@ -149,9 +149,9 @@ def _load(page: bool) -> None:
 
     load_frugal_polars()
     if page:
-        from analyzer.report.page.html import environment
+        from analyzer.report.page.html import load_templates
 
-        environment()
+        load_templates()
     else:
         from analyzer.analysis import overview  # noqa: F401 - the import is what it is for
 

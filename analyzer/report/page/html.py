@@ -10,16 +10,12 @@ import base64
 import hashlib
 import html
 import json
-import marshal
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
-from importlib.metadata import version
-from importlib.util import MAGIC_NUMBER
 from pathlib import Path
-from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from analyzer.analysis import Case, Overview, charts
@@ -49,7 +45,6 @@ from analyzer.report.page.figures import heat_map, tiles
 from analyzer.report.page.picture import Drawing, draw, plotly_script
 from analyzer.report.rows import MEANINGS, count, minute, plain_heading
 from analyzer.report.sections import drift_part, excerpts_part, numbers_part, places_part, sections, templates_part
-from analyzer.store.db.kept import kept_file
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -168,20 +163,13 @@ def page_title(overview: Overview, made: Made) -> str:
     return f"Agent errors{of}: {window_words(overview)}; made {minute(overview.generated_at)} UTC"
 
 
-_TEMPLATES = tuple(f"{name}.html.jinja" for name in ("page", "finding", "part", "heat_map"))
-
-
 @lru_cache(maxsize=1)
 def environment() -> Environment:
     """The templates, which escape every text that is put into them and fail on a name that they are not given."""
-    from jinja2 import BaseLoader, Environment, StrictUndefined, Template
-
-    class Compiled(BaseLoader):
-        def load(self, environment: Environment, name: str, globals: Any = None) -> Template:  # noqa: A002
-            return environment.template_class.from_code(environment, codes[name], globals or {})
+    from jinja2 import Environment, PackageLoader, StrictUndefined
 
     made = Environment(
-        loader=Compiled(),
+        loader=PackageLoader("analyzer.report.page"),
         autoescape=True,
         finalize=_visible,
         undefined=StrictUndefined,
@@ -189,31 +177,32 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     filters: tuple[Callable[..., Any], ...] = (
-        *(completeness, counted, gist, course, draft_words, handled, judging, leading_words, minute, title_of),
+        *(
+            completeness,
+            counted,
+            gist,
+            course,
+            draft_words,
+            handled,
+            judging,
+            leading_words,
+            minute,
+            title_of,
+            verdict_word,
+            window_words,
+        ),
         *(drift_part, excerpts_part, numbers_part, places_part, templates_part),
         *(cost_beside, cost_words, dated, dates, day_title, day_words, filtered, plain_heading),
-        *(verdict_word, window_words),
     )
     made.filters.update({each.__name__: each for each in filters}, digest=_digest, figure=count)
     made.globals["icons"] = ICONS
-    codes = _compiled(made)
     return made
 
 
-def _compiled(templates: Environment) -> dict[str, CodeType]:
-    """The code of all templates by name, kept in the user's cache folder: it takes as long to make as a page."""
-    sources = {name: _file(name) for name in _TEMPLATES}
-
-    def code() -> dict[str, CodeType]:
-        return {name: templates.compile(source, name, name) for name, source in sources.items()}
-
-    def keep(path: str) -> None:
-        Path(path).write_bytes(marshal.dumps(code()))
-
-    written = templates.autoescape, templates.trim_blocks, templates.lstrip_blocks
-    path = kept_file("templates", (version("jinja2"), MAGIC_NUMBER, written, sources), keep)
-    # What is there stands in a folder where nobody else may write, as Python's own compiled code does.
-    return code() if path is None else marshal.loads(Path(path).read_bytes())  # noqa: S302
+def load_templates() -> None:
+    """Compile all templates, which takes a while."""
+    for name in environment().list_templates(["jinja"]):
+        environment().get_template(name)
 
 
 def dated(text: str) -> Svg:

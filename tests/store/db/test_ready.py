@@ -15,7 +15,6 @@ import pytest
 from analyzer.store import open_store
 from analyzer.store.db import connection as connections
 from analyzer.store.db.connection import connect
-from analyzer.store.db.kept import _KEPT
 from analyzer.store.db.tables import schema
 from analyzer.store.db.tables.schema import ready_store
 
@@ -128,7 +127,7 @@ def test_a_ready_store_of_another_version_is_no_ready_store_of_this_one(
     for number in range(10):
         monkeypatch.setattr(schema, "SCHEMA_VERSION", f"later-{number}")
         last = ready_store()
-    assert len(list(cache.iterdir())) == _KEPT
+    assert len(list(cache.iterdir())) == schema._KEPT
     assert os.path.exists(str(last))
 
 
