@@ -31,6 +31,8 @@ _ITEMS = frozenset(name.encode() for name in _CALLS | _OUTPUTS)
 _BEGINS = re.compile(
     rb'\{"timestamp": ?"([^"\\]{1,40})", ?"type": ?"(event_msg|response_item)", ?"payload": ?\{"type": ?"(\w{1,60})"'
 )
+_OPENING = b'{"timestamp"'
+"""Where it stands once more, a line has another record behind one whose writer died."""
 _FINE = re.compile(rb'"output": ?"(?:Exit code: |(?:[^"\\]{0,200}\\n){0,4}Process exited with code )0\\n')
 """The result of a tool that tells no failure. Prose has its quotes escaped."""
 _WHOLE = frozenset({"session_meta", "turn_context", "compacted"})
@@ -141,7 +143,8 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
             begins = _BEGINS.match(data, offset, end)
             at, kind, of = begins.groups() if begins else (b"", b"", b"")
             matters = not kind or of in (_MESSAGES if kind == b"event_msg" else _ITEMS)
-            if matters and not (of.endswith(b"_output") and _FINE.search(data, offset, end)):
+            fine = of.endswith(b"_output") and _FINE.search(data, offset, end)
+            if (matters and not fine) or data.find(_OPENING, offset + 1, end) >= 0:
                 yield Line(offset, data[offset:end])
             elif (moment := at.decode()) > self._last_at:
                 self._last_at = moment
