@@ -166,7 +166,7 @@ def test_reading_line_by_line_gives_the_same(read: Read) -> None:
 def test_a_torn_line_is_told_and_an_intact_one_behind_it_is_read(read: Read) -> None:
     """Whoever dies in the middle of a line leaves it so."""
     whole = '{"timestamp":"2026-03-05T10:00:02.000Z","type":"compacted","payload":{"message":""}}'
-    said = '{"timestamp":"2026-03-05T10:00:01.000Z","type":"event_msg","payload":{"type":"agent_message","message":"x"}}'
+    said = '{"timestamp":"2026-03-05T10:00:01Z","type":"event_msg","payload":{"type":"agent_message","message":"x"}}'
     fine = (
         '{"timestamp":"2026-03-05T10:00:01.000Z","type":"response_item","payload":{"type":"function_call_output",'
         '"call_id":"c","output":"Exit code: 0\\nWall time: 0.1 seconds"}}'
