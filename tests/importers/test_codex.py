@@ -178,6 +178,14 @@ def test_a_torn_line_is_told_and_an_intact_one_behind_it_is_read(read: Read) -> 
             assert len(of(events, "relay.triggered")) == 1
 
 
+def test_a_byte_that_is_no_text_costs_no_other_line(read: Read) -> None:
+    """Wherever it stands in a line that would be passed over."""
+    line = b'{"timestamp":"2026-03-05T10:00:01Z","type":"event_msg","payload":{"type":"agent_message","message":"x"}}'
+    for place in range(len(line)):
+        events, _ = read(meta(), line[:place] + b"\xff" + line[place + 1 :], told(2, "error", message="x"))
+        assert len(of(events, "error.classified")) == 1, place
+
+
 def test_a_printed_run_tells_its_reconnections(read: Read) -> None:
     """Each is a failed call and a retry; the end of the turn settles them."""
     events, _ = read(

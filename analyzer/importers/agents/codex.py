@@ -29,7 +29,8 @@ _TOLD = frozenset({"thread_settings_applied", "context_compacted", "error", "tas
 _MESSAGES = frozenset(name.encode() for name in {"token_count", *_TOLD})
 _ITEMS = frozenset(name.encode() for name in _CALLS | _OUTPUTS)
 _BEGINS = re.compile(
-    rb'\{"timestamp": ?"([^"\\]{1,40})", ?"type": ?"(event_msg|response_item)", ?"payload": ?\{"type": ?"(\w{1,60})"'
+    rb'\{"timestamp": ?"([0-9TZ:.+-]{1,40})", ?"type": ?"(event_msg|response_item)", ?'
+    rb'"payload": ?\{"type": ?"(\w{1,60})"'
 )
 _OPENING = b'{"timestamp"'
 """Where it stands once more, a line has another record behind one whose writer died."""
