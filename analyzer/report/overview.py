@@ -33,6 +33,7 @@ from analyzer.report.overview_words import (
     leading_words,
     limits_words,
     news_of,
+    open_words,
     opening_words,
     relays_words,
     retries_words,
@@ -128,6 +129,7 @@ def _since(one: Finding, news: str) -> str:
         return f"Resolved on {one.resolved_on}"
     before = f", since {one.onset}" if one.onset < one.opened_on else ""
     words = {"New": f"New on {one.opened_on}{before}", "Worse": f"Worse, open since {one.onset}"}
+    words["Open"] = f"O{open_words(one)[1:]}"
     return words.get(news, f"Goes on since {one.onset}")
 
 

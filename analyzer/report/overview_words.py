@@ -80,6 +80,11 @@ def course(found: Finding) -> str:
     return f"open since {found.onset}" + (f", last seen {found.last_seen}" if found.last_seen > found.onset else "")
 
 
+def open_words(found: Finding) -> str:
+    """That it is open, and when it was last seen: not that it goes on."""
+    return f"open, last seen {found.last_seen.day} {found.last_seen:%B}"
+
+
 def judging(found: Finding) -> tuple[str, ...]:
     """The words of the command that judges the last day of a finding, and so writes the finding down."""
     return ("check", *command_lines.window_words(until=found.last_on + timedelta(days=1), timezone=found.timezone))
@@ -233,7 +238,7 @@ def ended_chains(overview: Overview) -> tuple[int, int]:
 
 _SHOWN = 6
 """Findings of one group of news; of more it is told that they are there."""
-NEWS = ("New", "Worse", "Resolved", "Goes on", "Resolved before")
+NEWS = ("New", "Worse", "Resolved", "Goes on", "Open", "Resolved before")
 """The kinds of news, in the order of interest."""
 
 
@@ -277,7 +282,7 @@ def day_words(latest: LatestDay) -> str:
 
 
 def news(overview: Overview) -> tuple[News, ...]:
-    """What is new, worse, resolved, and what goes on, as of the latest day; groups without any left out."""
+    """What is new, worse, resolved, goes on or is open, as of the latest day; groups without any are left out."""
     groups: dict[str, list[Case]] = {name: [] for name in NEWS}
     for case in overview.cases:
         groups[news_of(case, overview.latest)].append(case)
@@ -295,7 +300,9 @@ def news_of(case: Case, latest: LatestDay | None) -> str:
         return "Resolved" if recent else "Resolved before"
     if one.state == "new" or (latest is not None and one.opened_on >= latest.day):
         return "New"
-    return "Worse" if one.worse and (latest is None or one.last_on >= latest.day) else "Goes on"
+    if one.worse and (latest is None or one.last_on >= latest.day):
+        return "Worse"
+    return "Goes on" if one.goes_on else "Open"
 
 
 def leading_words(one: Leading) -> str:

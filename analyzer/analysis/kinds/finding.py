@@ -26,7 +26,7 @@ from analyzer.events.times import format_time, parse_time
 from analyzer.store import MEMORY, Store
 from analyzer.store.shown import Shown
 
-STATES = ("new", "ongoing", "resolved")
+STATES = ("new", "ongoing", "open", "resolved")
 RESOLUTIONS = {
     "quiet": "no longer seen",
     "explained": "the rules of today explain it",
@@ -120,7 +120,7 @@ class Finding(Shown):
 
     id: str
     state: str
-    """`new`, `ongoing` or `resolved`."""
+    """`new`, `ongoing` where the night's own day shows it too, `open` where that does not, or `resolved`."""
     severity: str
     opened_on: date
     """The first day on which it was detected."""
@@ -207,6 +207,11 @@ class Finding(Shown):
     def is_open(self) -> bool:
         """Whether it is not over."""
         return self.state != "resolved"
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether its night has evidence of it, or is the first to tell it: else it is open at most."""
+        return self.state in {"new", "ongoing"}
 
     @property
     def scope(self) -> Scope:

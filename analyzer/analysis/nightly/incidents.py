@@ -69,7 +69,7 @@ def _incident_of(
     accepted = _accepted(run)
     over, why = _end_of(key, last, traffic.get(key.scope.caller or "", ()), night)
     ended = accepted or over
-    state = "resolved" if ended else "new" if opened == night else "ongoing"
+    state = "resolved" if ended else "new" if opened == night else "ongoing" if last == night else "open"
     # Of a day the figures of its strongest test; of the whole incident the name that its beginning gives it.
     name = _kind_of_run(run)
     own = run if key.family == SHARE else [row for row in run if row.finding == name]
@@ -121,7 +121,7 @@ def _severity(run: Sequence[Detection]) -> str:
 
 
 def gravest_first(found: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Findings in the order in which they are told: open ones first, then the graver, then those that cost more."""
+    """Findings as they are told: those that go on first, then open ones; the graver, then those that cost more."""
     return tuple(sorted(found, key=_gravity))
 
 
@@ -158,7 +158,7 @@ def _is_part(finding: Finding, head: Finding) -> bool:
 def _gravity(finding: Finding) -> tuple[object, ...]:
     failed, waited = (finding.cost.sessions_failed, finding.cost.waited_seconds) if finding.cost else (0, 0.0)
     return (
-        not finding.is_open,
+        max(STATES.index("ongoing"), STATES.index(finding.state)),
         -SEVERITIES.index(finding.severity),
         -failed,
         -waited,

@@ -64,23 +64,23 @@ class Night(ShownRows):
     """Of single hours that were judged instead of a day, the first moment and the end, naive UTC."""
 
     def worst(self) -> str | None:
-        """The highest severity among open findings; None without any."""
-        found = [finding.severity for finding in self.findings if finding.is_open]
+        """The highest severity among findings that are new or go on; None without any."""
+        found = [finding.severity for finding in self.findings if finding.goes_on]
         return max(found, key=SEVERITIES.index, default=None)
 
     def fails(self, threshold: str, moment: datetime | None = None) -> bool:
-        """Whether an open finding reaches this severity that nobody has acknowledged, or lets be silent, by now.
+        """Whether a finding that is new or goes on has this severity, and nobody acknowledged it or lets it be silent.
 
         `moment` (naive UTC) stands for now.
 
         Raises:
             AnalyzerError: no such severity.
         """
-        return any(one.is_open and at_least(one.severity, threshold) for one in self.heard(moment))
+        return any(one.goes_on and at_least(one.severity, threshold) for one in self.heard(moment))
 
     def news(self, moment: datetime | None = None) -> tuple[Finding, ...]:
         """The findings that are new, worse than on the night before, or over, without those that are to be silent."""
-        return tuple(one for one in self.heard(moment) if one.state != "ongoing" or one.worse)
+        return tuple(one for one in self.heard(moment) if one.state not in {"ongoing", "open"} or one.worse)
 
     def heard(self, moment: datetime | None = None) -> Iterable[Finding]:
         """The findings that nobody has acknowledged, or lets be silent, by a moment (naive UTC; None: by now)."""
@@ -182,7 +182,11 @@ class Night(ShownRows):
         )
 
     def _shown(self) -> tuple[str, Mapping[str, str]]:
-        facts = {"worst": self.worst() or "nothing open", "callers": f"{self.callers:,}", "ruleset": f"{self.ruleset}"}
+        facts = {
+            "worst": self.worst() or "nothing goes on",
+            "callers": f"{self.callers:,}",
+            "ruleset": f"{self.ruleset}",
+        }
         return f"Night {self.headline!r}", facts
 
 

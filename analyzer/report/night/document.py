@@ -11,7 +11,7 @@ from analyzer.readable import counted, percent
 from analyzer.report.document import Block, Command, Heading, Items, Paragraph, TextTable, to_mail, to_markdown, to_text
 from analyzer.report.escape import one_line, terminal_safe
 from analyzer.report.monospace import columns, fit, indented
-from analyzer.report.overview_words import course, draft_words, entry_of, handled, title_of
+from analyzer.report.overview_words import course, draft_words, entry_of, handled, open_words, title_of
 
 NARROWEST, WIDEST = 60, 100
 _ID = 8
@@ -28,7 +28,12 @@ def night_document(night: Night, asking: Asking | None = None) -> list[Block]:
         names = ("Severity", "State", "Finding", "Caller", "Observed", "Expected", "Sessions")
         right = (False, False, False, False, True, True, True)
         blocks.append(TextTable(names, tuple(map(_row, night.findings)), right, repeats=True))
-    blocks += [entry_of(one, asking) for one in night.findings]
+    quiet = [one for one in night.findings if one.state == "open" and not one.worse]
+    blocks += [entry_of(one, asking) for one in night.findings if one not in quiet]
+    if quiet:
+        blocks.append(
+            Items(tuple(f"{title_of(one)}: {open_words(one)}; {one.severity}, id {one.id[:_ID]}" for one in quiet))
+        )
     return [*blocks, *(Paragraph(f"Note: {note}") for note in night.remarks), Paragraph(ground(night))]
 
 
@@ -90,7 +95,7 @@ def render_nights_text(nights: Sequence[Night], width: int = 80) -> str:
         (night.day.isoformat(), one.state, one.severity, one.kind.title, one.scope.who)
         for night in nights
         for one in night.findings
-        if one.state != "ongoing"
+        if one.state not in {"ongoing", "open"}
     )
     if not rows:
         return f"Nothing to report in {len(nights):,} nights{_young(nights)}.\n"

@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 
-from analyzer.analysis import Finding, Night, check
+from analyzer.analysis import Finding, Night, check, overview
 from analyzer.analysis.timeline import timeline
 from analyzer.events import Event, encode
+from analyzer.report.night.document import render_night_text
+from analyzer.report.overview import render_text
 from analyzer.store import Store, open_store
 
 START, DAYS = date(2026, 10, 5), 18
@@ -70,8 +72,8 @@ def held(store: Store, night: Night, one: Finding) -> None:
     assert max(times).date() <= night.day
     assert set(one.samples) <= {row["message"] for row in own}
     assert set(re.findall(r"\d\d:\d\d", one.explanation)) <= {f"{at:%H:%M}" for at in times}
-    if one.state == "new" or one.state == "ongoing":
-        assert max(times).date() == night.day
+    if one.is_open:
+        assert one.goes_on == (max(times).date() == night.day)
     shown = timeline(store, one.id)
     assert {each.event_id for each in shown.happenings} == {row["event_id"] for row in own}
 
@@ -104,3 +106,16 @@ def test_an_outage_of_an_afternoon_is_over_on_the_next_night(tmp_path: Path) -> 
         assert "13:20–15:22 on 20 October" in first.explanation
         assert (second.id, second.state, nights[1].fails("info")) == (first.id, "resolved", False)
         assert second.last_error_at == first.last_error_at
+
+
+def test_a_day_without_new_evidence_fails_no_night(tmp_path: Path, samples: Path) -> None:
+    """What one day had fails that day's night; on later ones it is open, and a line that says when it was last seen."""
+    with open_store(tmp_path / "x.duckdb", writable=True) as store:
+        store.ingest([str(samples)])
+        first, second = (check(store, until=f"2026-11-0{number}") for number in (5, 6))
+        (one,) = second.findings
+        assert (first.fails("info"), second.fails("info"), second.worst(), second.news()) == (True, False, None, ())
+        text = render_night_text(second)
+        assert f"  Many hand-offs: craftsman: open, last seen 4 November; warning, id {one.id[:8]}\n" in text
+        assert one.explanation not in text
+        assert "Goes on" not in render_text(overview(store))

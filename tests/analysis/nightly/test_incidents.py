@@ -45,13 +45,13 @@ def test_a_caller_is_named_in_few_words(caller: str | None, who: str) -> None:
 
 
 def test_an_incident_opens_goes_on_and_ends() -> None:
-    """New on its first night, ongoing until three days without it, resolved on the third, then no longer told."""
+    """New on its first night, ongoing while its days show it, open until three days without it, then resolved."""
     assert states([seen(1), seen(2)], 8) == [
         [],
         ["new"],
         ["ongoing"],
-        ["ongoing"],
-        ["ongoing"],
+        ["open"],
+        ["open"],
         ["resolved"],
         [],
         [],
@@ -76,7 +76,7 @@ def test_an_incident_after_a_quiet_time_is_another_one() -> None:
 def test_a_silent_caller_has_not_got_better() -> None:
     """Days without traffic are no recovery; after two weeks the incident ends all the same, and says why."""
     traffic = {"probe": [day(0), day(1)]}
-    assert [one.state for one in incidents([seen(1)], traffic, day(14))] == ["ongoing"]
+    assert [one.state for one in incidents([seen(1)], traffic, day(14))] == ["open"]
     ended = incidents([seen(1)], traffic, day(1 + SILENT_DAYS))[0]
     assert (ended.state, ended.resolution, ended.resolved_on) == ("resolved", "silent", day(1 + SILENT_DAYS))
     assert incidents([seen(1)], traffic, day(30)) == ()
@@ -177,4 +177,4 @@ def test_the_order_of_detections_makes_no_difference(days: list[int], chance: An
     for history in told.values():
         assert history[0] == "new"
         assert history[-1] == "resolved"
-        assert set(history[1:-1]) <= {"ongoing"}
+        assert set(history[1:-1]) <= {"ongoing", "open"}

@@ -109,7 +109,7 @@ def test_it_goes_on_and_ends_as_one_finding(store: Store) -> None:
     nights = [night(store, number) for number in range(CHANGE, BACK + 3)]
     found = [one for each in nights for one in each.findings]
     assert {one.id for one in found} == {found[0].id}
-    assert [one.state for one in found] == ["new", *["ongoing"] * 5, "resolved"]
+    assert [one.state for one in found] == ["new", *["ongoing"] * 3, *["open"] * 2, "resolved"]
     assert (found[-1].resolution, found[-1].resolved_on) == ("quiet", START + timedelta(days=BACK + 2))
     assert all(one.wording == found[0].wording for one in found)
 
