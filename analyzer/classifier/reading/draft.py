@@ -26,7 +26,7 @@ from analyzer.redaction import redact
 from analyzer.redaction.automata import kept_until_fork
 from analyzer.redaction.unfolding import readable
 
-_ANSI = rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])"
+ANSI = rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])"
 _CONTROL = {code: None for code in (*range(0x20), *range(0x7F, 0xA0)) if code not in (0x09, 0x0A)}
 _MAX_TEXTS = 30
 # Names that only say "this is an envelope".
@@ -283,7 +283,7 @@ def _clean_any(text: str, limit: int) -> str | None:
         text = readable(text)
     if not text.isprintable():
         if "\x1b" in text:
-            text = _regex(_ANSI).sub(b"", text.encode()).decode("utf-8", "replace")
+            text = _regex(ANSI).sub(b"", text.encode()).decode("utf-8", "replace")
         text = text.replace("\r\n", "\n").replace("\r", "\n")
         # Line breaks are the rule in output and in long messages; looking at each character is dear.
         if not text.replace("\n", "").replace("\t", "").isprintable():
