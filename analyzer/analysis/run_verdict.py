@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from analyzer.agent_stream import SUBAGENTS, hollow, mapping
 from analyzer.classifier import Classification, Facts, Rules, classify, classify_facts
-from analyzer.classifier.reading.draft import ANSI
+from analyzer.classifier.reading.draft import without_colours
 from analyzer.errors import BLOCKED, FAILED, HOLLOW, OK, RETRY, WAIT, InputError
 from analyzer.events import Event
 from analyzer.events.codec import parsed, repeated_key
@@ -238,7 +238,7 @@ class Course:
     @property
     def text(self) -> str:
         """What is no record, as a terminal shows it: without what takes no ink, and what was written over."""
-        shown = re.sub(ANSI, b"", bytes(self.heard)).replace(b"\r\n", b"\n").decode("utf-8", "replace")
+        shown = without_colours(self.heard.decode("utf-8", "replace")).replace("\r\n", "\n")
         shown = re.sub(r"^[^\n]*\r(?=[^\n\r])", "", shown, flags=re.MULTILINE)
         hidden = {ord(each): None for each in set(shown) - set("\n\t") if (stand_in(each) or " ") != " "}
         return shown.translate(hidden) if hidden else shown

@@ -72,7 +72,7 @@ _NO_PROMPTS = ("isMeta", "isSynthetic", "isReplay", "isCompactSummary", "isVisib
 _INTERRUPTED = "[Request interrupted by user"
 _GOES_ON = frozenset({"tool_use", "toolUse", "tool_calls", "tool-calls", "unknown"})
 """Reasons to stop after which the same run goes on; opencode asks again after `unknown`."""
-_BROKEN_RECORD = re.compile(rb"[^\w{]*\{[ \t]*(?:\"|\Z)|.*\{[ \t]*\"type\"", re.DOTALL)
+_BROKEN_RECORD = re.compile(rb"\A[^\w{]*\{[ \t]*(?:\"|\Z)|\{[ \t]*\"type\"")
 _SAYS_FAILED = re.compile(r"error|fail|fatal|abort|cancel", re.IGNORECASE)
 
 
@@ -143,7 +143,7 @@ def deeds(record: Mapping[str, Any]) -> Iterator[Deed]:
 
 def is_broken_record(line: bytes) -> bool:
     """Tell whether a line that is no JSON object was to be a record, or holds one after other text."""
-    return _BROKEN_RECORD.match(line) is not None
+    return _BROKEN_RECORD.search(line) is not None
 
 
 def names_failure(record: Mapping[str, Any]) -> bool:

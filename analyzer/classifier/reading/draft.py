@@ -26,7 +26,7 @@ from analyzer.redaction import redact
 from analyzer.redaction.automata import kept_until_fork
 from analyzer.redaction.unfolding import readable
 
-ANSI = rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])"
+_ANSI = rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])"
 _CONTROL = {code: None for code in (*range(0x20), *range(0x7F, 0xA0)) if code not in (0x09, 0x0A)}
 _MAX_TEXTS = 30
 # Names that only say "this is an envelope".
@@ -278,12 +278,18 @@ def _clean(text: str, limit: int) -> str | None:
     return _clean_short(text, limit) if len(text) <= MESSAGE_CHARS else _clean_any(text, limit)
 
 
+def without_colours(text: str) -> str:
+    """Return the text without the codes that colour and steer a terminal."""
+    if "\x1b" not in text:
+        return text
+    return _regex(_ANSI).sub(b"", text.encode()).decode("utf-8", "replace")
+
+
 def _clean_any(text: str, limit: int) -> str | None:
     if not text.isascii():
         text = readable(text)
     if not text.isprintable():
-        if "\x1b" in text:
-            text = _regex(ANSI).sub(b"", text.encode()).decode("utf-8", "replace")
+        text = without_colours(text)
         text = text.replace("\r\n", "\n").replace("\r", "\n")
         # Line breaks are the rule in output and in long messages; looking at each character is dear.
         if not text.replace("\n", "").replace("\t", "").isprintable():
