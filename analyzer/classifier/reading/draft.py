@@ -282,7 +282,7 @@ def without_colours(text: str) -> str:
     """Return the text without the codes that colour and steer a terminal."""
     if "\x1b" not in text:
         return text
-    return _regex(_ANSI).sub(b"", text.encode()).decode("utf-8", "replace")
+    return bytes(_regex(_ANSI).sub(b"", text.encode())).decode("utf-8", "replace")
 
 
 def _clean_any(text: str, limit: int) -> str | None:
