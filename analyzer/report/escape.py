@@ -39,13 +39,24 @@ _BEFORE_A_FORMULA = (
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
+_JOB_COMMAND = re.compile(r"^([ \t]*):(?=:.*::)", re.MULTILINE)
+"""What begins GitHub's `::name::`, which counts at the start of a line only."""
+_JOB_MARK = re.compile(r"##(?=[\w.-]*\[)")
+"""What begins `##[name]` and `##vso[name]` of Azure and `##teamcity[name]`, which count anywhere."""
+
+
+def runner_safe(text: str) -> str:
+    """Break up what runners of CI jobs take for commands of their own: a space goes into `::` and `##`."""
+    return _JOB_MARK.sub("# #", _JOB_COMMAND.sub(r"\1: ", text))
+
+
 def one_line(text: str) -> str:
     """The text on one line of a terminal: white space of any kind is one space."""
     return terminal_safe(" ".join(text.split()))
 
 
 def json_text(value: object, *, indent: int | None = None, default: Callable[[Any], Any] | None = None) -> str:
-    """JSON, with invisible and steering characters as escapes: the same data to a parser, harmless on a terminal.
+    """JSON, with invisible and steering characters as escapes: the same data to a parser, harmless where it is shown.
 
     Raises:
         ValueError: it holds a NaN or an infinity.
@@ -55,7 +66,7 @@ def json_text(value: object, *, indent: int | None = None, default: Callable[[An
     plain = text.isascii() and "\x7f" not in text
     hidden = [] if plain else [each for each in set(text) if each > "~" and stand_in(each)]
     codes = {ord(each): f"\\u{ord(each):04x}" if each <= "\uffff" else json.dumps(each)[1:-1] for each in hidden}
-    return text.translate(codes) if codes else text
+    return _JOB_MARK.sub(r"#\\u0023", text.translate(codes) if codes else text)
 
 
 def jsonl_text(values: Iterable[object]) -> str:

@@ -160,7 +160,7 @@ def sql_command(statement: str, limit: int, seconds: float, memory: int, store: 
     width = rows_width(out.form, out.path)
     request = Request(store.name, text, limit or None, out.form, width, seconds, memory)
     with answer(request) as answered:
-        copy(answered.content, out.path)
+        copy(answered.content, out.path, is_text=out.form != "parquet")
     if answered.truncated:
         out.narrate(f"cut after {answered.rows:,} rows; more with --limit N, all with --limit 0")
 
