@@ -139,9 +139,10 @@ def objects_in(text: bytes, openings: Sequence[bytes]) -> tuple[list[dict[str, A
     """The objects on one line, and what could not be read of it.
 
     Writers that die or race leave `}{` on one line, or a torn record with an intact one behind it; `openings` are the
-    byte strings that such an intact record begins with.
+    byte strings that such an intact record begins with. Of a key that stands twice the last value counts, as in the
+    programs that write these logs.
     """
-    whole = decode_object(text)
+    whole = decode_object(text, unique_keys=False)
     if not isinstance(whole, Reject):
         return [whole], None
     if whole.why not in _IN_PART or (whole.why == "not_json" and b"{" not in text):
@@ -157,8 +158,8 @@ def objects_in(text: bytes, openings: Sequence[bytes]) -> tuple[list[dict[str, A
             record, end = _raw.raw_decode(rest, at)
         except (ValueError, RecursionError):
             break
-        # The same checks as for a line of its own: no depth without end, no key twice.
-        again = decode_object(rest[at:end].encode("utf-8"))
+        # The same checks as for a line of its own: no depth without end.
+        again = decode_object(rest[at:end].encode("utf-8"), unique_keys=False)
         if isinstance(again, Reject):
             return found, again
         if isinstance(record, dict):
@@ -170,7 +171,7 @@ def objects_in(text: bytes, openings: Sequence[bytes]) -> tuple[list[dict[str, A
     tail = rest[at:].encode("utf-8")
     positions = sorted({start for opening in openings if (start := tail.rfind(opening)) > 0})
     for position in positions:
-        salvaged = decode_object(tail[position:])
+        salvaged = decode_object(tail[position:], unique_keys=False)
         if not isinstance(salvaged, Reject):
             return [*found, salvaged], Reject("torn", f"{position} bytes of a torn record in front of an intact one")
     return found, Reject("torn", whole.detail) if found else whole

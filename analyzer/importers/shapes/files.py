@@ -1,21 +1,14 @@
-"""Files that are no lines, as lines: JSON documents, and SQLite databases of agents.
-
-A document gives the elements of an array, objects one after another over many lines, or the messages of a chat. A
-database gives one line that names it, then the rows that are new, in order of change.
-"""
+"""SQLite databases of agents as lines: one that names the database, then the rows that are new, in order of change."""
 
 from __future__ import annotations
 
 import heapq
-import json
 import os
-import re
 import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from itertools import islice
 from typing import Any
 from urllib.parse import quote
 
@@ -27,82 +20,8 @@ from analyzer.events.model import derived_id
 from analyzer.importers.failures import quantity
 from analyzer.importers.shapes.rows import Row, RowTable
 from analyzer.importers.shapes.threads import SHAPES
-from analyzer.redaction.unfolding import mended
 
-MOST_BYTES = 256 * 1024 * 1024
-"""Of a document, which is held in memory as a whole; larger ones are not read."""
-_MOST_BROKEN = 1_000
-"""Parts of a document that are no records; what is behind them is one more. Each costs a look at all before it."""
-_BETWEEN = re.compile(r"[\s,]*")
-_raw = json.JSONDecoder()
 _encode = msgspec.json.Encoder().encode
-
-
-def first_records(data: bytes, most: int) -> tuple[dict[str, Any], ...]:
-    """The first objects of a document, whose end may be missing; none where it does not begin with a whole one."""
-    found = list(islice(_records(mended(data).decode("utf-8-sig", "replace")), most))
-    return tuple(record for record, _ in found if isinstance(record, dict)) if found and found[0][1] is None else ()
-
-
-def unfolded(data: bytes) -> bytes:
-    """The records of a document, one a line. What is broken between two of them is a line too."""
-    lines = bytearray()
-    for record, broken in _records(mended(data).decode("utf-8-sig", "replace")):
-        if broken is None:
-            for part in _parts(record):
-                lines += _encode(part) + b"\n"
-        else:
-            lines += " ".join(broken.split()).encode("utf-8", "replace") + b"\n"
-    if _breaks_off(lines):
-        del lines[-1:]
-    return bytes(lines)
-
-
-def _breaks_off(lines: bytearray) -> bool:
-    """Whether the last line is no whole record: whoever writes the document may be in the middle of it."""
-    last = bytes(lines[lines.rfind(b"\n", 0, -1) + 1 :])
-    try:
-        msgspec.json.decode(last or b"0")
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return True
-    return False
-
-
-def _parts(record: Any) -> list[Any]:
-    """A chat that is one object is its head and its messages."""
-    if isinstance(record, dict) and "projectHash" in record and isinstance(record.get("messages"), list):
-        return [{key: value for key, value in record.items() if key != "messages"}, *record["messages"]]
-    return [record]
-
-
-def _records(text: str) -> Iterator[tuple[Any, str | None]]:
-    """Each record, or the text that is none."""
-    at, left = _after(text, 0), _MOST_BROKEN
-    array = text.startswith("[", at)
-    at += array
-    while (at := _after(text, at)) < len(text):
-        if array and text[at] == "]":
-            array, at = False, at + 1
-            continue
-        try:
-            record, end = _raw.raw_decode(text, at)
-        except (ValueError, RecursionError):
-            # The next record begins in the same column; what is indented further belongs to this one.
-            indent = text[text.rfind("\n", 0, at) + 1 : at]
-            left -= 1
-            end = text.find(f"\n{indent}{{", at) if left and not indent.strip() else -1
-            end = len(text) if end < 0 else end
-            yield None, text[at:end]
-        else:
-            yield record, None
-        at = end
-
-
-def _after(text: str, at: int) -> int:
-    found = _BETWEEN.match(text, at)
-    return found.end() if found else at
-
-
 SQLITE = b"SQLite format 3\0"
 FIRST_LINE = 1_024
 """Bytes of the line that names the database: always the same, so that the database is known by it."""
