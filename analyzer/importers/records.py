@@ -18,6 +18,7 @@ import msgspec
 
 from analyzer.agent_stream import count, mapping, text
 from analyzer.events import Event, Reject
+from analyzer.events.codec import WHYS
 from analyzer.events.model import derived_id, present
 from analyzer.events.payloads import EVENT_TYPES
 from analyzer.events.times import format_time, parse_time
@@ -112,6 +113,14 @@ def moved_on(cursor: dict[str, Any], record: Mapping[str, Any]) -> None:
             before[1].append(name)
         else:
             cursor[table] = [changed, [name]]
+
+
+def refused(record: Mapping[str, Any]) -> Reject | None:
+    """Why the row of a database could not be read that a record stands for; None of any other record."""
+    match record:
+        case {"$row": [*_], "$refused": [str(why), str(detail)]} if why in WHYS:
+            return Reject(why, detail)
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +235,10 @@ class RecordReader(Reader):
             events: list[Event] = []
             for record in found:
                 moved_on(self._cursor, record)
-                events += self._events_of(record)
+                if "$refused" in record:
+                    reject = refused(record)
+                else:
+                    events += self._events_of(record)
             if events or reject:
                 why, detail = (reject.why, reject.detail) if reject else ("", "")
                 yield Hit(line.offset, len(line.text), tuple(events), why, detail)

@@ -8,7 +8,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from typing import Any
 from urllib.parse import quote
 
@@ -18,7 +18,7 @@ from analyzer.agent_stream import mapping
 from analyzer.errors import system_text
 from analyzer.events.model import derived_id
 from analyzer.importers.failures import quantity
-from analyzer.importers.shapes.rows import Row, RowTable
+from analyzer.importers.shapes.rows import Ask, Row, RowTable, UnreadableError
 from analyzer.importers.shapes.threads import SHAPES
 
 _encode = msgspec.json.Encoder().encode
@@ -29,6 +29,7 @@ SIDES = ("-wal", "-journal")
 """Endings of the files beside a database that say what of it is committed: they change without it."""
 _LONGEST = 64 * 1024 * 1024
 """Bytes of a value; longer ones are refused by SQLite itself."""
+_TOO_LONG = ["line_too_long", f"a row with a value of more than {_LONGEST >> 20} MiB"]
 UNKNOWN = _encode({"sqlite": {"tables": []}}).ljust(FIRST_LINE - 1) + b"\n"
 """The line of a database that cannot be looked into."""
 
@@ -211,24 +212,66 @@ def _changed(
     columns = [name for name in table.columns.split() if name in there]
     missing = {name: None for name in table.columns.split() if name not in there}
     listed = ", ".join(f'"{name}"' for name in columns)
-    complete = table.completing(connection.execute) if table.completing else None
-    # The places of rows are put in order, and not the rows, which hold all that was said. The limit keeps that order.
-    query = (
-        f'select {listed}, "$place", "$changed" from (select rowid as "$place", {table.changed} as "$changed"'  # noqa: S608 - names out of the tables of `rows`
-        f' from "{table.name}" where {table.changed} >= ? order by {table.changed}, rowid limit -1)'
-        f' cross join "{table.name}" as found on found.rowid = "$place"'
-    )
-    for *values, place, changed in connection.execute(query, (since,)):
-        row: Row = {**missing, **dict(zip(columns, values, strict=True))}
-        name = str(row[table.key])
+    complete = table.completing(_asking(connection)) if table.completing else None
+    query = f'select {listed} from "{table.name}" where rowid = ?'  # noqa: S608 - names out of the tables of `rows`
+    for place, changed in _places(connection, table, since):
         # A change beyond all that can be would hide whatever comes later.
-        if quantity(changed) is None or (changed == since and name in known):
+        if quantity(changed) is None:
             continue
-        record = table.record(row)
-        if complete is not None:
-            complete(record, place)
+        try:
+            values = connection.execute(query, (place,)).fetchone()
+            row: Row = {**missing, **dict(zip(columns, values, strict=True))}
+            name = str(row[table.key])
+            if changed == since and name in known:
+                continue
+            record = table.record(row)
+            if complete is not None:
+                complete(record, place)
+        except sqlite3.DataError:
+            name, record = f"row {place}", {"$refused": _TOO_LONG}
+            if changed == since and name in known:
+                continue
+        except UnreadableError as error:
+            record = {"$refused": [error.reject.why, error.reject.detail]}
         # Texts that were stored as bytes are texts, whose secrets are looked for.
         for key in [key for key, value in record.items() if isinstance(value, bytes)]:
             record[key] = record[key].decode("utf-8", "replace")
         line = _encode({**record, "$row": [table.name, changed, name]}) + b"\n"
         yield float(changed), table.name, line
+
+
+def _places(connection: sqlite3.Connection, table: RowTable, since: object) -> Iterator[tuple[int, object]]:
+    """Yield the places of rows that changed since then, each with its change, in the order of their changes.
+
+    The places are put in order, and not the rows, which hold all that was said.
+    """
+    changed = f'select rowid, {table.changed} from "{table.name}"'  # noqa: S608 - as above
+    try:
+        found = connection.execute(f"{changed} where {table.changed} >= ? order by {table.changed}, rowid", (since,))
+        first = found.fetchone()
+    except sqlite3.DataError:
+        # A change that is read out of a value cannot be told of one that is too long: such a row comes first.
+        places = [place for (place,) in connection.execute(f'select rowid from "{table.name}"')]  # noqa: S608
+        rows = [(place, _change(connection, f"{changed} where rowid = ?", place, since)) for place in places]
+        later = ((place, change) for place, change in rows if isinstance(change, int | float) and change >= since)
+        yield from sorted(later, key=lambda item: (item[1], item[0]))
+        return
+    if first is not None:
+        yield first
+        yield from found
+
+
+def _change(connection: sqlite3.Connection, query: str, place: int, since: object) -> Any:
+    try:
+        return connection.execute(query, (place,)).fetchone()[1]
+    except sqlite3.DataError:
+        return since
+
+
+def _asking(connection: sqlite3.Connection) -> Ask:
+    def ask(query: str, parameters: tuple[object, ...]) -> Iterator[tuple[Any, ...]]:
+        # What other rows say of this one ends at one that is too long.
+        with suppress(sqlite3.DataError):
+            yield from connection.execute(query, parameters)
+
+    return ask
