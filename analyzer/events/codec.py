@@ -36,6 +36,7 @@ WHYS: dict[str, str] = {
     "crc_mismatch": "the checksum does not fit",
     "missing_type": "no text under `type`",
     "bad_payload": "`payload` is no object",
+    "bad_count": "a number of tokens that is a text, a list, below 0 or beyond all bounds",
     "bad_session": "`sessionId` is no text",
     "bad_timestamp": "`timestamp` is no moment",
     "line_too_long": "over the cap of 64 MiB",

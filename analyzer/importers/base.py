@@ -125,14 +125,41 @@ class LineFinder:
         return next((begins for begins in self._matches if begins >= end), -1)
 
 
-def malformed_lines(block: Block) -> Iterator[Line]:
-    """Lines that cannot be one JSON object a line: they do not begin with `{` or do not end with `}`."""
-    if block.uniform:
-        return
-    for line in all_lines(block):
-        text = line.text.strip()
-        if text[:1] != b"{" or text[-1:] != b"}":
-            yield line
+class _Any(msgspec.Struct, gc=False):
+    """An object of which nothing is kept: two gigabytes of it are checked in a second."""
+
+
+_skip = msgspec.json.Decoder(_Any)
+
+
+def is_sound(block: Block) -> bool:
+    """Whether each line of the block is one whole JSON object."""
+    try:
+        # None reaches over two lines: each begins as an object, and no brace may follow one.
+        return block.uniform and len(_skip.decode_lines(block.data)) == len(block.ends) and _is_text(block.data)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+
+
+def broken_lines(block: Block) -> Iterator[Line]:
+    """Yield the lines that are not one whole JSON object."""
+    if not is_sound(block):
+        yield from (line for line in all_lines(block) if not _is_whole(line.text))
+
+
+def _is_whole(line: bytes) -> bool:
+    try:
+        _skip.decode(line)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return _is_text(line)
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        return data.isascii() or bool(data.decode("utf-8"))
+    except UnicodeDecodeError:
+        return False
 
 
 def objects_in(text: bytes, openings: Sequence[bytes]) -> tuple[list[dict[str, Any]], Reject | None]:

@@ -32,8 +32,8 @@ from analyzer.importers.base import (
     Reader,
     Source,
     all_lines,
+    broken_lines,
     forget_oldest,
-    malformed_lines,
     objects_in,
 )
 from analyzer.importers.commands import command_head
@@ -65,6 +65,12 @@ def moment_here(value: object) -> datetime | None:
         return moment_of(datetime.fromisoformat(value).astimezone().isoformat())
     except (ValueError, OverflowError):
         return None
+
+
+def miscounted(name: str, value: object) -> str:
+    """Say what stands in the place of a count of tokens."""
+    shown = value if type(value) in (int, float) else f"of type {type(value).__name__}"
+    return f"`{name}` is {shown}, no number of tokens"
 
 
 def identity_of(value: object) -> str:
@@ -204,6 +210,10 @@ class RecordReader(Reader):
             # A copy: where reading fails, the checkpoint holds what it held before.
             setattr(self, f"_{name}", deepcopy(state.get(name, value)))
         self._left: list[Event] = []
+        self._refused: Reject | None = None
+        """What of the line in hand could not be read."""
+        self._miscounted = False
+        """Whether the usage in hand holds what is no count."""
         self._cursor = cursor_of(state)
         """Up to where the rows of a database were read."""
 
@@ -223,10 +233,10 @@ class RecordReader(Reader):
     def read(self, block: Block) -> Iterator[Hit]:
         """Hits of the block, in order."""
         for line in self._lines(block):
-            self.line = line
+            self.line, self._refused = line, None
             if self.glance is not None and (told := self._glanced(line.text)) is not None:
-                if told:
-                    yield Hit(line.offset, len(line.text), tuple(told))
+                if told or self._refused:
+                    yield self._hit(told, self._refused)
                 continue
             found, reject = self._found(line.text)
             if self._author.may_change:
@@ -239,9 +249,12 @@ class RecordReader(Reader):
                     reject = refused(record)
                 else:
                     events += self._events_of(record)
-            if events or reject:
-                why, detail = (reject.why, reject.detail) if reject else ("", "")
-                yield Hit(line.offset, len(line.text), tuple(events), why, detail)
+            if events or reject or self._refused:
+                yield self._hit(events, reject or self._refused)
+
+    def _hit(self, events: Iterable[Event], reject: Reject | None) -> Hit:
+        why, detail = (reject.why, reject.detail) if reject else ("", "")
+        return Hit(self.line.offset, len(self.line.text), tuple(events), why, detail)
 
     def _found(self, line: bytes) -> tuple[list[dict[str, Any]], Reject | None]:
         """The records of a line, and what could not be read of it."""
@@ -444,11 +457,25 @@ class RecordReader(Reader):
         if prompt is not None:
             cached = (tokens.get("cache_read_tokens") or 0) + (tokens.get("cache_write_tokens") or 0)
             tokens = {**tokens, "input_tokens": max(prompt - cached, 0) + (tokens.get("input_tokens") or 0)}
-        if not any(tokens.values()):
+        miscounted, self._miscounted = self._miscounted, False
+        if miscounted or not any(tokens.values()):
             return []
         request = derived_id(self.name, "request", *identity)
         payload = {"request": request, "caller": self.caller, **tokens, "cost_usd": cost_usd}
         return [self.event("usage.recorded", payload, request, tokens.get("output_tokens"))]
+
+    def counted(self, usage: object, name: str) -> int | None:
+        """A count of tokens of a usage. Where it is none, its line goes to quarantine, and no usage is made of it."""
+        value = usage.get(name) if isinstance(usage, Mapping) else usage
+        found = count(value)
+        if found is None and value is not None:
+            self._miscounted = True
+            self.refuse("bad_count", miscounted(name, value))
+        return None if value is usage else found
+
+    def refuse(self, why: str, detail: str) -> None:
+        """Send the line in hand to quarantine, whatever else is read of it."""
+        self._refused = self._refused or Reject(why, detail)
 
     def spent_as(
         self, usage: object, names: str, *identity: object, whole: bool = False, cost_usd: float | None = None
@@ -458,7 +485,7 @@ class RecordReader(Reader):
 
         Where `whole`, input counts those of the cache, too.
         """
-        found = dict(zip(_SPENT, (count(mapping(usage).get(name)) for name in names.split()), strict=False))
+        found = dict(zip(_SPENT, (self.counted(usage, name) for name in names.split()), strict=False))
         if whole:
             return self.spent(
                 *identity, prompt=found["input_tokens"], cost_usd=cost_usd, **{**found, "input_tokens": None}
@@ -550,11 +577,8 @@ class RecordReader(Reader):
             return
         places = (match.start() for match in self.telling.finditer(block.data))
         telling = iter(LineFinder(block, places).next, None)
-        if block.uniform:
-            yield from telling
-            return
         last = -1
-        for line in heapq.merge(telling, malformed_lines(block), key=lambda item: item.offset):
+        for line in heapq.merge(telling, broken_lines(block), key=lambda item: item.offset):
             if line.offset != last:
                 last = line.offset
                 yield line

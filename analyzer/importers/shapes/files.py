@@ -240,7 +240,7 @@ def _changed(
         yield float(changed), table.name, line
 
 
-def _places(connection: sqlite3.Connection, table: RowTable, since: object) -> Iterator[tuple[int, object]]:
+def _places(connection: sqlite3.Connection, table: RowTable, since: Any) -> Iterator[tuple[int, object]]:
     """Yield the places of rows that changed since then, each with its change, in the order of their changes.
 
     The places are put in order, and not the rows, which hold all that was said.
@@ -261,7 +261,7 @@ def _places(connection: sqlite3.Connection, table: RowTable, since: object) -> I
         yield from found
 
 
-def _change(connection: sqlite3.Connection, query: str, place: int, since: object) -> Any:
+def _change(connection: sqlite3.Connection, query: str, place: int, since: Any) -> Any:
     try:
         return connection.execute(query, (place,)).fetchone()[1]
     except sqlite3.DataError:
