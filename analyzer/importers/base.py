@@ -12,8 +12,10 @@ import json
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Protocol, TypedDict, runtime_checkable
 
 import msgspec
@@ -23,6 +25,7 @@ from analyzer.events import Event, Reject
 from analyzer.events.codec import decode_object
 from analyzer.events.model import settled_reason
 from analyzer.events.rows import Decoded, Rows
+from analyzer.events.times import from_epoch, parse_time
 
 
 def _refuse(constant: str) -> object:
@@ -230,15 +233,48 @@ def glance(names: str, **inner: Any) -> Callable[[bytes | str], Mapping[str, Any
     return decode
 
 
+_DATED = re.compile(
+    r"(?<![0-9A-Za-z])(20\d\d)-?([01]\d)-?([0-3]\d)"
+    r"(?:[T_ .-]{1,2}([0-2]\d)[-:_.]?([0-5]\d)(?:[-:_.]?([0-5]\d))?)?(?!\d)"
+    r"|(?<![0-9A-Za-z])(1[5-9]\d{8})(?:\d{3})?(?![0-9A-Za-z])"
+)
+
+
+@lru_cache(64)
+def named_moment(path: str) -> datetime | None:
+    """Return the moment in a file's name, or in its folder's: a date with or without a time, or an epoch.
+
+    It is naive UTC; a date is taken for this machine's, as programs mostly name their logs.
+    """
+    for name in reversed(path.replace("\\", "/").split("/")[-2:]):
+        if found := _DATED.search(name):
+            year, month, day, hour, minute, second, epoch = (part or "00" for part in found.groups())
+            with suppress(ValueError, OverflowError):
+                if epoch != "00":
+                    return from_epoch(int(epoch))
+                local = datetime.fromisoformat(f"{year}-{month}-{day}T{hour}:{minute}:{second}")
+                return parse_time(local.astimezone().isoformat())
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """What an importer may know about the file that it reads."""
 
     path: str
     file_time: datetime
-    """Naive UTC; stands in for records without a time."""
+    """Naive UTC; stands in for records without a time where nothing else does."""
     journal: bool = False
     """Whether it is a part of the store's own journal, whose word about origins counts."""
+
+    def stand_in(self, near: datetime | None) -> tuple[datetime, str]:
+        """Return the time of a record that names none, and its `time_source`.
+
+        It is that of the record before it or of the log's header (`near`), else the one in the file's name or in its
+        folder's, else the file's own.
+        """
+        moment = near or named_moment(self.path)
+        return (self.file_time, "file") if moment is None else (moment, "log")
 
 
 @dataclass(frozen=True, slots=True)

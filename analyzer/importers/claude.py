@@ -215,7 +215,7 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         tokens, names, relayed, telling = _marks(block.data)
         here = self._observe(block.data, names, relayed)
         if self.interactive:
-            known = self._file_session, self.caller, self.known, self.source.file_time
+            known = self._file_session, self.caller, self.known, *self.source.stand_in(self._near)
             rows, self._spent_by, refused = replies(block.data, tokens, self._spent_by, *known)
         hits = _with(refused, self._hits(block, telling))
         self.known |= here
@@ -289,6 +289,7 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         self._file_session = self._file_session or _first(_SESSION, block)
         self._part = self._part or _first(_FIRST_UUID, block)
         self._started_at = self._started_at or _first(TIMESTAMP, block)
+        self._near = self._near or moment_of(self._started_at)
         at = block.rfind(b'"timestamp"')
         self._ended_at = (_first(TIMESTAMP, block[at : at + 80]) if at >= 0 else None) or self._ended_at
         self._calls = dict(list(self._calls.items())[-_IN_HAND:])

@@ -187,7 +187,9 @@ class RecordReader(Reader):
         """The session that the records in hand belong to."""
         self.line = Line(0, b"")
         """The line in hand."""
-        self.at = source.file_time
+        self._near = moment_of(state.get("near"))
+        """The last time that the log has named."""
+        self.at = source.stand_in(self._near)[0]
         self.timed = False
         """Whether the record in hand names its own time."""
         self.known: dict[str, Any] = dict(mapping(state.get("known")))
@@ -231,7 +233,30 @@ class RecordReader(Reader):
         return caller_of(self.program, self.known, self.role)
 
     def read(self, block: Block) -> Iterator[Hit]:
-        """Hits of the block, in order."""
+        """Hits of the block, in order. Records before the first that names a time take its time."""
+        early: list[Hit] = []
+        for hit in self._hits_of(block):
+            if self._near is None:
+                early.append(hit)
+                continue
+            yield from (self._dated_by_next(before) for before in early)
+            early = []
+            yield hit
+        yield from (self._dated_by_next(before) for before in early)
+
+    def _dated_by_next(self, hit: Hit) -> Hit:
+        near = self._near
+        if near is None:
+            return hit
+        return replace(
+            hit,
+            events=[
+                event if event.time_source != "file" else replace(event, occurred_at=near, time_source="log")
+                for event in hit.events
+            ],
+        )
+
+    def _hits_of(self, block: Block) -> Iterator[Hit]:
         for line in self._lines(block):
             self.line, self._refused = line, None
             if self.glance is not None and (told := self._glanced(line.text)) is not None:
@@ -285,18 +310,25 @@ class RecordReader(Reader):
             "chains": self.chains.state(),
             "calls": self._calls,
             "cursor": self._cursor,
+            "near": format_time(self._near) if self._near else None,
             **own,
         }
 
     # For those who inherit -------------------------------------------------------------------------------------------
 
     def time(self, value: object) -> None:
-        """Take the time that the record in hand names, or the file's."""
+        """Take the time that the record in hand names, or the one that stands in."""
         self.clock(moment_of(value))
 
     def clock(self, moment: datetime | None) -> None:
-        """Take a moment (naive UTC) for the record in hand, or the file's where it names none."""
-        self.timed, self.at = moment is not None, moment or self.source.file_time
+        """Take a moment (naive UTC) for the record in hand, or the one that stands in where it names none."""
+        self._near = moment or self._near
+        self.timed, self.at = moment is not None, moment or self.source.stand_in(self._near)[0]
+
+    @property
+    def dated(self) -> str:
+        """The `time_source` of the record in hand."""
+        return "event" if self.timed else self.source.stand_in(self._near)[1]
 
     def begin(self, session: str | None, **known: object) -> None:
         """Take a session for the one in hand; nothing else is known of it yet than its program and this, as `learn`."""
@@ -536,9 +568,8 @@ class RecordReader(Reader):
 
     def event(self, kind: str, payload: Mapping[str, Any], *identity: object) -> Event:
         """Make an event of the record in hand, with what is known of its session."""
-        dated = "event" if self.timed else "file"
         told = dressed(kind, payload, self.known_here())
-        return Event(kind, self.at, self.session, told, self.identity(kind, *identity), time_source=dated)
+        return Event(kind, self.at, self.session, told, self.identity(kind, *identity), time_source=self.dated)
 
     def identity(self, kind: str, *identity: object) -> str:
         """The id of an event of the record in hand."""
@@ -596,13 +627,14 @@ class RecordReader(Reader):
         at = moment_of(seen.get("ended_at"))
         names = session, seen["part"], seen.get("ended_at"), seen["requests"], seen["aborted"]
         calls = [sum(seen["tools"].values())] if seen.get("tools") else []
+        stands_in, dated = self.source.stand_in(self._near)
         return Event(
             type="session.observed",
-            occurred_at=at or self.source.file_time,
+            occurred_at=at or stands_in,
             session_id=session,
             payload=dressed("session.observed", self._shown(seen), mapping(seen.get("known"))),
             id=derived_id(self.name, "session", *names, *calls),
-            time_source="event" if at else "file",
+            time_source="event" if at else dated,
         )
 
 

@@ -480,7 +480,7 @@ def test_the_row_of_a_reply_is_that_of_its_event(known: dict[str, str], tokens: 
     said = [record("assistant", message={"model": "m", "id": name, "usage": tokens}) for name in names]
     data = "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in said).encode()
     places = [found.start() for found in re.finditer(b'"usage":', data)]
-    rows, _, refused = replies(data, places, ("", 0), "s", "c", known, datetime(2026, 11, 4))
+    rows, _, refused = replies(data, places, ("", 0), "s", "c", known, datetime(2026, 11, 4), "file")
     assert not refused
     assert rows.moments == [each["timestamp"] for each in said]
     for payload, name in zip(rows.payloads, names, strict=True):

@@ -106,7 +106,8 @@ def replies(
     session: str | None,
     caller: str,
     known: Mapping[str, Any],
-    file_time: datetime,
+    stands_in: datetime,
+    dated: str,
 ) -> tuple[Rows, tuple[str, int], list[Hit]]:
     """The tokens of the replies of a block, by line; the last reply that a row names, with its output tokens; and the
     lines whose tokens cannot be read.
@@ -150,4 +151,4 @@ def replies(
                 by, more = caller + part, {**known, "provider": key[2]}
                 common = heads[key] = shared(session, ("claude", "usage", by), more, caller=by, model=reply.model)
             found.add(common, request, output, counts, text(record.timestamp), begins, ends - begins)
-    return found.rows(file_time), last, refused
+    return found.rows(stands_in, dated), last, refused

@@ -131,7 +131,7 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
         hits = list(RecordReader.read(self, block))
         self.time(self._last_at)
         (self.see_calls if self._called else self.see)(*self._called)
-        return hits, self._replies.rows(self.source.file_time)
+        return hits, self._replies.rows(*self.source.stand_in(self._near))
 
     def _lines(self, block: Block) -> Iterator[Line]:
         """The lines that matter: of the others, which are most, the beginning alone is looked at."""

@@ -240,7 +240,7 @@ def _changed(
         yield float(changed), table.name, line
 
 
-def _places(connection: sqlite3.Connection, table: RowTable, since: Any) -> Iterator[tuple[int, object]]:
+def _places(connection: sqlite3.Connection, table: RowTable, since: Any) -> Iterator[tuple[int, Any]]:
     """Yield the places of rows that changed since then, each with its change, in the order of their changes.
 
     The places are put in order, and not the rows, which hold all that was said.
