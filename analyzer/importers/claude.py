@@ -229,8 +229,10 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
             if line.offset == last:
                 continue
             last = self._offset = line.offset
+            self._refused = None
             records, reject = objects_in(line.text, OPENINGS)
             events = [event for record in records for event in self._events_of(record)]
+            reject = reject or self._refused
             if events or reject or not records:
                 why, detail = (reject.why, reject.detail) if reject else ("" if records else "not_an_object", "")
                 yield Hit(line.offset, len(line.text), tuple(events), why, detail)
@@ -483,8 +485,8 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         events = []
         for model, spent in mapping(record.get("modelUsage")).items():
             used = mapping(spent)
-            tokens = {name: number(used.get(key)) for name, key in _RUN_TOKENS.items()}
-            if any(tokens.values()):
+            tokens = {name: self.counted(used, key) for name, key in _RUN_TOKENS.items()}
+            if any(tokens.values()) and not self._refused:
                 run_usage = {
                     "request": derived_id("claude", "run", self.session, self._part, model),
                     "whole_run": True,

@@ -294,6 +294,13 @@ def _amp_with(strange: object) -> dict[str, object]:
 
 
 WITH_COUNTS = [
+    lambda strange: _copilot("session.shutdown", 2, modelMetrics={"m": _metrics(inputTokens=strange, outputTokens=4)}),
+    lambda strange: {
+        "type": "result",
+        "subtype": "success",
+        "session_id": "s",
+        "modelUsage": {"m": {"inputTokens": strange, "outputTokens": 4}},
+    },
     _claude_with,
     _codex_with,
     _gemini_with,

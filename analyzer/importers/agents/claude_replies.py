@@ -27,7 +27,6 @@ _SERVED = re.compile(rb"(?:msg|req)_(bdrk_|vrtx_)?01")
 _MODEL = re.compile(rb'"model": ?"([^"\\\\<]{1,100})"')
 _NEAR = 400
 """Bytes before and behind the id of a reply among which its model stands."""
-_REPLIES = ("assistant", "progress")
 OPENINGS = (b'{"parentUuid"', b'{"type"', b'{"uuid"')
 _LONGEST_NAME = 100
 
@@ -82,7 +81,7 @@ def _records(line: bytes) -> tuple[list[_Record], str]:
                 found.append(msgspec.convert(each, _Record))
             except msgspec.ValidationError as error:
                 message = mapping(each.get("message")) or mapping(mapping(mapping(each.get("data")).get("message")))
-                wrong = str(error) if each.get("type") in _REPLIES or "usage" in message else wrong
+                wrong = str(error) if each.get("type") == "assistant" or "usage" in message else wrong
         return found, wrong
 
 

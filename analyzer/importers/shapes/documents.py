@@ -26,9 +26,13 @@ _MOST_BROKEN = 1_000
 """Parts of a document that are no records; what follows is one more. Each costs a look at all before it."""
 _MOST_NESTED = 16
 """Levels of lists and objects in which an item is looked for."""
+_TOGETHER = 64
+"""Items that are judged at once before each is by itself; nearly all can be read."""
 _BETWEEN = re.compile(r"[\s,]*")
 _BREAK = re.compile(rb"\s*[\r\n]\s*")
-_STRUCTURE = r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\Z)|[\[\]{},]'
+_TEXT = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+# A list or an object without others in it is one token, as most are.
+_STRUCTURE = rf'[\[{{](?:[^"\[\]{{}}]++|{_TEXT})*+[\]}}]|{_TEXT}|"|[\[\]{{}},]'
 _TOKEN, _IN_TEXT = re.compile(_STRUCTURE.encode(), re.DOTALL), re.compile(_STRUCTURE, re.DOTALL)
 _KEY = re.compile(rb'\s*("[^"\\]*+(?:\\.[^"\\]*+)*+")\s*:\s*', re.DOTALL)
 _encode = msgspec.json.Encoder().encode
@@ -165,7 +169,7 @@ def _pruned(
     `before` and `behind` are what stands around it where nothing else is. An item is read as a whole or not at all, but
     for the items in lists of its own.
     """
-    if not isinstance(decode_object(before + raw + behind, unique_keys=False), Reject):
+    if _can_be_read(before + raw + behind):
         return raw
     is_list = raw.startswith(b"[")
     if level == _MOST_NESTED or not (is_list or raw.startswith(b"{")):
@@ -176,27 +180,37 @@ def _pruned(
         return None
     kept: list[bytes] = []
     inner: list[bytes] = []
-    for key, value in members:
-        opening, closing = (b"[", b"]") if is_list else (b"{%s:" % key, b"}")
-        around = before + opening, closing + behind
-        good = _pruned(value, *around, inner, is_item=is_item or is_of_items, level=level + 1)
-        if good is not None:
-            kept.append(good if is_list else b"%s:%s" % (key, good))
-        elif is_of_items or not (is_list or is_item):
-            inner.append(around[0] + value + around[1])
-        else:
-            return None
-    whole = (b"[%s]" if is_list else b"{%s}") % b",".join(kept)
-    if isinstance(decode_object(before + whole + behind, unique_keys=False), Reject):
+    shape = b"[%s]" if is_list else b"{%s}"
+    for start in range(0, len(members), _TOGETHER):
+        some = members[start : start + _TOGETHER]
+        together = [value if is_list else b"%s:%s" % (key, value) for key, value in some]
+        if len(some) > 1 and _can_be_read(before + shape % b",".join(together) + behind):
+            kept += together
+            continue
+        for key, value in some:
+            around = (before + b"[", b"]" + behind) if is_list else (before + b"{%s:" % key, b"}" + behind)
+            good = _pruned(value, *around, inner, is_item=is_item or is_of_items, level=level + 1)
+            if good is not None:
+                kept.append(good if is_list else b"%s:%s" % (key, good))
+            elif is_of_items or not (is_list or is_item):
+                inner.append(around[0] + value + around[1])
+            else:
+                return None
+    whole = shape % b",".join(kept)
+    if not _can_be_read(before + whole + behind):
         return None
     cut += inner
     return whole
 
 
+def _can_be_read(line: bytes) -> bool:
+    return not isinstance(decode_object(line, unique_keys=False), Reject)
+
+
 def _elements(raw: bytes) -> Iterator[bytes]:
     """Yield the elements of a list, or the members of an object, as they are written."""
-    depth, begins = 0, 1
-    for token in _TOKEN.finditer(raw):
+    depth, begins = 1, 1
+    for token in _TOKEN.finditer(raw, 1):
         what = token[0]
         depth += (what in b"{[") - (what in b"}]")
         if (what == b"," and depth == 1) or depth == 0:
