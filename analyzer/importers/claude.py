@@ -27,7 +27,7 @@ from analyzer.events.model import derived_id, present
 from analyzer.events.rows import Rows
 from analyzer.events.times import format_time, from_epoch
 from analyzer.importers.agents.claude_replies import OPENINGS, TIMESTAMP, model_at, replies, served
-from analyzer.importers.base import Block, Chains, Hit, Line, LineFinder, Source, malformed_lines, objects_in
+from analyzer.importers.base import Block, Chains, Hit, Line, LineFinder, Source, broken_lines, objects_in
 from analyzer.importers.failures import MOST_TOOLS, classify_foreign, number, quantity
 from analyzer.importers.programs import caller_of
 from analyzer.importers.records import MAIN, dressed, kept, moment_of
@@ -157,6 +157,15 @@ def _marks(data: bytes) -> tuple[list[int], ...]:
     return places
 
 
+def _with(refused: Iterable[Hit], hits: Iterable[Hit]) -> list[Hit]:
+    """The hits, and the lines that are refused: of a line with both the events and why."""
+    found = {hit.offset: hit for hit in hits}
+    for line in refused:
+        other = found.get(line.offset, line)
+        found[line.offset] = other if other.why else replace(other, why=line.why, detail=line.detail)
+    return [found[offset] for offset in sorted(found)]
+
+
 class ClaudeReader(ReplyReader, agent="claude-code"):
     """Reads one transcript or one stream; both hold the same records."""
 
@@ -210,15 +219,15 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         """The lines that tell a failure or its end, and those that cannot be read; and apart from them the tokens of
         the replies, of which those of a printed run stand in its result.
         """
-        self._grew, self._data, rows = True, block.data, Rows()
+        self._grew, self._data, rows, refused = True, block.data, Rows(), list[Hit]()
         if self._preamble:
             self._look_for_author(block.data)
         tokens, names, relayed, telling = _marks(block.data)
         here = self._observe(block.data, names, relayed)
         if self.interactive:
-            known = self._file_session, self.caller, self.known, self.source.file_time
-            rows, self._spent_by = replies(block.data, tokens, self._spent_by, *known)
-        hits = list(self._hits(block, telling))
+            known = self._file_session, self.caller, self.known, *self.source.stand_in(self._near)
+            rows, self._spent_by, refused = replies(block.data, tokens, self._spent_by, *known)
+        hits = _with(refused, self._hits(block, telling))
         self.known |= here
         return hits, rows
 
@@ -230,8 +239,10 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
             if line.offset == last:
                 continue
             last = self._offset = line.offset
+            self._refused = None
             records, reject = objects_in(line.text, OPENINGS)
             events = [event for record in records for event in self._events_of(record)]
+            reject = reject or self._refused
             if events or reject or not records:
                 why, detail = (reject.why, reject.detail) if reject else ("" if records else "not_an_object", "")
                 yield Hit(line.offset, len(line.text), tuple(events), why, detail)
@@ -283,13 +294,14 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         first = _FIRST_RECORD.search(block.data) if self._preamble else None
         begins = first.start() if first else len(block.data) if self._preamble else 0
         self._preamble = self._preamble and first is None
-        return (line for line in malformed_lines(block) if line.offset >= begins)
+        return (line for line in broken_lines(block) if line.offset >= begins)
 
     def _observe(self, block: bytes, names: list[int], relayed: list[int]) -> dict[str, str]:
         """Count, and take what holds for the whole session; returns what holds at the end of the block."""
         self._file_session = self._file_session or _first(_SESSION, block)
         self._part = self._part or _first(_FIRST_UUID, block)
         self._started_at = self._started_at or _first(TIMESTAMP, block)
+        self._near = self._near or moment_of(self._started_at)
         at = block.rfind(b'"timestamp"')
         self._ended_at = (_first(TIMESTAMP, block[at : at + 80]) if at >= 0 else None) or self._ended_at
         self._calls = dict(list(self._calls.items())[-_IN_HAND:])
@@ -489,8 +501,8 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         events = []
         for model, spent in mapping(record.get("modelUsage")).items():
             used = mapping(spent)
-            tokens = {name: number(used.get(key)) for name, key in _RUN_TOKENS.items()}
-            if any(tokens.values()):
+            tokens = {name: self.counted(used, key) for name, key in _RUN_TOKENS.items()}
+            if any(tokens.values()) and not self._refused:
                 run_usage = {
                     "request": derived_id("claude", "run", self.session, self._part, model),
                     "whole_run": True,

@@ -228,7 +228,7 @@ class TelemetryReader(RecordReader, name="otlp", agent="otlp", visibility="termi
         payload, session, moment = given_up
         kept = self.session, self.at, self.timed
         self.session, self.timed = session, moment is not None
-        self.at = datetime.fromisoformat(moment) if moment else self.source.file_time
+        self.at = datetime.fromisoformat(moment) if moment else self.source.stand_in(self._near)[0]
         event = self.event("retry.settled", payload, payload["operation"])
         self.session, self.at, self.timed = kept
         return event
