@@ -8,6 +8,7 @@
 -- column observed BIGINT: those of them that logs report whether they have errors or not
 -- column error_sessions BIGINT: those that met the errors
 -- column failed_sessions BIGINT: those of them that no retry recovered
+-- column failed_at TIMESTAMP: first failure of those of them that no retry recovered; null without any
 -- column waited_seconds DOUBLE: seconds waited between the calls of their retry chains
 -- column failing_at TIMESTAMP: first failure of the sessions that began after the hour's last one without; null without any
 -- column failing_sessions BIGINT: those sessions
@@ -197,6 +198,7 @@ select
   count(*) filter (where d.observed) as observed,
   count(*) filter (where d.met) as error_sessions,
   count(*) filter (where d.failed) as failed_sessions,
+  min(d.failed_at) as failed_at,
   -- Milliseconds: sums of fractions end differently with the order of their terms.
   round(sum(d.waited_seconds), 3) as waited_seconds,
   min(d.failed_at) filter (where d.failed and (d.good_at is null or d.started_at > d.good_at)) as failing_at,
