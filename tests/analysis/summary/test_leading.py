@@ -18,6 +18,7 @@ from tests.analysis.histories import line
 
 Errors = list[dict[str, Any]]
 BASIS = "at list prices or as logged"
+BROKE_OFF = "Calls that broke off and were sent again may have cost"
 
 
 def report_on(errors: Errors, tmp_path: Any) -> Overview:
@@ -190,8 +191,7 @@ def spent(**more: Any) -> dict[str, Any]:
         ([], None),
         (
             [spent(cost_usd=5.0, caller="a"), spent(cost_usd=4.0), spent(cost_usd=2.0, never_recovered=False)],
-            f"Failures cost $0.00 of $236.00, {BASIS}. "
-            "Calls that broke off and were sent again may have cost $11.00 more.",
+            f"Failures cost $0.00 of $236.00, {BASIS}. {BROKE_OFF} $11.00 more.",
         ),
         (
             [spent(cause="tool_loop", basis="measured", reason="Bash", never_recovered=None, cost_usd=1.5)],
