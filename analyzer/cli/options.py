@@ -222,6 +222,16 @@ class PathsCommand(click.Command):
         return super().parse_args(ctx, [*named, *args[stop:]])
 
 
+class ListingGroup(click.Group):
+    """Commands of which `list` is the one that runs where none is named."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse as click does, `list` put before options that no command stands before."""
+        if not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names):
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
+
 def _is_name(argument: str, options: set[str]) -> bool:
     if not argument.startswith("-") or argument.partition("=")[0] in options:
         return False

@@ -286,7 +286,7 @@ _LOST = {
 def _rank(overview: Overview, section: str) -> tuple[float, int]:
     """What puts a section before others: its money, then what was lost; both negative."""
     if section == "cost":
-        return -round(failure_usd(overview.tables["cost-of-failure"])[0], 2), 0
+        return -round(failure_usd(overview.tables["cost-of-failure"]), 2), 0
     name, column = _LOST.get(section, ("", ""))
     if not name:
         return 0.0, 0

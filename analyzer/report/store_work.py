@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import Any
 
 from analyzer.command_lines import HERE, Asking, command_line
 from analyzer.readable import counted
@@ -14,7 +16,7 @@ from analyzer.redaction.walk import without_home
 from analyzer.report.escape import terminal_safe
 from analyzer.report.monospace import columns, fit, fold, hanging, step
 from analyzer.report.rows import count
-from analyzer.store import Check, IngestResult, Prune, QuarantineRetry, Rebuild, Stock, Survey, catalogue, find
+from analyzer.store import Check, IngestResult, Prune, QuarantineRetry, Query, Rebuild, Stock, Survey, catalogue, find
 from analyzer.store.prices import Difference, Price
 
 MAX_VANISHED = 5
@@ -241,13 +243,31 @@ def _size(size: int) -> str:
     return f"{size / divisor:,.1f} {unit}"
 
 
+def described(name: str | None = None) -> dict[str, Any]:
+    """Describe all queries, or one of them, JSON-ready.
+
+    Raises:
+        AnalyzerError: there is no query of this name.
+    """
+    headers = {query.name: asdict(query.header) for query in _queries(name)}
+    keys = ("title", "description", "params", "columns")
+    return {
+        "schema": "analyzer.queries/1",
+        "queries": [{"name": name, **{key: header[key] for key in keys}} for name, header in headers.items()],
+    }
+
+
+def _queries(name: str | None) -> list[Query]:
+    return [find(name)] if name else list(catalogue().values())
+
+
 def render_catalogue(name: str | None = None) -> str:
     """All queries, or one of them with its columns.
 
     Raises:
         AnalyzerError: there is no query of this name.
     """
-    chosen = [find(name)] if name else list(catalogue().values())
+    chosen = _queries(name)
     lines: list[str] = []
     inner = False
     for query in chosen:

@@ -19,7 +19,7 @@ from analyzer.cli.options import (
     store_option,
     window_options,
 )
-from analyzer.cli.output import Out, copy, rows_width, write
+from analyzer.cli.output import Out, copy, rows_width
 from analyzer.cli.stores import NamedStore
 from analyzer.command_lines import command_line
 from analyzer.errors import USAGE, AnalyzerError
@@ -70,13 +70,14 @@ def query_command(
     if listing or name is None:
         if name is None and not listing:
             raise AnalyzerError("no query named", f"{command_line('query', '--list')} shows them all")
-        from analyzer.report.store_work import render_catalogue
+        from analyzer.report.store_work import described, render_catalogue
 
-        write(render_catalogue(name), out.path)
+        out.answer(described(name), lambda: render_catalogue(name))
         return
     query = find(name)
     if show_sql:
-        write(query.header.body + ";", out.path)
+        sql = query.header.body + ";"
+        out.answer({"schema": "analyzer.query-sql/1", "query": name, "sql": sql}, lambda: sql)
         return
     given: dict[str, object] = {}
     for item in params:
