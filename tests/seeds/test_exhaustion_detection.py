@@ -133,6 +133,24 @@ QUOTING = {
     "a quotation": (f"{WORK}> {QUOTED}\n", ""),
     "a diff": (f"@@ -1 +1 @@\n+{QUOTED}\n", ""),
     "introduced by a sentence": (f"{WORK}The last line of the log is:\n\n{QUOTED}\n", ""),
+    **{
+        f"asked about: {line}": (f"{before}{line}\n{QUOTED}\n", "")
+        for before in ("", WORK)
+        for line in (
+            "Explain this line to me.",
+            "User: what does my agent mean by that?",
+            "the prompt:",
+            "Q: when may I go on?",
+            "Please translate the words",
+            "[user] Fix the parser",
+            "### Instruction",
+            "You get one line of a log. Classify it",
+            "It stands in the following message",
+            "What is the time in this one",
+            "The log of last night was",
+            "Tell me when that is\n",
+        )
+    },
     "in a sentence": (f"The prompt says: print {QUOTED} when done\n", ""),
     "a tool's stderr, then its end": ("", f"{QUOTED}\nnpm error code ELIFECYCLE\n"),
     "a tool's stderr, then the agent's failure": ("", f"npm test\n{QUOTED}\n{FAILURE}\n"),
@@ -239,6 +257,20 @@ TRUE = {
     "last on stderr": ("", f"{WORK}{LINE}\n"),
     "on stderr behind an answer": (WORK, LINE),
     "with a debug line on stderr": (LINE, "debug: retrying in 5 s\n"),
+    **{
+        f"after: {line}": (f"{line}\n{LINE}\n", "")
+        for line in (
+            "I'll run the tests now.",
+            "Let me look at this error message.",
+            "Looking at the next log",
+            "Done with 3 of 5 files.",
+            "The parser handles empty lines now.",
+            "✓ tests/test_pool.py",
+            "- [x] Read the configuration",
+            "Assistant: I have read the file.",
+            "I have moved your parser.",
+        )
+    },
     "as an error line": (f"{WORK}Error: {LINE}\n", ""),
     "before blank lines": (f"{LINE}\n\n   \n\n", ""),
     "before resets of the terminal": (f"{WORK}\x1b[31m{LINE}\x1b[0m\n\x1b[0m\x1b[?25h\n\x1b[2K\r", ""),

@@ -39,12 +39,30 @@ _FAREWELL = Late(
 )
 """What command lines of agents, and those who start them, print behind their last words."""
 
+_SPEAKER = (
+    r"(?:(?:the|this|my|your|an?|user|last|first) ){0,3}(?:users?(?:'s)?|human|system|prompts?|inputs?|instructions?"
+    r"|tasks?|tool(?: result| output)?|output|requests?|questions?|messages?|lines?|logs?|texts?|examples?|you|me|q)"
+)
 _INTRODUCTION = Late(
-    r"(?ai)(?:user|human|system|prompt|input|instructions?|user instructions|task|tool(?: result| output)?|output)\s*:?"
+    rf"(?ai)[\[(<#*\s]*{_SPEAKER}[\])>*\s]*(?::?[*\s]*|[:>»\])].*)"
     r"|[$%#❯+>] \S.*"
     r"|[⏺●•] ?\w{1,40}\(.*"
+    # Somebody asks, or begins a sentence that ends with what follows.
+    r"|.*\?[\"')\s*]*"
+    r"|.* (?:is|was|are|were|say|says|said|reads?|prints?|printed|shows?|showed|as follows|for example|below)\W*"
+    # Somebody tells an agent what to do.
+    r"|(?:.*[.;:!] )?(?:(?:please|now|then|just|(?:can|could|would|will) you) ){0,2}"
+    r"(?:explain|describe|translate|summari[sz]e|classify|interpret|parse|analy[sz]e|repeat|echo|print|say|quote|tell"
+    r"|what|why|when|how|who|consider|given|suppose|here(?: is|'s| are)|e\.g\.)\b.*"
+    # Somebody who is not at work speaks of what is theirs, or of a line.
+    r"|(?!(?:i|i'\w+|let me|let's|now|next|\w+ing)\b)(?:"
+    r".*\b(?:you|your|(?:to|for|with) (?:me|us)|(?:my|our) (?:\w+ )?(?:agent|terminal|screen|logs?|console|run))\b.*"
+    r"|.*\b(?:this|these|(?:the )?following|the next|such an?) (?:\w+ ){0,3}"
+    r"(?:lines?|messages?|texts?|errors?|outputs?|logs?|strings?|sentences?|words|signature|snippet)\b.*)"
 )
-"""A line behind which somebody else speaks: a role, a shell's prompt, a call of a tool."""
+"""A line after which somebody else speaks, or that introduces what comes next: a role, a shell's prompt, a call of a
+tool, a question, the beginning of a sentence, an instruction. What an agent says of its own work is none of them.
+"""
 _LABEL = Late(r"(?ai)[\w. -]{0,40}(?:error|exception|fatal|failed|failure)\b.*")
 
 
@@ -59,7 +77,7 @@ def last_words(text: str) -> str:
     """The last line of a stream where it is the command's own; empty where the command quotes it.
 
     Quoted is what stands in a block of code, behind a mark of quoting or far to the right, and what a line before it
-    introduces: a sentence that ends in a colon, a role, a shell's prompt, a call of a tool.
+    introduces: a sentence that ends in a colon, and what `_INTRODUCTION` matches.
     """
     lines = text.splitlines()
     place = _place(lines)
