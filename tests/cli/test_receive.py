@@ -295,7 +295,7 @@ ODD_VALUES = [
     nested(25),
     '{"arrayValue":{"values":[' + ",".join(["1"] * 450_000) + "]}}",
     '{"arrayValue":{"values":[' + ",".join(["1"] * 550_000) + "]}}",
-    '{"stringValue":"' + "x" * 600_000 + '"}',
+    '{"stringValue":"' + "a b " * 150_000 + '"}',
 ]
 PLACES = [
     ('"key": "status_code", "value": {"stringValue": "529"}', '"key": "odd", "value": VALUE'),
