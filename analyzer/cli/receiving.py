@@ -316,7 +316,7 @@ class Receiver(ThreadingHTTPServer):
             with suppress(OSError):  # it has gone by itself
                 connection.shutdown(socket.SHUT_RDWR)  # which ends its thread
 
-    def verify_request(self, request: Any, client_address: Any) -> bool:
+    def verify_request(self, request: Any, _address: Any) -> bool:
         """Give a connection a place, or tell it to come again where all are at work."""
         with self._lock:
             if len(self._deadlines) >= MOST_CONNECTIONS:
@@ -335,7 +335,7 @@ class Receiver(ThreadingHTTPServer):
             self._deadlines.pop(request, None)
         super().shutdown_request(request)
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
+    def handle_error(self, *_: Any) -> None:
         """Say nothing of connections that broke."""
 
 

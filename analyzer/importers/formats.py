@@ -168,7 +168,7 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "otlp",
         "OpenTelemetry JSON",
-        heads.request,
+        heads.records(heads.otlp, b'"resource', b'"scope'),
         "telemetry.otlp:OtlpReader",
         "OpenTelemetry JSON: `resourceLogs`, `resourceSpans`, `resourceMetrics`, also one level further in; `resource` "
         "with `scopeLogs` or `scopeSpans`",

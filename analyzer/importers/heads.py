@@ -100,14 +100,6 @@ def otlp(record: Record) -> bool:
     return any(isinstance(inner, dict) and bool(_REQUESTS & inner.keys()) for inner in record.values())
 
 
-_BEGINS_REQUEST = re.compile(rb'\s{0,32}\{\s{0,32}"resource(?:Logs|Spans|Metrics)"')
-
-
-def request(head: Head) -> bool:
-    """Recognise OTLP by a record, or by how a request begins: it may be longer than the head."""
-    return _BEGINS_REQUEST.match(head.data) is not None or records(otlp, b'"resource', b'"scope')(head)
-
-
 def openhands(record: Record) -> bool:
     """An event of OpenHands: by its kind, or by what was done or seen, as before 2025's end."""
     kind = record.get("kind")
