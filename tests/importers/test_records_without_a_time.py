@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from analyzer.events import Event
-from analyzer.importers import BY_NAME, FORMATS, Source, block_of
+from analyzer.importers import BY_NAME, FORMATS, Source, base, block_of
 from analyzer.importers.base import named_moment
-from analyzer.store import Store
+from analyzer.store import Store, open_store
+from analyzer.store.upkeep.rebuild import rebuild
 from tests import REPOSITORY
 from tests.shown_formats import FILES, LOGS, PATHS
 
@@ -83,3 +84,22 @@ def test_a_copied_rollout_of_before_times_is_of_its_headers_day(memory: Store, t
         ("tool.failed", "2025-08-25", "log"),
     ]
     assert memory.sql("select ended_at - started_at = interval 0 second from sessions").item()
+
+
+def test_a_rebuild_dates_anew_what_the_time_of_its_file_dated(tmp_path: Path) -> None:
+    """Also where the id of an event held that time: it counts once, and of a log that is gone it stays as it is."""
+    store, gone, here = tmp_path / "a.duckdb", tmp_path / "gone.jsonl", tmp_path / "rollout-2025-08-25.jsonl"
+    for number, path in enumerate((gone, here)):
+        call = {"type": "function_call", "name": "shell", "arguments": "{}", "call_id": f"c{number}"}
+        answer = {"type": "function_call_output", "call_id": f"c{number}", "output": "Exit code: 2\nOutput:"}
+        lines = [{"record_type": "state"}, call, answer]
+        path.write_text("".join(json.dumps(record) + "\n" for record in lines))
+    with pytest.MonkeyPatch.context() as former:
+        former.setattr(base, "named_moment", lambda _: None)
+        with open_store(store, writable=True) as writer:
+            writer.ingest([str(gone), str(here)])
+    gone.unlink()
+    rebuild(str(store), [str(here)])
+    with open_store(store) as reader:
+        rows = reader.sql("select time_source, count(*) from events where type = 'tool.failed' group by 1 order by 1")
+        assert rows.rows() == [("file", 1), ("log", 1)]

@@ -24,6 +24,8 @@ MOST_BYTES = 256 * 1024 * 1024
 """Of a document, which is held in memory as a whole; larger ones are not read."""
 _MOST_BROKEN = 1_000
 """Parts of a document that are no records; what follows is one more. Each costs a look at all before it."""
+_LONGEST = 64 * 1024 * 1024
+"""Bytes of a record that is looked into; no longer line is read, either."""
 _MOST_NESTED = 16
 """Levels of lists and objects in which an item is looked for."""
 _TOGETHER = 64
@@ -157,7 +159,7 @@ def _raw_parts(raw: bytes) -> list[bytes]:
 def _readable(raw: bytes, is_item: bool) -> list[bytes]:
     """Return the lines of an item: what can be read of it, and what is cut out of it; the item where nothing can be."""
     cut: list[bytes] = []
-    whole = _pruned(raw, b"", b"", cut, is_item=is_item) if raw.startswith(b"{") else None
+    whole = _pruned(raw, b"", b"", cut, is_item=is_item) if raw.startswith(b"{") and len(raw) <= _LONGEST else None
     return [_one_line(line) for line in ([raw] if whole is None else [whole, *cut])]
 
 
