@@ -280,7 +280,7 @@ class Course:
         if deed.kind == "began":
             self.run = Run(needs_end=True, session=deed.session)
         elif self.run.has_ended and not failed_here and deed.kind not in ("error", "aborted", "ended"):
-            self.run = Run()
+            self.run = Run(needs_end=self.run.needs_end or self.run.ended == "ended")
         self.run.deed(deed, line, at, rules, failed_here=failed_here)
 
     def line(self, raw: bytes, number: int, at: datetime, rules: Rules, *, failed_here: bool, is_whole: bool) -> None:
@@ -396,8 +396,11 @@ def judge(
     courses: Sequence[Course], *, exit_code: int | None, agent: str | None, rules: Rules, at: datetime
 ) -> RunVerdict:
     """The answer out of what each output of the run shows, and the exit code of its command."""
-    logs = [course for course in courses if course.format not in ("text", "empty")]
     texts = [course for course in courses if course.text.strip()]
+    logs = [course for course in courses if course.format not in ("text", "empty")]
+    # A log of no agent's work tells failures; its silence is an answer only where nothing else is the run's output.
+    telling = [course for course in logs if course.format in SAYS_WORK or course.run.ended or course.run.fault]
+    logs = telling if telling or courses[0].format == "text" else logs
     answers = [_of_course(course, exit_code, at) for course in logs]
     answer = min(answers, key=lambda each: GRAVEST.index(each.verdict), default=None)
     failed = exit_code not in (None, 0)

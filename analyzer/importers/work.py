@@ -154,7 +154,9 @@ def names_failure(record: Mapping[str, Any]) -> bool:
 
 def lines_work(line: str) -> Iterator[Deed]:
     """What one line of an aider chat tells: its own words stand behind `>`, the user's behind `#`."""
-    if line.startswith("> Applied edit to "):
+    if line.startswith(("#### ", "# aider chat started at ")):
+        yield Deed("opened")
+    elif line.startswith("> Applied edit to "):
         yield Deed("call", tool="edit")
     elif line.strip() and not line.startswith((">", "#")):
         yield Deed("reply", line)

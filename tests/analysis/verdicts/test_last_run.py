@@ -17,6 +17,7 @@ from tests.analysis.verdicts.outputs import (
     DONE,
     OC_START,
     OC_STOP,
+    aider,
     claude,
     codex,
     copilot,
@@ -78,6 +79,7 @@ REPLIES = {
     ),
     "pi": pi({"role": "user", "content": [text("go")]}, pi_said("Done.")),
     "goose": goose(("user", text("go")), ("assistant", text("Done."))),
+    "aider": aider("#### go", "", "Done."),
     "qwen": qwen({"type": "user", "message": {"role": "user", "parts": [{"text": "go"}]}}, qwen_said("Done.")),
 }
 """Logs of sessions that tell no end: the reply to the last prompt is it."""
@@ -226,6 +228,13 @@ def test_a_packed_output_that_is_cut_is_never_green(name: str, judge: Judge) -> 
 def test_an_end_is_a_success_only_where_it_says_so(last: dict[str, object] | str, judge: Judge) -> None:
     """Another session's end, an unknown outcome, a flag of the wrong type or a key that stands twice is none."""
     assert not is_green(judge(claude(say("Done."), last).encode()))
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_work_after_the_end_needs_an_end_of_its_own(name: str, judge: Judge) -> None:
+    """Any record of the run that stands there once more, but the end itself, leaves it open."""
+    *records, _ = GOOD[name].encode().splitlines(keepends=True)
+    assert [record for record in records if is_green(judge(GOOD[name].encode() + record))] == []
 
 
 def test_no_success_overcomes_an_end_that_failed(judge: Judge) -> None:
