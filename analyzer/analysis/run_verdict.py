@@ -128,7 +128,7 @@ class Fault:
 
 
 @dataclass(slots=True)
-class Run:
+class JudgedRun:
     """What one run did, in the order of its lines."""
 
     needs_end: bool = False
@@ -227,7 +227,7 @@ class Course:
     file: str
     format: str
     agent: str | None = None
-    run: Run = field(default_factory=Run)
+    run: JudgedRun = field(default_factory=JudgedRun)
     unread: int | None = None
     """The line after all work that could not be read, and may be how the run ended, or how another one began."""
     heard: bytearray = field(default_factory=bytearray)
@@ -278,9 +278,9 @@ class Course:
             return
         self.unread = None
         if deed.kind == "began":
-            self.run = Run(needs_end=True, session=deed.session)
+            self.run = JudgedRun(needs_end=True, session=deed.session)
         elif self.run.has_ended and not failed_here and deed.kind not in ("error", "aborted", "ended"):
-            self.run = Run(needs_end=self.run.needs_end or self.run.ended == "ended")
+            self.run = JudgedRun(needs_end=self.run.needs_end or self.run.ended == "ended")
         self.run.deed(deed, line, at, rules, failed_here=failed_here)
 
     def line(self, raw: bytes, number: int, at: datetime, rules: Rules, *, failed_here: bool, is_whole: bool) -> None:
