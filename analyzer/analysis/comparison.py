@@ -284,7 +284,7 @@ _RATIOS: tuple[tuple[str, str, str, str, str | None, int], ...] = (
     ("recovered_share", "retry chains that recover", "share", "recovered_chains", "chains", -1),
     ("waited_seconds", "seconds waited a session", "seconds", "waited_seconds", None, 1),
     ("tool_failures", "calls of tools that fail", "share", "tool_failures", "tool_calls", 1),
-    ("relays", "hand-offs a session", "number", "relays", None, 1),
+    ("relays", "hand-offs and compactions a session", "number", "relays", None, 1),
     ("requests", "model requests a session", "number", "requests", None, 0),
     ("tool_calls", "calls of tools a session", "number", "tool_calls", None, 0),
     ("tokens", "tokens a session", "number", "tokens", None, 0),
