@@ -170,10 +170,11 @@ def relays_words(overview: Overview) -> str:
     most, halted = frame["most_in_one_session"].max(), int(frame["halted"].sum() or 0)
     at_most = f", at most {brief(most)} in a session" if isinstance(most, int) else ""
     given_up = f", {brief(halted)} given up" if halted else ""
-    compactions = int(frame["compactions"].sum())
+    compactions = int(frame["compactions"].sum() or 0)
     parts = []
     if hand_offs := totals.relays - compactions:
-        parts.append(f"{counted(hand_offs, 'hand-off')} to fresh context {said}")
+        target = "" if compactions else "to fresh context "
+        parts.append(f"{counted(hand_offs, 'hand-off')} {target}{said}")
     if compactions:
         parts.append(counted(compactions, "compaction"))
     return f"{' and '.join(parts)}{at_most}{given_up}."

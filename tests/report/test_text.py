@@ -285,7 +285,7 @@ def test_hand_offs_are_told_by_their_steps(report: Report) -> None:
         tables={**found.tables, "relays-by-step": replace(table, frame=frame)},
     )
     said = " ".join(render_text(told).split())
-    assert "11 hand-offs to fresh context in 4 steps and 8 compactions, at most 4 in a session, 2 given up." in said
+    assert "11 hand-offs in 4 steps and 8 compactions, at most 4 in a session, 2 given up." in said
 
 
 def test_retries_of_which_none_ended_have_no_share(report: Report) -> None:
