@@ -223,11 +223,11 @@ class PathsCommand(click.Command):
 
 
 class ListingGroup(click.Group):
-    """Commands of which `list` is the one that runs where none is named."""
+    """Commands of which `list` is the one that options without a command are for."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse as click does, `list` put before options that no command stands before."""
-        if not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names):
+        if args and args[0].startswith("-") and args[0] not in ctx.help_option_names:
             args = ["list", *args]
         return super().parse_args(ctx, args)
 

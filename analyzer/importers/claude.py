@@ -469,7 +469,7 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
                 _, payload = classify_foreign({"message": words, "is_error": True}, self.at, caller=self.caller)
                 events.append(self.event("error.classified", payload, f"tool{index}"))
             tool, (command, at) = self._calls.get(call), self._asked(call)
-            events.append(self.tool_failed(tool, words, call or index, command=command, called_at=at))
+            events += self.tool_failed(tool, words, call or index, command=command, called_at=at)
             self._dead += tool in SUBAGENTS
         return events
 

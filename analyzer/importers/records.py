@@ -36,7 +36,7 @@ from analyzer.importers.base import (
     forget_oldest,
     objects_in,
 )
-from analyzer.importers.commands import command_head
+from analyzer.importers.commands import answers_by_one, command_head
 from analyzer.importers.failures import MOST_TOOLS, classify_foreign, failure
 from analyzer.importers.programs import DIMENSIONS, Author, caller_of, place_of
 
@@ -552,9 +552,11 @@ class RecordReader(Reader):
         hint: str | None = None,
         command: object = None,
         called_at: datetime | None = None,
-    ) -> Event:
+    ) -> list[Event]:
         """Make the event of a failed call of a tool: what it said, what the log tells of the kind of failure, the
         command that was run, of which the head is kept, and when it was called.
+
+        A command whose exit status is an answer did not fail, and gives no event.
         """
         self.see()
         payload = {
@@ -562,9 +564,11 @@ class RecordReader(Reader):
             "tool": tool,
             **failure(said, kind=kind, hint=hint, command=command_head(command)),
         }
+        if payload.get("exit_code") == 1 and answers_by_one(command, str(said)):
+            return []
         if called_at is not None and self.timed and called_at <= self.at:
             payload["duration_seconds"] = round((self.at - called_at).total_seconds(), 3)
-        return self.event("tool.failed", payload, *identity)
+        return [self.event("tool.failed", payload, *identity)]
 
     def event(self, kind: str, payload: Mapping[str, Any], *identity: object) -> Event:
         """Make an event of the record in hand, with what is known of its session."""

@@ -334,9 +334,10 @@ def _retries(overview: Overview) -> str:
 
 
 def _relays(overview: Overview) -> str:
-    requests = overview.totals.requests
-    of = f" The logs that count them show {counted(requests, 'model request')}." if requests else ""
-    return f"{said}{of}" if (said := relays_words(overview)) else "No hand-off to a fresh context in this window."
+    said, requests = relays_words(overview), overview.totals.requests
+    if not said:
+        return "No hand-off to a fresh context and no compaction in this window."
+    return said + (f" The logs that count them show {counted(requests, 'model request')}." if requests else "")
 
 
 def _cost(overview: Overview) -> str:

@@ -25,12 +25,12 @@ MAX_VANISHED = 5
 
 def render_ingest(result: IngestResult, store_path: str, asking: Asking = HERE) -> str:
     """What was read, what became of each line, and what is to come."""
-    total = result.total
-    unread = sum(item.tally.skipped for item in result.sources if item.status == "unsupported")
+    logs = IngestResult([item for item in result.sources if item.status != "unsupported"])
+    total = logs.total
     megabytes = total.bytes / 1e6
     # The start of a process takes longer than a few lines: a rate of these would say nothing.
     rate = f" ({megabytes / result.seconds:,.0f} MB/s)" if megabytes >= 1 and result.seconds else ""
-    met = f"{counted(len(result.sources), 'file')}, {counted(total.lines, 'new line')}"
+    met = f"{counted(len(logs.sources), 'file')}, {counted(total.lines, 'new line')}"
     lines = [
         f"{met}, {counted(total.events, 'new event')} → {terminal_safe(store_path)}",
         f"  {megabytes:,.1f} MB in {result.seconds:.1f} s{rate}",
@@ -45,8 +45,7 @@ def render_ingest(result: IngestResult, store_path: str, asking: Asking = HERE) 
             f"see: {asking.command('query', 'quarantine-lines')}" if total.quarantined else "",
         ),
         ("blank", total.blank, ""),
-        ("carry nothing", total.skipped - unread, "lines of other tools' logs that are not about failures"),
-        ("not read", unread, "lines of files in formats that are not read, see below" if unread else ""),
+        ("carry nothing", total.skipped, "lines of other tools' logs that are not about failures"),
     ]
     width = max(len(count(number)) for _, number, _ in figures)
     lines += [f"  {number:>{width},}  {label:14} {note}".rstrip() for label, number, note in figures]

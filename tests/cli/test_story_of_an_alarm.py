@@ -289,7 +289,7 @@ def test_from_a_new_wording_to_a_quiet_night(run: Run, tmp_path: Path, native: N
 
     quiet = run("check", "--store", "x.duckdb", "--until", after(NEW_ON - 1))
     assert (quiet.returncode, quiet.stdout) == (0, "")
-    assert quiet.stderr.startswith("Nothing to report for 2026-10-06.")
+    assert quiet.stderr.startswith("No findings for 2026-10-06.")
 
     failed = run("check", "--store", "x.duckdb", "--until", after(NEW_ON), "--json")
     assert failed.returncode == 1

@@ -564,3 +564,25 @@ def test_a_failed_tool_has_the_seconds_from_its_call_to_its_result(tmp_path: Pat
         store.ingest([str(tmp_path)])
         found = store.sql("select duration_seconds from tool_failures order by all").rows()
     assert found == [(90.5,), (None,)]
+
+
+@pytest.mark.parametrize(("command", "failures"), [("cd src && grep -rn needle .", 0), ("make test", 1)])
+def test_an_exit_status_that_is_an_answer_is_no_failed_tool(command: str, failures: int, tmp_path: Path) -> None:
+    """A search that finds nothing is counted as a call, and not as a failure."""
+    call = {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": command}}
+    result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "Exit code 1", "is_error": True}
+    rows = (
+        {**_reply(1, call), "uuid": "u-1", "sessionId": "s-1", "timestamp": "2026-02-03T10:00:00.000Z"},
+        {
+            "type": "user",
+            "uuid": "u-2",
+            "sessionId": "s-1",
+            "timestamp": "2026-02-03T10:00:01.000Z",
+            "message": {"role": "user", "content": [result]},
+        },
+    )
+    (tmp_path / "s-1.jsonl").write_bytes(b"".join(json.dumps(row).encode() + b"\n" for row in rows))
+    with open_store(":memory:") as store:
+        store.ingest([str(tmp_path)])
+        assert store.sql("select sum(calls)::int from tool_calls").item() == 1
+        assert store.sql("select count(*) from tool_failures").item() == failures

@@ -121,10 +121,10 @@ class ClineReader(RecordReader, name="cline", agent="cline", visibility="full"):
         return []
 
     def _tool_error(self, _row: Mapping[str, Any], said: str | None, unique: object) -> list[Event]:
-        return [self.tool_failed(self._tool, said, unique)]
+        return self.tool_failed(self._tool, said, unique)
 
     def _diff_error(self, _row: Mapping[str, Any], said: str | None, unique: object) -> list[Event]:
-        return [self.tool_failed(self._tool, said, unique, kind="edit_mismatch")]
+        return self.tool_failed(self._tool, said, unique, kind="edit_mismatch")
 
     def _compaction(self, _row: Mapping[str, Any], said: str | None, unique: object) -> list[Event]:
         told = mapping(parsed(said))

@@ -282,7 +282,7 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
         tool, given = self._asked.get(call or "", (None, None))
         asked = mapping(parsed(parsed(bytes(given)) if isinstance(given, RAW) else given))
         command = asked.get("command") or asked.get("cmd")
-        return [self.tool_failed(tool, shown, call, format_time(self.at), kind=kind, command=command)]
+        return self.tool_failed(tool, shown, call, format_time(self.at), kind=kind, command=command)
 
     # Tokens and compactions ------------------------------------------------------------------------------------------
 

@@ -116,7 +116,7 @@ class CopilotReader(RecordReader, name="copilot", agent="copilot", visibility="t
         )
         error = mapping(data.get("error"))
         said, hint = text(error.get("message")), text(error.get("code"))
-        return [self.tool_failed(tool, said, unique, hint=hint)]
+        return self.tool_failed(tool, said, unique, hint=hint)
 
     def _failed(self, data: Mapping[str, Any], unique: object) -> list[Event]:
         kind = text(data.get("errorType"))

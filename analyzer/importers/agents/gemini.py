@@ -143,7 +143,7 @@ class GeminiChatReader(RecordReader, name="gemini_chat", agent="gemini-cli", vis
             if status != "success":
                 self.clock(moment_of(call.get("timestamp")) or (self.at if self.timed else None))
                 said = _answer_of(call.get("result")) or text(call.get("resultDisplay"))
-                events.append(self.tool_failed(tool, said, unique, kind=None if said else _KINDS[status]))
+                events += self.tool_failed(tool, said, unique, kind=None if said else _KINDS[status])
         return events
 
     def _new(self, unique: str) -> bool:
@@ -232,7 +232,7 @@ class GeminiStreamReader(RecordReader, name="gemini_stream", agent="gemini-cli",
             return []
         error = mapping(record.get("error"))
         said, hint = text(error.get("message")), text(error.get("type"))
-        return [self.tool_failed(tool, said, self.session, call, str(record.get("timestamp")), hint=hint)]
+        return self.tool_failed(tool, said, self.session, call, str(record.get("timestamp")), hint=hint)
 
     def _ended(self, record: Mapping[str, Any], unique: object) -> list[Event]:
         self._replying = False

@@ -156,7 +156,7 @@ class OpencodeReader(RecordReader, name="opencode", agent="opencode", visibility
         tool = text(part.get("tool"))
         events = [self.observed(unique, unique, tools={tool: 1} if tool else None)]
         if state.get("status") == "error":
-            events.append(self.tool_failed(tool, text(state.get("error")), unique))
+            events += self.tool_failed(tool, text(state.get("error")), unique)
         return events
 
     def _compacted(self, unique: str, known: dict[str, Any], trigger: str | None) -> list[Event]:

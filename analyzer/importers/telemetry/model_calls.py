@@ -335,7 +335,7 @@ class TelemetryReader(RecordReader, name="otlp", agent="otlp", visibility="termi
         kind = {"reject": "refused", "cancelled": "cancelled"}.get(decision or "")
         said = _first(attributes, "error", "error.message", "error_message")
         hint = _first(attributes, "error_type", "error.type")
-        return [self.tool_failed(tool, said, unique, kind=kind, hint=hint)]
+        return self.tool_failed(tool, said, unique, kind=kind, hint=hint)
 
 
 _KINDS: dict[str, Callable[[TelemetryReader, Attributes, object], Iterable[Event]]] = {

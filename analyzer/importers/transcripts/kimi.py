@@ -129,7 +129,7 @@ class KimiReader(RecordReader, name="kimi", agent="kimi-code", visibility="full"
         elif kind == "tool.result":
             tool, result = self.tool_of(text(event.get("toolCallId"))), mapping(event.get("result"))
             if result.get("isError") is True:
-                return [self.tool_failed(tool, said_by(result.get("output")), self._unique(record))]
+                return self.tool_failed(tool, said_by(result.get("output")), self._unique(record))
         return []
 
     def _ended(self, record: Mapping[str, Any]) -> list[Event]:
