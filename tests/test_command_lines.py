@@ -204,9 +204,9 @@ def test_every_command_of_a_finding_answers_about_its_caller_and_days(night: Nig
 
 
 def of_its_own(rows: pl.DataFrame, one: Finding) -> pl.DataFrame:
-    """The rows of a finding's caller or model, from the first day that it looks at to its last one."""
+    """The rows of what a finding singles out, from the first day that it looks at to its last one."""
     first = min(one.onset, one.last_on - timedelta(days=one.kind.evidence_days - 1))
-    for name in ("caller", "model"):
+    for name in ("caller", "provider", "model", "project"):
         if (who := getattr(one.scope, name)) is not None:
             rows = rows.filter(pl.col(name) == who)
     return rows.filter(pl.col("occurred_at").dt.date().is_between(first, one.last_on))

@@ -47,6 +47,8 @@ MOST_NAMED_CHARS = 200
 """A name that is longer stands in no command: nobody would paste it."""
 
 
+_PARTS = ("caller", "provider", "model", "project")
+"""What the command of a finding is limited to. Not the reason: that of a store may be the recorded one."""
 SHARED = (*SHARED_OF_ERRORS, "tool", "version")
 """What callers share that a finding may be about: each is a field of `Scope`."""
 
@@ -173,15 +175,13 @@ class Finding(Shown):
         own = {MESSAGE_ITSELF: self.samples[0] if self.samples else None, SESSION_ITSELF: self.scope.session}
         asked = [own.get(word, word) for word in self.kind.asks if self.is_open]
         words = tuple(filter(None, asked))
-        named = [who for name in ("caller", "model", "session") if (who := getattr(self.scope, name))]
+        named = [who for name in (*_PARTS, "session") if (who := getattr(self.scope, name))]
         if len(words) < max(1, len(asked)) or max(map(len, named), default=0) > MOST_NAMED_CHARS:
             return ()
         if set(self.kind.asks) & own.keys() or self.kind.asks_all:
             return words
         first = min(self.onset, self.last_on - timedelta(days=self.kind.evidence_days - 1))
-        about = [
-            part for name in ("caller", "model") if (who := getattr(self.scope, name)) for part in (f"--{name}", who)
-        ]
+        about = [part for name in _PARTS if (who := getattr(self.scope, name)) for part in (f"--{name}", who)]
         return (*words, *about, *window_words(first, self.last_on + timedelta(days=1), self.timezone))
 
     @property
