@@ -141,7 +141,7 @@ def shown_by_night(night: Night) -> dict[str, list[str]]:
         "slack": [html.unescape(found) for text in slack for found in re.findall("`(analyzer .*)`", text)],
         "teams": [re.sub(r"\\(.)", r"\1", text) for text in teams],
         "discord": [embed["footer"]["text"] for embed in discord_message(night)["embeds"] if "footer" in embed],
-        "webhook": re.findall("→ `(.*)`", webhook["text"]),
+        "webhook": re.findall("→ (analyzer .*)", webhook["text"]),
         "webhook's JSON": [found["command"] for found in webhook["findings"] if found["command"]],
         "pagerduty": [event["payload"]["custom_details"]["command"] for _, event in pagerduty_events(night, "key")],
         "alertmanager": [alert["annotations"]["command"] for alert in alertmanager_alerts(night)],
