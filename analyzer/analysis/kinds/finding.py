@@ -53,6 +53,12 @@ SHARED = (*SHARED_OF_ERRORS, "tool", "version")
 """What callers share that a finding may be about: each is a field of `Scope`."""
 
 
+def who_of(caller: str) -> str:
+    """Return the name of a caller for people: one as long as a log may make it is cut, an empty one named so."""
+    name = caller if caller.strip() else "(none)"
+    return name if len(name) <= WHO_CHARS else f"{name[: WHO_CHARS - 1]}…"
+
+
 @dataclass(frozen=True, slots=True)
 class Scope:
     """What a finding is about; None for what it does not single out."""
@@ -88,8 +94,7 @@ class Scope:
         """The caller for people: a name as long as a log may make it is cut, and one without letters named so."""
         if self.caller is None:
             return next(filter(None, (getattr(self, name) for name in SHARED)), "the fleet")
-        name = self.caller if self.caller.strip() else "(none)"
-        return name if len(name) <= WHO_CHARS else f"{name[: WHO_CHARS - 1]}…"
+        return who_of(self.caller)
 
     def to_dict(self) -> dict[str, str | None]:
         """JSON-ready."""
