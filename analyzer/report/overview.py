@@ -204,7 +204,7 @@ def _hidden_callers(overview: Overview, messages: list[str]) -> re.Pattern[str] 
     }
     # A log may hold a million callers: only those that occur become part of the pattern.
     said = "\n".join(messages)
-    known = {one.scope.caller for one in overview.findings}
+    known = {name for one in overview.findings for name in (one.scope.caller, *(one.cost.callers if one.cost else ()))}
     names = sorted((name for name in seen - known if name in said), key=len, reverse=True)
     return re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, names))})(?![\w-])") if names else None
 
