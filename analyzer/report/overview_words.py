@@ -80,9 +80,9 @@ def course(found: Finding) -> str:
     """Since when it is open, or from when to when it was."""
     if found.state == "resolved":
         why = RESOLUTIONS.get(found.resolution or "", found.resolution)
-        days = f"{found.onset} to {found.last_on}" if found.onset < found.last_on else f"{found.onset}"
-        return f"{days}, resolved on {found.resolved_on}: {why}"
-    return f"open since {found.onset}" + (f", last seen {found.last_on}" if found.last_on > found.onset else "")
+        days = f"{found.onset} to {found.last_seen}" if found.onset < found.last_seen else f"{found.onset}"
+        return f"{f'{found.span}, over' if found.span else days}, resolved on {found.resolved_on}: {why}"
+    return f"open since {found.onset}" + (f", last seen {found.last_seen}" if found.last_seen > found.onset else "")
 
 
 def judging(found: Finding) -> tuple[str, ...]:
@@ -317,7 +317,7 @@ def dates(one: Finding) -> str:
     """Since when it is open, or from when to when it was."""
     if one.is_open:
         return f"since {one.onset}"
-    return f"from {one.onset} to {one.last_on}" if one.last_on > one.onset else f"on {one.onset}"
+    return f"from {one.onset} to {one.last_seen}" if one.last_seen > one.onset else f"on {one.onset}"
 
 
 def cost_words(one: Finding) -> str:

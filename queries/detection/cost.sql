@@ -10,6 +10,7 @@
 -- column failed_sessions BIGINT: those of them that no retry recovered
 -- column failed_callers VARCHAR: whose sessions these are, a JSON array of names; null without any
 -- column failed_usd DOUBLE: what the requests of these sessions cost in US dollars; null where none has a price
+-- column failed_at TIMESTAMP: first failure of those of them that no retry recovered; null without any
 -- column waited_seconds DOUBLE: seconds waited between the calls of their retry chains
 -- column failing_at TIMESTAMP: first failure of the sessions that began after the hour's last one without; null without any
 -- column failing_sessions BIGINT: those sessions
@@ -228,6 +229,7 @@ select
   count(*) filter (where d.failed) as failed_sessions,
   cast(to_json(list_sort(list(distinct d.caller) filter (where d.failed))) as varchar) as failed_callers,
   internal.sum_usd(d.usd) as failed_usd,
+  min(d.failed_at) as failed_at,
   -- Milliseconds: sums of fractions end differently with the order of their terms.
   round(sum(d.waited_seconds), 3) as waited_seconds,
   min(d.failed_at) filter (where d.failed and (d.good_at is null or d.started_at > d.good_at)) as failing_at,

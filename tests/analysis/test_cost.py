@@ -95,9 +95,9 @@ def test_the_hour_from_which_on_more_fail_is_told(tmp_path: Any) -> None:
     lines = (x for n in range(50) for x in chain(n, 5 + n // 10, "exhausted" if n >= 30 and n % 4 else None))
     with store_of(lines, tmp_path) as store:
         cost = cost_of(store.query("detection-cost", asked=json.dumps([{"place": 0, "caller": "bot"}])))
-    assert (cost.failed_since, cost.every_session) == (datetime(2026, 10, 9, 8), False)
+    assert (cost.failed_since, cost.every_session) == (datetime(2026, 10, 9, 8, 30, 5), False)
     one = replace(finding(), cost=cost)
-    said = "; 15 of 50 sessions of 2026-10-09 failed, more of them from 08:00 UTC on"
+    said = "; 15 of 50 sessions of 2026-10-09 failed, more of them from 08:30 UTC on"
     said += ", 22 min were spent waiting for retries"
     assert sentence(one).endswith(f"{said}.")
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, NamedTuple, Protocol
+from zoneinfo import ZoneInfo
 
 import msgspec
 import polars as pl
@@ -21,6 +22,7 @@ from analyzer.analysis.observations import Observations
 from analyzer.command_lines import PROGRAM, command_line, whole_path, window_words
 from analyzer.errors import AnalyzerError
 from analyzer.events.model import derived_id
+from analyzer.events.times import format_time, parse_time
 from analyzer.store import MEMORY, Store
 from analyzer.store.shown import Shown
 
@@ -143,6 +145,13 @@ class Finding(Shown):
     """Ids of some of its events."""
     samples: tuple[str, ...] = ()
     """Some of its messages, redacted."""
+    first_error_at: datetime | None = None
+    """Its first error, or hand-off, naive UTC; None where it is about neither."""
+    last_error_at: datetime | None = None
+    errors: int | None = None
+    """All of them, from the first to the last one."""
+    error_sessions: int | None = None
+    """Distinct sessions with any of them."""
     confidence: str | None = None
     """How sure the verdict on the first of these is: `weak`, `strong`; None where no rule knows it or nobody said."""
     parts: tuple[Finding, ...] = ()
@@ -219,6 +228,28 @@ class Finding(Shown):
         """The day from which on it probably was so."""
         return min(self.latest.onset or self.opened_on, self.opened_on)
 
+    @property
+    def last_seen(self) -> date:
+        """The day of its last error; of what is about none the last day on which it was detected."""
+        return self.last_on if self.last_error_at is None else self._local(self.last_error_at).date()
+
+    @property
+    def span(self) -> str:
+        """From its first error to its last one, in words, in its zone; empty where it is about none."""
+        if self.first_error_at is None or self.last_error_at is None:
+            return ""
+        (first, begin), (last, end) = (
+            (f"{moment:%H:%M}", f"{moment.day} {moment:%B}")
+            for moment in map(self._local, (self.first_error_at, self.last_error_at))
+        )
+        zone = "" if self.timezone == "UTC" else f" ({self.timezone})"
+        if begin != end:
+            return f"{first} on {begin} to {last} on {end}{zone}"
+        return f"{first}{f'–{last}' if first != last else ''} on {begin}{zone}"
+
+    def _local(self, moment: datetime) -> datetime:
+        return moment.replace(tzinfo=UTC).astimezone(ZoneInfo(self.timezone))
+
     def in_store(self, store: Store) -> Finding:
         """The same as one of this store, its parts too."""
         place = "" if store.path == MEMORY else whole_path(store.path)
@@ -258,6 +289,9 @@ class Finding(Shown):
             "timezone": self.timezone,
             "evidence": list(self.evidence),
             "samples": list(self.samples),
+            **{name: format_time(at) if (at := getattr(self, name)) else None for name in _MOMENTS},
+            "errors": self.errors,
+            "error_sessions": self.error_sessions,
             "confidence": self.confidence,
             "parts": [part.to_dict() for part in self.parts],
             "cost": self.cost.to_dict() if self.cost else None,
@@ -292,10 +326,12 @@ class Finding(Shown):
             "opened_on": since,
             "last_on": until,
             "latest": latest,
+            **{name: parse_time(data.get(name)) for name in _MOMENTS},
         }
         return replace(msgspec.convert({**own, "parts": parts}, cls), cost=cost)
 
 
+_MOMENTS = ("first_error_at", "last_error_at")
 _FIGURES = (
     "observed",
     "expected",

@@ -164,7 +164,7 @@ def _since(hours: pl.DataFrame, seen: bool) -> tuple[datetime | None, bool]:
     best = onset(counts)
     if best.gain < _CLEAR or not best.position:
         return None, False
-    return hours["hour_at"][best.position], False
+    return next(filter(None, hours["failed_at"][best.position :]), None), False
 
 
 def info(_day: Detection) -> str:
