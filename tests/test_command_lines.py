@@ -204,11 +204,13 @@ def test_every_command_of_a_finding_answers_about_its_caller_and_days(night: Nig
 
 
 def of_its_own(rows: pl.DataFrame, one: Finding) -> pl.DataFrame:
-    """The rows of what a finding singles out, from the first day that it looks at to its last one."""
+    """The rows of what a finding singles out, from its first error to its last one, or of the days that it looks at."""
     first = min(one.onset, one.last_on - timedelta(days=one.kind.evidence_days - 1))
     for name in ("caller", "provider", "model", "project"):
         if (who := getattr(one.scope, name)) is not None:
             rows = rows.filter(pl.col(name) == who)
+    if one.kind.asks_errors:
+        return rows.filter(pl.col("occurred_at").is_between(one.first_error_at, one.last_error_at))
     return rows.filter(pl.col("occurred_at").dt.date().is_between(first, one.last_on))
 
 

@@ -194,9 +194,13 @@ class Finding(Shown):
             return ()
         if set(self.kind.asks) & own.keys() or self.kind.asks_all:
             return words
-        first = min(self.onset, self.last_on - timedelta(days=self.kind.evidence_days - 1))
         about = [part for name in _PARTS if (who := getattr(self.scope, name)) for part in (f"--{name}", who)]
-        return (*words, *about, *window_words(first, self.last_on + timedelta(days=1), self.timezone))
+        first: date = min(self.onset, self.last_on - timedelta(days=self.kind.evidence_days - 1))
+        until: date = self.last_on + timedelta(days=1)
+        if self.kind.asks_errors and self.first_error_at and self.last_error_at:
+            first = self.first_error_at.replace(microsecond=0)
+            until = self.last_error_at.replace(microsecond=0) + timedelta(seconds=1)
+        return (*words, *about, *window_words(first, until, self.timezone))
 
     @property
     def command(self) -> str:
@@ -482,6 +486,8 @@ class Kind:
     """The words of the command that shows more; MESSAGE and SESSION are its own."""
     asks_all: bool = False
     """Whether this command asks for all of history."""
+    asks_errors: bool = False
+    """Whether it asks for its errors alone, from the first to the last, and not for whole days."""
     family: str | None = None
     """Detections of one family are one incident, whichever test made them; None: the kind is alone in its own."""
     scope: str | None = None
