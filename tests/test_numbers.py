@@ -87,7 +87,7 @@ STATED = {
         f"unknown share has a p-value of {DEFAULT.share_alpha:g} at most",
         f"in the {decisions.COUNTED_WEEKS} weeks before, from {WORDS[decisions.LEAST_WEEKS]} weeks on",
         f"Samples are cut at {evidence.MAX_SAMPLE_CHARS:,} characters",
-        f"a line a finding, {WORDS[webhook.MAX_TEXT_FINDINGS]} at most",
+        f"a line a finding with its title, {WORDS[webhook.MAX_TEXT_FINDINGS]} at most",
         f"up to {posting.MAX_WAIT_SECONDS:g} seconds",
         f"The {day_figures.MAX_CALLERS} callers with the most errors are named",
         f"what each open one observed, {prometheus.MAX_FINDINGS} at most",

@@ -141,7 +141,7 @@ def json_option(command: F) -> F:
 
 
 def selection_options(command: F) -> F:
-    """`--project`, `--agent`, `--caller`, `--reason`, `--model`; the command gets what they ask for as `only`."""
+    """`--project`, `--agent`, `--caller`, `--reason`, `--provider` and `--model`, as the `only` of the command."""
 
     @functools.wraps(command)
     def function(**given: Any) -> Any:
@@ -164,6 +164,7 @@ _SELECTED = {
     "agent": ("this agent, as claude-code or codex", "select distinct agent from sessions"),
     "caller": ("this caller", "select distinct caller from errors"),
     "reason": ("this reason", None),
+    "provider": ("this provider, as anthropic", "select distinct provider from sessions"),
     "model": ("this model", "select distinct model from sessions"),
 }
 """What a selection asks for, and the names that a store has of it; reasons are known without one."""

@@ -27,6 +27,8 @@ _NAMED = re.compile(r"@(?=\S)|(?:#|!|\bGH-)(?=[0-9])", re.IGNORECASE)
 _ADDRESS = re.compile(r"://|\bwww\.|\]\(", re.IGNORECASE)
 _DOMAIN = re.compile(r"(?<=[^\W_])[.。．｡](?=[^\W\d_]{2})")
 """A point that chats take for one of a domain, also where no scheme stands before it."""
+_CALL = re.compile(r"<(?=[!@#\w])")
+"""What begins a call or a link in a chat that reads Slack's form."""
 _BARE = re.compile(r"[\\`*_\[\]#|~<>]")
 _LIST_START = re.compile(r"^(\s*)([-+=]|\d+(?=[.)]))")
 _WWW = re.compile(r"\b(www)\.", re.IGNORECASE)
@@ -101,6 +103,11 @@ def chat_text(text: str) -> str:
 def chat_code(text: str) -> str:
     """A command as code in a chat that reads Slack's form, which links nothing there: it can be copied as it is."""
     return chat_text(text) if "`" in text else f"`{_entities(one_line(text))}`"
+
+
+def plain_text(text: str) -> str:
+    """Make a text safe in plain text that a chat may show, which calls and links by its own marks."""
+    return _CALL.sub(rf"<{_BREAK}", unlinked(one_line(text)))
 
 
 def bare_markdown_text(text: str) -> str:

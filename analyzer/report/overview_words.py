@@ -52,6 +52,11 @@ def window_words(overview: Overview) -> str:
     return f"{said}; only {overview.only}" if overview.only else said
 
 
+def window_details(overview: Overview) -> tuple[str, ...]:
+    """Return the sentences of the verdict about the window: the one about tools, where one failed."""
+    return overview.verdict.details[-1:] if overview.totals.tool_failures else ()
+
+
 def sessions_words(overview: Overview) -> str:
     """In how many sessions there are errors, of those that the logs show."""
     totals = overview.totals

@@ -182,11 +182,10 @@ def changes_part(changes: tuple[Drift, ...], title: str, query: str = "") -> Par
 def templates_part(case: Case) -> Part:
     """The messages that explain the finding."""
     full = case.templates.height >= MAX_TEMPLATES
-    whose = case.finding.kind.behind.said
     return Part(
         "",
         "Messages behind it",
-        f"Errors {whose}, by message, the one that most sessions show first.",
+        f"Errors {_behind(case)}, by message, the one that most sessions show first.",
         {
             "message": "what all of them say, redacted and capped; <*> stands for what differs",
             "sessions": "distinct sessions that show it",
@@ -197,6 +196,13 @@ def templates_part(case: Case) -> Part:
     )
 
 
+def _behind(case: Case) -> str:
+    """Say which errors stand behind the finding, and of which days."""
+    behind = case.finding.kind.behind
+    first, last = behind.span(case.finding, case.last)
+    return f"{behind.said} ({first} to {last})" if first < last else f"{behind.said} ({first})"
+
+
 def sessions_part(case: Case) -> Part:
     """The sessions to look at."""
     full = case.sessions.height >= MAX_SESSIONS
@@ -205,7 +211,7 @@ def sessions_part(case: Case) -> Part:
     return Part(
         "",
         "Sessions behind it",
-        f"{what} {behind.said}, by session, those with the most first, then the latest.",
+        f"{what} {_behind(case)}, by session, those with the most first, then the latest.",
         {
             "session": "the agent's session; where there is none the retry chain, else the file",
             "day": "the first day on which it shows the finding",

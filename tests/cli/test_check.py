@@ -165,7 +165,9 @@ def test_a_webhook_that_fails_twice_is_told_in_the_end(run: Run, store: Path, ho
     assert len(hook.bodies) == 3
     assert hook.bodies[0] == hook.bodies[2]
     assert hook.bodies[2]["schema"] == "analyzer.check/1"
-    assert hook.bodies[2]["text"].startswith("*1 new finding for 2026-10-07.*\n• warning, new: planner:")
+    assert hook.bodies[2]["text"].startswith(
+        "1 new finding for 2026-10-07.\n• warning, new: Unknown errors spiked: planner. planner: "
+    )
 
 
 def test_a_webhook_that_nobody_answers_exits_with_three(run: Run, store: Path, hook: Any) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from analyzer.analysis.detection.statistics.tails import chance_of_shares
+from analyzer.analysis.kinds.sentences import LEAST_USD
 from analyzer.analysis.nightly.night import Night
 from analyzer.analysis.observations import end_of, start_of
 from analyzer.analysis.summary.day_figures import LatestDay
@@ -30,8 +31,6 @@ LEADING_TABLES = (
 )
 """The queries whose answers the sentences cannot do without; `versions-by-agent` is for windows with a history."""
 _MOST_PARTIES = 4
-LEAST_USD = 0.005
-"""A smaller cost is shown as nothing."""
 _LEAST_SESSIONS = 10
 """Sessions of each week, of each version, or at other providers, below which a comparison with them says nothing."""
 _UNNAMED = {None, "unknown"}

@@ -10,8 +10,9 @@ from typing import Any
 import polars as pl
 
 from analyzer.analysis import Overview
+from analyzer.analysis.kinds.sentences import LEAST_USD
 from analyzer.analysis.summary.day_figures import LatestDay
-from analyzer.analysis.summary.leading import LEAST_USD, failure_usd, whole_usd
+from analyzer.analysis.summary.leading import failure_usd, whole_usd
 from analyzer.classifier import REASONS
 from analyzer.command_lines import Asking
 from analyzer.readable import counted, percent
