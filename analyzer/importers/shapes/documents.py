@@ -31,7 +31,6 @@ _MOST_NESTED = 16
 _TOGETHER = 64
 """Items that are judged at once before each is by itself; nearly all can be read."""
 _BETWEEN = re.compile(r"[\s,]*")
-_BREAK = re.compile(rb"\s*[\r\n]\s*")
 _TEXT = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 # A list or an object without others in it is one token, as most are.
 _STRUCTURE = rf'[\[{{](?:[^"\[\]{{}}]++|{_TEXT})*+[\]}}]|{_TEXT}|"|[\[\]{{}},]'
@@ -232,4 +231,4 @@ def _members(raw: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 def _one_line(raw: bytes) -> bytes:
     """Return a text as one line. A tab in the place of a break: where a break is no JSON, a tab is none either."""
-    return _BREAK.sub(b"\t", raw.strip())
+    return b"\t".join(filter(None, map(bytes.strip, raw.splitlines())))
