@@ -380,11 +380,11 @@ class TestSuccessCriteria:
     def test_a_session_that_goes_on_is_recovered_any_number_of_times(self) -> None:
         """Attempts are counted anew behind a recovery that lasted."""
         agent = Agent(chat(110))
-        for _ in range(10):
+        for number in range(10):
             assert agent.overflow()
             agent.sessions["s-1"] += [
-                {"role": "assistant", "content": "y" * 40_000},
-                {"role": "user", "content": "z" * 200_000},
+                {"role": "assistant", "content": f"chapter {number} " + "y" * 40_000},
+                {"role": "user", "content": f"now chapter {number + 1} " + "z" * 200_000},
             ]
 
     def test_every_recovery_is_an_event(self, log: Log) -> None:
