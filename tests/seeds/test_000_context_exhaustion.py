@@ -76,7 +76,7 @@ def failure(*records: dict[str, Any], stderr: str = "", exit_code: int = 1, afte
 # ─── The objective and its three layers ───
 
 
-def test_a_full_context_and_a_timeout_are_told_apart() -> None:
+def test_000_5_a_full_context_and_a_timeout_are_told_apart() -> None:
     """One generic deadline becomes two accurate messages: the context held too much, or the time was too short."""
     full = failure(result(subtype="success", result=FULL), exit_code=143, after=600)
     timed_out = failure(exit_code=143, after=600)
@@ -85,7 +85,7 @@ def test_a_full_context_and_a_timeout_are_told_apart() -> None:
     assert "context deadline exceeded" not in full.message + timed_out.message
 
 
-def test_layer_1_failures_are_classified_by_subtype_and_content() -> None:
+def test_000_11_failures_are_classified_by_subtype_and_content() -> None:
     """Subtype and text of the result make timeout, context exhaustion or general error."""
     assert [
         failure(result(subtype="error_during_execution", result=text)).failure_reason
@@ -93,7 +93,7 @@ def test_layer_1_failures_are_classified_by_subtype_and_content() -> None:
     ] == ["timeout", "context_exhaustion", "general_error"]
 
 
-def test_layer_2_a_process_is_asked_before_it_is_killed(bench: Bench) -> None:
+def test_000_12_a_process_is_asked_before_it_is_killed(bench: Bench) -> None:
     """On a timeout the agent hears SIGTERM, and what it still says is read: here that its prompt is too long."""
     done = bench.run(*agent("polite", FULL), timeout=1.0)
     assert done.exit_code == 124
@@ -102,7 +102,7 @@ def test_layer_2_a_process_is_asked_before_it_is_killed(bench: Bench) -> None:
     assert done.error.failure_reason == "context_exhaustion"
 
 
-def test_layer_3_messages_say_what_to_do_and_what_was_used() -> None:
+def test_000_13_messages_say_what_to_do_and_what_was_used() -> None:
     """A remediation names the next step and the tokens of the run."""
     used = {"input_tokens": 180_000, "output_tokens": 4_000}
     error = failure(result(subtype="success", result=FULL, usage=used))
@@ -113,13 +113,13 @@ def test_layer_3_messages_say_what_to_do_and_what_was_used() -> None:
 # ─── The file mapping, as behaviour ───
 
 
-def test_the_adapter_s_error_carries_its_failure_reason() -> None:
+def test_000_21_the_adapter_s_error_carries_its_failure_reason() -> None:
     """`StepError` has the classification, and the result of a run names the reason that it failed for."""
     error = failure(result(subtype="error_max_turns"))
     assert (error.failure_reason, error.classification.detail) == ("general_error", "max_turns")
 
 
-def test_the_executor_unwraps_tokens_and_remediation_into_the_event(bench: Bench) -> None:
+def test_000_24_the_executor_unwraps_tokens_and_remediation_into_the_event(bench: Bench) -> None:
     """What the error carries stands in the event, and so in the view of errors: reason, advice and tokens."""
     done = bench.run(*agent("context_exhaustion"))
     assert isinstance(done.error, StepError)
@@ -132,7 +132,7 @@ def test_the_executor_unwraps_tokens_and_remediation_into_the_event(bench: Bench
     )
 
 
-def test_failure_reason_and_remediation_of_a_pipeline_s_own_events_are_read(tmp_path: Path) -> None:
+def test_000_25_failure_reason_and_remediation_of_a_pipeline_s_own_events_are_read(tmp_path: Path) -> None:
     """The two fields that the plan adds to an emitted event reach the store from a log that has them."""
     event = {
         "timestamp": "2026-11-03T10:00:00Z",
@@ -151,7 +151,7 @@ def test_failure_reason_and_remediation_of_a_pipeline_s_own_events_are_read(tmp_
     assert row == ("context_overflow", "context_exhaustion", "Break the step into smaller steps", 198_000)
 
 
-def test_an_event_without_the_new_fields_is_read_as_before(tmp_path: Path) -> None:
+def test_000_86_an_event_without_the_new_fields_is_read_as_before(tmp_path: Path) -> None:
     """The new fields are additive: a line of an older version keeps its meaning, and has nulls for them."""
     event = {"timestamp": "2026-11-03T10:00:00Z", "pipeline_id": "p", "step_id": "a", "state": "failed"}
     (tmp_path / "events.jsonl").write_text(json.dumps({**event, "message": "connection reset by peer"}) + "\n")
@@ -164,7 +164,7 @@ def test_an_event_without_the_new_fields_is_read_as_before(tmp_path: Path) -> No
 # ─── Architecture decisions ───
 
 
-def test_ad_1_the_result_decides_and_not_the_exit_code() -> None:
+def test_000_39_the_result_decides_and_not_the_exit_code() -> None:
     """One exit code stands for every failure; the same result is told alike under each."""
     for exit_code in (0, 1, 2, 143):
         assert failure(result(subtype="success", result=FULL), exit_code=exit_code).failure_reason == (
@@ -176,14 +176,14 @@ def test_ad_1_the_result_decides_and_not_the_exit_code() -> None:
 
 
 @pytest.mark.parametrize("subtype", ["success", "error_max_turns", "error_during_execution"])
-def test_ad_1_each_subtype_may_come_with_a_full_context(subtype: str) -> None:
+def test_000_41_each_subtype_may_come_with_a_full_context(subtype: str) -> None:
     """`prompt is too long` in the result counts under every subtype, unless the subtype names another cause."""
     error = failure(result(subtype=subtype, result=FULL))
     expected = "general_error" if subtype == "error_max_turns" else "context_exhaustion"
     assert error.failure_reason == expected
 
 
-def test_ad_2_three_seconds_are_enough_to_flush_the_last_record(bench: Bench) -> None:
+def test_000_47_three_seconds_are_enough_to_flush_the_last_record(bench: Bench) -> None:
     """An agent that takes two seconds to write its result after SIGTERM is waited for without any option."""
     code = (
         "import json, signal, sys, time\n"
@@ -201,7 +201,7 @@ def test_ad_2_three_seconds_are_enough_to_flush_the_last_record(bench: Bench) ->
     assert bench.row("failure_reason", "tokens_used") == ("timeout", 15)
 
 
-def test_ad_3_the_error_is_a_type_that_carries_all_of_it() -> None:
+def test_000_53_the_error_is_a_type_that_carries_all_of_it() -> None:
     """A caller catches `StepError`, and reads classification, usage and remediation without parsing its text."""
     used = {"input_tokens": 5, "output_tokens": 6}
     caught: AnalyzerError = failure(result(subtype="success", result=FULL, usage=used))
@@ -211,7 +211,7 @@ def test_ad_3_the_error_is_a_type_that_carries_all_of_it() -> None:
     assert caught.remediation == caught.hint
 
 
-def test_ad_4_a_relay_is_due_well_before_the_agent_compacts() -> None:
+def test_000_59_a_relay_is_due_well_before_the_agent_compacts() -> None:
     """At 70 % a hand-off is due, so that it never races an agent that compacts itself at 95 %."""
     monitor = RelayMonitor(RelaySettings())
     due = [percent for percent in range(101) if monitor.observe(2_000 * percent)]
@@ -221,7 +221,7 @@ def test_ad_4_a_relay_is_due_well_before_the_agent_compacts() -> None:
 # ─── Risks and their mitigations ───
 
 
-def test_risk_an_agent_that_does_not_hear_sigterm_is_killed(bench: Bench) -> None:
+def test_000_65_an_agent_that_does_not_hear_sigterm_is_killed(bench: Bench) -> None:
     """Who ignores SIGTERM gets SIGKILL once the grace is over, and not before."""
     began = time.monotonic()
     done = bench.run(*agent("hang", bench.folder / "ids"), timeout=1.0, grace=1.0)
@@ -238,7 +238,7 @@ def test_risk_an_agent_that_does_not_hear_sigterm_is_killed(bench: Bench) -> Non
         {"type": "outcome", "failed": True},
     ],
 )
-def test_risk_an_output_of_tomorrow_is_unknown(record: dict[str, Any]) -> None:
+def test_000_66_an_output_of_tomorrow_is_unknown(record: dict[str, Any]) -> None:
     """A result without a subtype, with a new one, or of another shape falls back to unknown, and the run is told."""
     error = failure(record)
     assert error.failure_reason == "unknown"

@@ -89,13 +89,13 @@ def says(role: str, **content: Any) -> dict[str, Any]:
 # Exit code defense
 
 
-def test_a_run_with_a_nonzero_exit_code_may_be_exhausted(bench: Bench) -> None:
+def test_002_37_a_run_with_a_nonzero_exit_code_may_be_exhausted(bench: Bench) -> None:
     """Claude's exhaustion is considered only if the exit code is not 0."""
     assert bench.run(LINE, exit_code=1) is not None
 
 
 @pytest.mark.parametrize("where", ["stdout", "stderr"])
-def test_a_successful_run_is_never_marked_exhausted(bench: Bench, where: str) -> None:
+def test_002_38_a_successful_run_is_never_marked_exhausted(bench: Bench, where: str) -> None:
     """The same text of a run with exit code 0 leaves the agent in the pool, and is no error either."""
     assert bench.run(**{where: LINE}, exit_code=0) is None
     assert bench.events("agent.exhausted") == bench.events("error.classified") == []
@@ -104,7 +104,7 @@ def test_a_successful_run_is_never_marked_exhausted(bench: Bench, where: str) ->
 # Stdout-based detection
 
 
-def test_the_signature_on_stdout_is_an_exhausted_limit_with_its_reset(bench: Bench) -> None:
+def test_002_43_the_signature_on_stdout_is_an_exhausted_limit_with_its_reset(bench: Bench) -> None:
     """`Claude AI usage limit reached|<unix_epoch>` on stdout: the limit of a plan, and when the agent is back.
 
     A person reads both in the reason.
@@ -206,7 +206,7 @@ QUOTING = {
 
 
 @pytest.mark.parametrize("name", QUOTING)
-def test_a_text_that_mentions_the_signature_is_no_exhaustion(bench: Bench, name: str) -> None:
+def test_002_49_a_text_that_mentions_the_signature_is_no_exhaustion(bench: Bench, name: str) -> None:
     """A failed run that quotes the signature, wherever and however, keeps its agent in the pool."""
     stdout, stderr = QUOTING[name]
     assert bench.run(stdout, stderr) is None
@@ -220,7 +220,7 @@ _WAITING = Limits(retries=2, max_wait_seconds=10_000)
 
 
 @pytest.mark.parametrize("name", QUOTING)
-def test_a_mention_changes_neither_pool_nor_guard_nor_waits(bench: Bench, name: str) -> None:
+def test_002_49_a_mention_changes_neither_pool_nor_guard_nor_waits(bench: Bench, name: str) -> None:
     """Nothing is on record after it, no try waits for the moment that it names, and the next run begins at once."""
     stdout, stderr = QUOTING[name]
     done = bench.start(*bench.prints(stdout, stderr), holds="pool and guard", limits=_WAITING)
@@ -246,7 +246,7 @@ def test_a_mention_changes_neither_pool_nor_guard_nor_waits(bench: Bench, name: 
     ],
 )
 @pytest.mark.parametrize("where", ["stdout", "stderr"])
-def test_loose_keywords_are_no_exhaustion(bench: Bench, text: str, where: str) -> None:
+def test_002_50_loose_keywords_are_no_exhaustion(bench: Bench, text: str, where: str) -> None:
     """The signature's format is required."""
     assert bench.run(**{where: text}) is None
 
@@ -296,7 +296,7 @@ TRUE = {
 
 
 @pytest.mark.parametrize("name", TRUE)
-def test_the_signature_that_ends_a_run_is_exhaustion(bench: Bench, name: str) -> None:
+def test_002_42_the_signature_that_ends_a_run_is_exhaustion(bench: Bench, name: str) -> None:
     """What the agent says last counts, with its own reset, whatever it has quoted before and says as a farewell."""
     out = bench.run(*TRUE[name])
     assert out is not None
@@ -307,26 +307,26 @@ def test_the_signature_that_ends_a_run_is_exhaustion(bench: Bench, name: str) ->
 # Integration tests and test cases
 
 
-def test_actual_exhaustion(bench: Bench) -> None:
+def test_002_60_actual_exhaustion(bench: Bench) -> None:
     """The observed line on stdout and exit code 1: the agent is removed."""
     assert bench.pool.choose(["claude", "codex"]) == "claude"
     bench.run("Claude AI usage limit reached|1770843600\n", exit_code=1)
     assert bench.pool.choose(["claude", "codex"]) == "codex"
 
 
-def test_exit_code_guard(bench: Bench) -> None:
+def test_002_61_exit_code_guard(bench: Bench) -> None:
     """The same stdout with exit code 0: the agent is not removed."""
     bench.run("Claude AI usage limit reached|1770843600\n", exit_code=0)
     assert bench.pool.choose(["claude", "codex"]) == "claude"
 
 
-def test_no_signature(bench: Bench) -> None:
+def test_002_62_no_signature(bench: Bench) -> None:
     """A failure with an unrelated text is not classified as exhaustion."""
     assert bench.run("error: cannot open notes.md\n", exit_code=2) is None
     assert bench.events("agent.exhausted") == []
 
 
-def test_reset_parsing(bench: Bench) -> None:
+def test_002_63_reset_parsing(bench: Bench) -> None:
     """The parsed epoch stands in the reason for the removal, in pool and log alike."""
     out = bench.run(LINE)
     assert out is not None
@@ -336,7 +336,7 @@ def test_reset_parsing(bench: Bench) -> None:
     assert "2026-02-11 21:00 UTC" in out.reason_text
 
 
-def test_the_pool_uses_the_parsed_reason(bench: Bench) -> None:
+def test_002_56_the_pool_uses_the_parsed_reason(bench: Bench) -> None:
     """The agent that was removed comes back at the parsed reset, not before."""
     bench.run(LINE)
     clock = FakeClock(BEFORE)
@@ -349,7 +349,7 @@ def test_the_pool_uses_the_parsed_reason(bench: Bench) -> None:
 
 @pytest.mark.parametrize("holds", ["pool", "guard", "pool and guard"])
 @pytest.mark.parametrize("stdout", [LINE, f"{WORK}{LINE}\n", f"> {QUOTED}\n{WORK}{LINE}\n"])
-def test_a_limit_holds_the_next_run_until_its_reset(bench: Bench, stdout: str, holds: str) -> None:
+def test_002_3_a_limit_holds_the_next_run_until_its_reset(bench: Bench, stdout: str, holds: str) -> None:
     """Under the pool, the guard, and both: refused until the moment that the line names, then admitted."""
     assert bench.start(*bench.prints(stdout), holds=holds).exit_code == 1
     bench.clock.advance((RESET - bench.clock.now()).total_seconds() - 61)
@@ -359,7 +359,7 @@ def test_a_limit_holds_the_next_run_until_its_reset(bench: Bench, stdout: str, h
     assert bench.start("true", holds=holds).outcome == "succeeded"
 
 
-def test_an_agent_returns_to_the_pool_behind_its_reset(bench: Bench) -> None:
+def test_002_44_an_agent_returns_to_the_pool_behind_its_reset(bench: Bench) -> None:
     """Refused until then; the first of two runs behind it brings the agent back, once; and the same the next time."""
     for times in (1, 2):
         reset = bench.clock.now() + timedelta(hours=3)
@@ -374,7 +374,7 @@ def test_an_agent_returns_to_the_pool_behind_its_reset(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("holds", ["pool", "guard", "pool and guard", "nothing"])
-def test_a_limit_is_waited_for_where_that_is_allowed(bench: Bench, holds: str) -> None:
+def test_002_44_a_limit_is_waited_for_where_that_is_allowed(bench: Bench, holds: str) -> None:
     """The same wait until the reset, whoever keeps the limit; the agent is back in the pool behind it."""
     command = ("sh", "-c", f'test -e "$0" && exit 0; touch "$0"; echo "{LINE}"; exit 1', str(bench.folder / "seen"))
     done = bench.start(*command, holds=holds, limits=_WAITING_LONG)

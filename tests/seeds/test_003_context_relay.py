@@ -160,26 +160,26 @@ def hand_off(relay: Relay, session: Transcript = SESSION) -> Checkpoint:
 # ─── How relay works ───
 
 
-def test_step_1_monitor_token_usage_is_tracked_while_the_step_runs(ran: Ran) -> None:
+def test_003_32_monitor_token_usage_is_tracked_while_the_step_runs(ran: Ran) -> None:
     """The share of the context in use when the relay fired is that of the agent's own last reply."""
     (triggered,) = ran.events("relay.triggered")
     assert 160_000 <= triggered["pre_tokens"] <= 200_000
     assert triggered["token_usage_percent"] == triggered["pre_tokens"] / 2_000
 
 
-def test_step_2_trigger_at_the_threshold_and_not_below(step: Step) -> None:
+def test_003_33_trigger_at_the_threshold_and_not_below(step: Step) -> None:
     """At 80 % of the window the relay fires; a token less does not."""
     monitor = step.relay().monitor
     assert (monitor.observe(159_000), monitor.observe(160_000)) == (False, True)
 
 
-def test_step_2_the_agent_is_paused_meanwhile(ran: Ran) -> None:
+def test_003_25_the_agent_is_paused_meanwhile(ran: Ran) -> None:
     """While its session is summarized an agent does nothing: no item is done twice or lost, over both instances."""
     items = [line.partition(" by ")[0] for line in ran.done]
     assert items == [f"item {number}" for number in range(1, 10)]
 
 
-def test_step_3_summarize_a_separate_summarizer_gets_the_full_session(ran: Ran) -> None:
+def test_003_34_summarize_a_separate_summarizer_gets_the_full_session(ran: Ran) -> None:
     """The summarizer is no part of the agent, and sees every turn of it: words, calls and their arguments."""
     (session,) = ran.sessions
     said = session.render()
@@ -187,7 +187,7 @@ def test_step_3_summarize_a_separate_summarizer_gets_the_full_session(ran: Ran) 
     assert {turn.tool for turn in session.turns if turn.tool} == {"Write", "TodoWrite"}
 
 
-def test_step_4_resume_a_fresh_instance_continues_from_the_checkpoint(ran: Ran) -> None:
+def test_003_35_resume_a_fresh_instance_continues_from_the_checkpoint(ran: Ran) -> None:
     """The rest of the work is done by another instance of the same agent, which knew nothing but the checkpoint."""
     sessions = [line.partition(" by ")[2] for line in ran.done]
     assert len(set(sessions)) == 2
@@ -205,14 +205,14 @@ def configured(text: str) -> Any:
     return found
 
 
-def test_setting_token_threshold_percent() -> None:
+def test_003_44_setting_token_threshold_percent() -> None:
     """`runtime.relay.token_threshold_percent` is the threshold for all steps, and is told by our name of it."""
     found = configured("[runtime.relay]\ntoken_threshold_percent = 80\n")
     assert found.config.of_step("any").threshold_percent == 80
     assert any("threshold_percent" in note for note in found.notes)
 
 
-def test_setting_strategy() -> None:
+def test_003_45_setting_strategy() -> None:
     """`summarize_to_checkpoint` is the only strategy; another one is refused by its name."""
     found = configured('[runtime.relay]\nstrategy = "summarize_to_checkpoint"\n')
     assert found.config.settings.strategy == "summarize_to_checkpoint"
@@ -220,7 +220,7 @@ def test_setting_strategy() -> None:
         configured('[runtime.relay]\nstrategy = "truncate"\n')
 
 
-def test_setting_trigger_of_a_step() -> None:
+def test_003_55_setting_trigger_of_a_step() -> None:
     """`handover.compaction.trigger: "token_limit_80%"` is the step's own threshold, above that for all."""
     found = configured(
         "[runtime.relay]\ntoken_threshold_percent = 60\n"
@@ -244,7 +244,7 @@ permissions = { allowed_tools = ["Read"], deny = ["Write(*)", "Bash(*)"] }
 """
 
 
-def test_setting_persona_of_a_step() -> None:
+def test_003_56_setting_persona_of_a_step() -> None:
     """`persona` says who summarizes a step: here the agent that the persona has as its adapter."""
     settings = configured(PERSONA).config.of_step("implement")
     assert settings.summarizer == "claude -p"
@@ -252,7 +252,7 @@ def test_setting_persona_of_a_step() -> None:
         configured(PERSONA.replace('persona = "summarizer"', 'persona = "nobody"'))
 
 
-def test_the_summarizer_reads_and_does_nothing_else() -> None:
+def test_003_70_the_summarizer_reads_and_does_nothing_else() -> None:
     """The persona's permissions are held: its command gets no tool but Read, and one that asks for Bash is refused."""
     settings = configured(PERSONA).config.of_step("implement")
     words = limited(settings.summarizer or "", settings.summarizer_limits).words
@@ -264,7 +264,7 @@ def test_the_summarizer_reads_and_does_nothing_else() -> None:
             configured(PERSONA.replace('["Read"]', f'["Read", "{wish}"]'))
 
 
-def test_the_summarizer_is_deterministic_where_its_agent_can_be() -> None:
+def test_003_68_the_summarizer_is_deterministic_where_its_agent_can_be() -> None:
     """Temperature 0 is set where there is an option for it, told where there is none, and no other is taken."""
     assert limited("llm").words[1:4] == ("-o", "temperature", "0")
     assert "no option" in (limited("claude -p").note or "")
@@ -275,7 +275,7 @@ def test_the_summarizer_is_deterministic_where_its_agent_can_be() -> None:
 # ─── Checkpoint structure ───
 
 
-def test_the_documents_own_checkpoint_is_one() -> None:
+def test_003_79_the_documents_own_checkpoint_is_one() -> None:
     """The sample checkpoint parses, section by section, and renders as the same checkpoint again."""
     found = parse(DOCUMENT)
     assert len(found.completed_work) == len(found.current_state) == 3
@@ -289,13 +289,13 @@ def test_the_documents_own_checkpoint_is_one() -> None:
 @pytest.mark.parametrize(
     "section", ["Completed Work", "Current State", "Modified Files", "Remaining Work", "Resume Instructions"]
 )
-def test_a_checkpoint_has_each_of_its_sections(section: str) -> None:
+def test_003_76_a_checkpoint_has_each_of_its_sections(section: str) -> None:
     """A document that lacks a section is no checkpoint, and says which one it lacks."""
     with pytest.raises(CheckpointError, match=section):
         parse(DOCUMENT.replace(f"## {section}", f"## Not {section}"))
 
 
-def test_the_checkpoint_is_the_fresh_instances_first_context(ran: Ran) -> None:
+def test_003_30_the_checkpoint_is_the_fresh_instances_first_context(ran: Ran) -> None:
     """What the fresh instance began with is the checkpoint that was written, with the work that remained."""
     (path,) = (ran.folder / "checkpoints").glob("*.md")
     assert parse(path.read_text()).remaining_work == tuple(f"item {number}" for number in range(ran.first + 1, 10))
@@ -304,7 +304,7 @@ def test_the_checkpoint_is_the_fresh_instances_first_context(ran: Ran) -> None:
 # ─── Relay events ───
 
 
-def test_the_documents_own_events_are_read(tmp_path: Path) -> None:
+def test_003_112_the_documents_own_events_are_read(tmp_path: Path) -> None:
     """The three lines of the document are one hand-off in the store: at 82 %, of 1,200 tokens, resumed as the first."""
     (tmp_path / "events.ndjson").write_text(EVENTS)
     with open_store(":memory:") as store:
@@ -315,7 +315,7 @@ def test_the_documents_own_events_are_read(tmp_path: Path) -> None:
     assert row == ("implement", 82.0, "summarize_to_checkpoint", 1200, 1, "resumed")
 
 
-def test_our_events_say_what_the_documents_do(ran: Ran) -> None:
+def test_003_115_our_events_say_what_the_documents_do(ran: Ran) -> None:
     """Triggered with usage and strategy, checkpointed with tokens, resumed with the count, all of one step."""
     triggered, checkpointed, resumed = ran.events("relay.triggered", "relay.checkpointed", "relay.resumed")
     assert triggered["strategy"] == "summarize_to_checkpoint"
@@ -328,7 +328,7 @@ def test_our_events_say_what_the_documents_do(ran: Ran) -> None:
 # ─── Edge cases ───
 
 
-def test_a_session_beyond_the_summarizers_cap_halts(step: Step) -> None:
+def test_003_124_a_session_beyond_the_summarizers_cap_halts(step: Step) -> None:
     """A session that the summarizer cannot hold halts the step instead of being summarized again and again."""
     relay = step.relay(RelaySettings(summarizer_token_cap=5))
     relay.monitor.observe(170_000)
@@ -338,7 +338,7 @@ def test_a_session_beyond_the_summarizers_cap_halts(step: Step) -> None:
     assert "5 tokens" in halted["cause"]
 
 
-def test_a_relay_that_frees_nothing_halts(step: Step) -> None:
+def test_003_124_a_relay_that_frees_nothing_halts(step: Step) -> None:
     """Where the checkpoint alone fills the context again, the step halts: there is no compaction without end."""
     relay = step.relay()
     relay.monitor.observe(170_000)
@@ -347,7 +347,7 @@ def test_a_relay_that_frees_nothing_halts(step: Step) -> None:
         relay.resumed(170_000)
 
 
-def test_multiple_relays_count_up_and_hand_on_the_newest_checkpoint(step: Step) -> None:
+def test_003_128_multiple_relays_count_up_and_hand_on_the_newest_checkpoint(step: Step) -> None:
     """Each relay of a step raises its count; the second instance's successor gets the second checkpoint alone."""
     relay = step.relay()
     first = hand_off(relay)
@@ -357,7 +357,7 @@ def test_multiple_relays_count_up_and_hand_on_the_newest_checkpoint(step: Step) 
     assert "the handler" not in second.render()
 
 
-def test_workers_of_a_matrix_are_tracked_each_on_its_own(step: Step) -> None:
+def test_003_132_workers_of_a_matrix_are_tracked_each_on_its_own(step: Step) -> None:
     """Worker A's relay leaves worker B's tokens, count and threshold as they were."""
     a, b = step.relay(worker_id="a"), step.relay(worker_id="b")
     b.monitor.observe(100_000)
@@ -369,27 +369,27 @@ def test_workers_of_a_matrix_are_tracked_each_on_its_own(step: Step) -> None:
 # ─── Best practices ───
 
 
-def test_practice_1_the_threshold_is_conservative_by_default() -> None:
+def test_003_136_the_threshold_is_conservative_by_default() -> None:
     """Nothing set is 70 %, and no threshold may stand where nothing could be handed off any more."""
     assert RelaySettings().threshold_percent == 70
     with pytest.raises(AnalyzerError, match="no threshold"):
         configured("[runtime.relay]\ntoken_threshold_percent = 101\n")
 
 
-def test_practice_2_the_summarizer_is_asked_for_structure_and_not_for_a_story() -> None:
+def test_003_137_the_summarizer_is_asked_for_structure_and_not_for_a_story() -> None:
     """Its instructions name all five headings and forbid narrative."""
     told = instructions(2_000)
     for words in ("## Completed Work", "## Remaining Work", "## Resume Instructions", "no narrative", "2,000 tokens"):
         assert words in told
 
 
-def test_practice_3_relay_is_for_the_steps_that_ask_for_it() -> None:
+def test_003_138_relay_is_for_the_steps_that_ask_for_it() -> None:
     """Where one step alone has a compaction, that step hands off and the others do not."""
     found = configured('[[steps]]\nid = "implement"\n[steps.handover.compaction]\ntrigger = "token_limit_80%"\n')
     assert (set(found.config.steps), found.everywhere) == ({"implement"}, False)
 
 
-def test_practice_4_frequent_relays_are_told(step: Step) -> None:
+def test_003_139_frequent_relays_are_told(step: Step) -> None:
     """A step that hands off often is advised to be split, in the event and by a query over the store."""
     relay = step.relay()
     for _ in range(OFTEN):
@@ -403,7 +403,7 @@ def test_practice_4_frequent_relays_are_told(step: Step) -> None:
     assert (row["step_id"], row["relays"]) == ("implement", OFTEN)
 
 
-def test_the_events_are_json_lines(step: Step) -> None:
+def test_003_112_the_events_are_json_lines(step: Step) -> None:
     """Every event of a hand-off is one line that any JSON reader takes."""
     hand_off(step.relay())
     (path,) = (step.folder / "log").glob("*.jsonl")
