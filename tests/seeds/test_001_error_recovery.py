@@ -13,6 +13,7 @@ from analyzer.classifier import REASONS, classify
 from analyzer.classifier.recovery_table import RECOVERY
 from analyzer.recovery import (
     PROFILES,
+    Backoff,
     ContextRecovery,
     IterationBudget,
     IterationBudgetExhaustedError,
@@ -70,7 +71,7 @@ class TestRecoveryActionTable:
         assert {reason: RECOVERY[reason].retryable for reason in REASONS} == RETRYABLE
 
     def test_001_17_the_classifier_returns_the_action_of_the_table(self) -> None:
-        """A classification carries the canonical action of its reason, and a line of text that says what to do."""
+        """A classification carries the action of its reason, and one line that says what to do."""
         for error, reason, action in (
             ({"status": 429}, "rate_limited", "wait_then_retry"),
             (OVERFLOW, "context_overflow", "compress_then_retry"),
@@ -95,10 +96,8 @@ class TestRecoveryActionTable:
         assert max(seen) > 0
         assert sum(clock.slept) == pytest.approx(20.1, abs=0.1)
 
-    def test_001_7_context_overflow_drops_the_oldest_turns_and_retries_once(
-        self, settings: dict[str, Any], log: Log
-    ) -> None:
-        """About half of the tokens goes, the oldest turns that do not instruct, and the call is made once more."""
+    def test_001_7_context_overflow_drops_old_turns_and_retries_once(self, settings: dict[str, Any], log: Log) -> None:
+        """An overflow drops the oldest turns, about half of the tokens, and the call is made once more."""
         messages = conversation()
         call = Flaky(HttpError(413), "fine")
         assert Retry("planner", compress=ContextRecovery().compress, **settings).call(call, messages) == "fine"
@@ -127,9 +126,7 @@ class TestRecoveryActionTable:
             Retry("planner", compress=ContextRecovery().compress, **settings).call(call, conversation())
         assert (len(call.calls), settled(log)["outcome"]) == (2, "escalated")
 
-    def test_001_23_auth_error_surfaces_with_credential_provider_and_renewal_path(
-        self, settings: dict[str, Any]
-    ) -> None:
+    def test_001_23_auth_error_surfaces_with_its_renewal_path(self, settings: dict[str, Any]) -> None:
         """A refused credential is not tried again; the note names variable, provider and where to renew it."""
         call = Flaky(error := HttpError(401, "invalid x-api-key"), "never")
         with pytest.raises(HttpError):
@@ -205,7 +202,7 @@ class TestIntegrationPoints:
 
     @pytest.mark.parametrize("profile", ["probe", "fetch"])
     def test_001_35_figma_probe_and_watch_authorities_fetcher(self, clock: FakeClock, log: Log, profile: str) -> None:
-        """Transient errors back off and are retried, a limit blocks and is retried, a credential stops with a note."""
+        """A probe retries transient errors with backoff, waits for a limit, and stops at a credential with a note."""
         retry = loop(profile, clock, log)
         assert retry.call(Flaky(HttpError(502), limited(5), "fine")) == "fine"
         assert sum(clock.slept) > 5
@@ -215,7 +212,7 @@ class TestIntegrationPoints:
         assert "renew it" in note(error)
 
     def test_001_36_the_fetcher_meets_validation_on_a_stale_etag(self, clock: FakeClock, log: Log) -> None:
-        """A 304 is a validation, and not tried again."""
+        """A fetcher takes an answer of 304 as a validation, and does not try again."""
         with pytest.raises(HttpError):
             loop("fetch", clock, log).call(Flaky(HttpError(304, "Not Modified"), "never"))
         assert alone(log)["reason"] == "validation"
@@ -247,7 +244,7 @@ class TestIterationBudget:
         assert (budget.consumed, budget.refunded, budget.remaining) == (1, 1, 5)
 
     def test_001_45_a_retry_that_does_real_work_consumes_one_before_it(self, settings: dict[str, Any]) -> None:
-        """Each retry consumes one iteration before the call is made; the first call consumes none."""
+        """Each retry consumes one iteration of the budget before the call is made; the first call consumes none."""
         budget = IterationBudget(5)
         remaining: list[int] = []
 
@@ -286,7 +283,7 @@ class TestTelemetry:
     """What a classification leaves behind."""
 
     def test_001_55_the_line_of_the_document_is_an_event(self, memory: Store, tmp_path: Path) -> None:
-        """The example is read as it stands, from the very path that the document names."""
+        """An event of the documented shape is read from the documented path."""
         path = tmp_path / ".design" / "telemetry" / "events.jsonl"
         path.parent.mkdir(parents=True)
         path.write_text(LINE + "\n", "utf-8")
@@ -297,7 +294,7 @@ class TestTelemetry:
     def test_001_52_every_classification_that_is_retried_or_surfaced_is_an_event(
         self, settings: dict[str, Any], log: Log
     ) -> None:
-        """Each has type, timestamp, sessionId and a payload with reason, retryable and caller."""
+        """A classification that is retried or surfaced is an event with its time, session, reason and caller."""
         with pytest.raises(HttpError):
             Retry("planner", **settings).call(Flaky(HttpError(503), HttpError(401)))
         (path,) = Path(log.folder).glob("*.jsonl")
@@ -310,9 +307,7 @@ class TestTelemetry:
         assert all(each["timestamp"] and each["sessionId"] == "s-1" for each in told)
         assert {each["payload"]["caller"] for each in told} == {"planner"}
 
-    def test_001_58_consumers_aggregate_by_reason_to_see_the_classifier_drift(
-        self, memory: Store, tmp_path: Path
-    ) -> None:
+    def test_001_58_consumers_aggregate_by_reason_to_see_drift(self, memory: Store, tmp_path: Path) -> None:
         """Errors are counted by reason, and the share of unknown ones can be asked for by day."""
         log = analyzer.EventLog(tmp_path / "log")
         for text in ("Overloaded", "Canvas shard 4 is parked"):
@@ -321,3 +316,147 @@ class TestTelemetry:
         counted = memory.query("errors-by-reason")
         assert dict(zip(counted["reason"], counted["errors"], strict=True)) == {"network_transient": 1, "unknown": 1}
         assert "unknown_share" in memory.query("unknown-share").columns
+
+
+OUTCOMES = {
+    "pre_spawn": {"limit": "recovered", "credential": "surfaced", "transient": "recovered", "tool": "surfaced"},
+    "probe": {"limit": "recovered", "credential": "surfaced", "transient": "recovered", "tool": "surfaced"},
+    "fetch": {"limit": "recovered", "credential": "surfaced", "transient": "recovered", "tool": "surfaced"},
+    "silent": {"limit": "record", "credential": "record", "transient": "record", "tool": "record"},
+    "transport": {"limit": "recovered", "credential": "surfaced", "transient": "recovered", "tool": "recovered"},
+}
+"""What becomes of a call that fails once, by caller and error; `record` is the action of a silent caller."""
+
+
+@pytest.mark.parametrize("profile", OUTCOMES)
+@pytest.mark.parametrize("name", ["limit", "credential", "transient", "tool"])
+def test_001_32_each_caller_has_its_outcome_of_each_error(clock: FakeClock, log: Log, profile: str, name: str) -> None:
+    """Callers treat the same error each in their own way: retried, surfaced, or recorded without a word."""
+    error = {
+        "limit": limited(5),
+        "credential": HttpError(401),
+        "transient": HttpError(502),
+        "tool": RuntimeError("Unknown tool: paint"),
+    }[name]
+    call = Flaky(error, "fine")
+    retry = loop(profile, clock, log, **({"reprobe": lambda: None} if profile == "transport" else {}))
+    match OUTCOMES[profile][name]:
+        case "surfaced":
+            with pytest.raises(type(error)):
+                retry.call(call)
+            assert alone(log)["outcome"] == "surfaced"
+        case "record":
+            assert retry.call(call) is None
+            assert alone(log)["action"] == "record"
+        case outcome:
+            assert retry.call(call) == "fine"
+            assert settled(log)["outcome"] == outcome
+    assert len(call.calls) == (2 if OUTCOMES[profile][name] == "recovered" else 1)
+
+
+@pytest.mark.parametrize("attempt", [0, 3, 8, 9, 20, 5_000])
+def test_001_24_backoff_is_jittered_and_capped(attempt: int) -> None:
+    """The wait doubles with each attempt, varies by its jitter, and exceeds its cap by no more than that."""
+    backoff = Backoff()
+    expected = min(30.0, 0.1 * 2.0 ** min(attempt, 60))
+    delays = {backoff.delay_seconds(attempt) for _ in range(50)}
+    assert len(delays) > 1
+    assert all(0.8 * expected <= delay <= 1.2 * expected for delay in delays)
+
+
+@pytest.mark.parametrize("error", [HttpError(413), HttpError(400, OVERFLOW)])
+def test_001_7_a_413_and_an_overflow_are_compressed_alike(settings: dict[str, Any], error: Exception) -> None:
+    """A status of 413 leads to the same compression as the text of an overflow."""
+    messages = conversation()
+    call = Flaky(error, "fine")
+    assert Retry("planner", compress=ContextRecovery().compress, **settings).call(call, messages) == "fine"
+    assert len(call.calls[1][0]) < len(call.calls[0][0])
+
+
+def test_001_9_the_guard_is_asked_before_a_retry(clock: FakeClock, settings: dict[str, Any]) -> None:
+    """After a 429 the next call is made only once the guard says that the provider is ready."""
+    guard = RateGuard(clock=clock)
+    ready: list[bool] = []
+
+    def call() -> str:
+        ready.append(guard.state("anthropic").ready)
+        if len(ready) == 1:
+            raise limited(20)
+        return "fine"
+
+    assert Retry("planner", guard=guard, **settings).call(call) == "fine"
+    assert ready == [True, True]
+    assert sum(clock.slept) >= 20
+
+
+@pytest.mark.parametrize("error", [HttpError(500), HttpError(503), ConnectionResetError("ECONNRESET")])
+def test_001_11_server_errors_and_resets_are_transient(settings: dict[str, Any], error: Exception) -> None:
+    """A 5xx and a connection that was reset are tried again."""
+    assert Retry("planner", **settings).call(Flaky(error, "fine")) == "fine"
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_001_13_a_refused_credential_is_called_once(settings: dict[str, Any], status: int) -> None:
+    """An error of authentication goes to the user at once."""
+    call = Flaky(HttpError(status, "invalid api key"), "never")
+    with pytest.raises(HttpError):
+        Retry("planner", **settings).call(call)
+    assert len(call.calls) == 1
+
+
+def test_001_21_siblings_share_the_reset_on_disk(clock: FakeClock, tmp_path: Path) -> None:
+    """A limit that one process meets holds its siblings until the same moment, and other providers not at all."""
+    RateGuard(tmp_path, clock=clock).record("figma", limited=True, wait_seconds=30)
+    sibling = RateGuard(tmp_path, clock=clock)
+    assert (sibling.state("figma").ready, sibling.state("github").ready) == (False, True)
+    clock.advance(31)
+    assert sibling.state("figma").ready
+
+
+def test_001_22_a_chain_is_compressed_once(settings: dict[str, Any], log: Log) -> None:
+    """An overflow is compressed once in a chain, also where a transient error came before it."""
+    call = Flaky(HttpError(503), HttpError(413), HttpError(413), "never")
+    with pytest.raises(HttpError):
+        Retry("planner", compress=ContextRecovery().compress, **settings).call(call, conversation())
+    assert (len(call.calls), len(log.payloads("context.recovered"))) == (3, 1)
+
+
+RULES = """
+[[rule]]
+id = "parked"
+reason = "network_transient"
+detail = "server_error"
+text = ['\\bis parked\\b']
+examples = ["Canvas shard 4 is parked", "Canvas 7 is parked"]
+source = "a made-up gallery"
+counter_examples = ["A parked car"]
+"""
+
+
+def test_001_58_history_is_reclassified_under_tighter_rules(memory: Store, tmp_path: Path) -> None:
+    """A replay of the recorded errors under another ruleset says which reasons change, and changes none by itself."""
+    log = analyzer.EventLog(tmp_path / "log")
+    log.error_classified(classify("Canvas shard 4 is parked"), caller="planner", session="s-1")
+    memory.ingest([log.folder])
+    rules = tmp_path / "mine.toml"
+    rules.write_text(RULES, "utf-8")
+    found = memory.reclassify(rules)
+    assert (found.examined, found.changed) == (1, 1)
+    assert memory.sql("select reason from errors").item() == "unknown"
+
+
+def test_001_58_a_spike_of_unknown_errors_is_found(memory: Store, tmp_path: Path) -> None:
+    """A day with many more unknown errors than the days before is a finding of the classifier's drift."""
+    lines = []
+    for day in range(2, 16):
+        for number in range(30):
+            drifts = day == 15 and number < 25
+            facts = {"message": f"the {'abcdefghijklmnopqrstuvwxyz'[number]} shelf fell"} if drifts else {"status": 503}
+            payload = {"reason": "unknown" if drifts else "network_transient", "caller": "figma-probe", "facts": facts}
+            at = f"2026-11-{day:02}T{8 + number // 6:02}:{number % 6:02}:00Z"
+            line = {"type": "error.classified", "timestamp": at, "sessionId": f"s-{day}-{number}", "payload": payload}
+            lines.append(json.dumps(line) + "\n")
+    path = tmp_path / "events.jsonl"
+    path.write_text("".join(lines), "utf-8")
+    memory.ingest([str(path)])
+    assert analyzer.spikes(memory).callers == ("figma-probe",)
