@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from analyzer.agent_stream import count, mapping, text
 from analyzer.analysis.nightly.decisions import findings
+from analyzer.analysis.nightly.evidence import events_of
 from analyzer.analysis.tables import json_value
 from analyzer.command_lines import command_line
 from analyzer.errors import AnalyzerError, nearest
@@ -89,7 +90,10 @@ def timeline(store: Store, name: str) -> Timeline:
     said, given = "", {kind: whole}
     if kind == "finding":
         one = next(each for each in findings(store, every=True) if each.id == whole)
-        said, given = one.explanation, {"event_ids": json.dumps(one.evidence)}
+        ruleset = store.query("detection-latest").filter(finding_id=whole)["ruleset"].item()
+        # A ruleset may have no verdicts any more; what the night named is left then.
+        known = events_of(store, one, ruleset) or one.evidence
+        said, given = one.explanation, {"event_ids": json.dumps(known)}
     rows = [Happening(**row) for row in store.query("timeline-events", **given).iter_rows(named=True)]
     texts = store.excerpts({(one.source_path, one.source_line) for one in rows if one.source_path and one.source_line})
     shown = tuple(_with_excerpt(one, texts) for one in rows)

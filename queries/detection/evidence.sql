@@ -3,6 +3,7 @@
 -- param asked VARCHAR = null : what to look for, as a JSON array of objects with place, caller, template, session, provider, model, project, host, rule, reason (of unknown errors those that count), since and until; what is null or absent narrows nothing, and null alone asks for everything
 -- param ruleset VARCHAR = null : digest of the ruleset whose verdicts count; null for the active one
 -- param limit BIGINT = 5 : templates at most, for each that was asked for
+-- param ids BIGINT = 3 : events at most that are named of a template
 -- column place BIGINT: which of those that were asked for
 -- column template VARCHAR: fingerprint of the message
 -- column message VARCHAR: a sample: the latest text of it, redacted and capped
@@ -10,7 +11,11 @@
 -- column confidence VARCHAR: how sure the verdicts are: weak where a bare status or exit code or weak words decided over any of them, else strong; null where no rule matched, or nobody said
 -- column sessions BIGINT: distinct sessions
 -- column events BIGINT: errors
--- column event_ids VARCHAR: the first of its events, three at most, a space between them
+-- column event_ids VARCHAR: the first of its events, as many as asked for, a space between them
+-- column first_at TIMESTAMP: of all that it is about, whatever their template, the first error, UTC
+-- column last_at TIMESTAMP: likewise the last one
+-- column all_sessions BIGINT: likewise distinct sessions
+-- column all_events BIGINT: likewise errors
 with asked as materialized (
   select
     coalesce(one.place, 0) as place,
@@ -45,14 +50,18 @@ error as materialized (
     rule,
     reason,
     confidence,
-    counted,
     provider,
     model,
     project,
     host
   from errors_under($ruleset)
-  where occurred_at >= (select min(since) from asked)
+  where counted
+    and occurred_at >= (select min(since) from asked)
     and occurred_at < (select max(until) from asked)
+    and (
+      caller in (select a.caller from asked as a)
+      or (select bool_or(a.caller is null) from asked as a)
+    )
 ),
 
 found as (
@@ -104,27 +113,48 @@ found as (
     on e.occurred_at >= a.since
     and e.occurred_at < a.until
     and (a.template is null or e.template = a.template)
+),
+
+own as materialized (
+  from found
+  where (asked_session is null or session = asked_session)
+    and (asked_provider is null or provider = asked_provider)
+    and (asked_model is null or model = asked_model)
+    and (asked_project is null or project = asked_project)
+    and (asked_host is null or host = asked_host)
+    and (asked_rule is null or rule = asked_rule)
+    and (asked_reason is null or reason = asked_reason)
+),
+
+whole as (
+  select
+    place,
+    min(occurred_at) as first_at,
+    max(occurred_at) as last_at,
+    count(distinct session) as all_sessions,
+    count(*) as all_events
+  from own
+  group by place
 )
 
 select
-  place,
-  template,
-  arg_max(message, (occurred_at, event_id)) as message,
-  min(message) <> max(message) as varies,
-  max(confidence) as confidence,
-  count(distinct session) as sessions,
+  o.place,
+  o.template,
+  arg_max(o.message, (o.occurred_at, o.event_id)) as message,
+  min(o.message) <> max(o.message) as varies,
+  max(o.confidence) as confidence,
+  count(distinct o.session) as sessions,
   count(*) as events,
-  array_to_string(arg_min(event_id, (occurred_at, event_id), 3), ' ') as event_ids
-from found
-where (asked_session is null or session = asked_session)
-  and (asked_provider is null or provider = asked_provider)
-  and (asked_model is null or model = asked_model)
-  and (asked_project is null or project = asked_project)
-  and (asked_host is null or host = asked_host)
-  and (asked_rule is null or rule = asked_rule)
-  and (asked_reason is null or (reason = asked_reason and (counted or reason <> 'unknown')))
+  array_to_string(list_slice(list(o.event_id order by o.occurred_at, o.event_id), 1, $ids), ' ') as event_ids,
+  any_value(w.first_at) as first_at,
+  any_value(w.last_at) as last_at,
+  any_value(w.all_sessions) as all_sessions,
+  any_value(w.all_events) as all_events
+from own as o
+inner join whole as w
+  on o.place = w.place
 group by
-  place,
-  template
-qualify row_number() over (partition by place order by sessions desc, events desc, template) <= $limit
-order by place, sessions desc, events desc, template
+  o.place,
+  o.template
+qualify row_number() over (partition by o.place order by sessions desc, events desc, o.template) <= $limit
+order by o.place, sessions desc, events desc, o.template

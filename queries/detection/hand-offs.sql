@@ -7,6 +7,10 @@
 -- column occurred_at TIMESTAMP: when, UTC
 -- column session_id VARCHAR: the agent's session
 -- column halted BIGINT: of all of them, how many were halted
+-- column first_at TIMESTAMP: when the first of all of them began, UTC
+-- column last_at TIMESTAMP: when the last of all of them began, UTC
+-- column all_sessions BIGINT: distinct sessions of all of them
+-- column all_events BIGINT: how many began
 with asked as materialized (
   select
     coalesce(one.place, 0) as place,
@@ -56,15 +60,29 @@ found as (
     and h.occurred_at < a.until
     and (a.caller is null or h.caller = a.caller)
     and (a.step is null or h.step = a.step)
+),
+
+whole as (
+  select
+    place,
+    count(*) filter (where halts) as halted,
+    min(occurred_at) filter (where not halts) as first_at,
+    max(occurred_at) filter (where not halts) as last_at,
+    count(distinct session_id) filter (where not halts) as all_sessions,
+    count(*) filter (where not halts) as all_events
+  from found
+  group by place
 )
 
 select
-  place,
-  event_id,
-  occurred_at,
-  session_id,
-  count(*) filter (where halts) over (partition by place) as halted
-from found
-qualify not halts
-  and row_number() over (partition by place, halts order by occurred_at, event_id) <= $limit
-order by place, occurred_at, event_id
+  f.place,
+  f.event_id,
+  f.occurred_at,
+  f.session_id,
+  w.* exclude (place)
+from found as f
+inner join whole as w
+  on f.place = w.place
+where not f.halts
+qualify row_number() over (partition by f.place order by f.occurred_at, f.event_id) <= $limit
+order by f.place, f.occurred_at, f.event_id

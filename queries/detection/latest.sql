@@ -2,13 +2,15 @@
 -- description: One row a finding that stood alone in some night, as the last night reported it that did.
 -- column finding_id VARCHAR: the same for the same incident, night after night
 -- column reported_on DATE: the last day whose night reported it
--- column state VARCHAR: new, ongoing or resolved, as of that night
+-- column state VARCHAR: new, ongoing, open or resolved, as of that night
 -- column content VARCHAR: the whole finding, as JSON
+-- column ruleset VARCHAR: digest of the ruleset whose verdicts that night counted
 with reported as (
   select
     json_extract_string(e.payload, '$.finding_id') as finding_id,
     n.day,
     n.judged_at,
+    n.ruleset,
     e.event_id,
     json_extract_string(e.payload, '$.state') as state,
     e.payload
@@ -25,7 +27,8 @@ select
   finding_id,
   arg_max(day, (day, judged_at, event_id)) as reported_on,
   arg_max(state, (day, judged_at, event_id)) as state,
-  arg_max(payload, (day, judged_at, event_id)) as content
+  arg_max(payload, (day, judged_at, event_id)) as content,
+  arg_max(ruleset, (day, judged_at, event_id)) as ruleset
 from reported
 group by finding_id
 order by finding_id

@@ -7,7 +7,7 @@
 -- column part_of BIGINT: place of the finding that speaks for it; null where it stands alone
 -- column finding_id VARCHAR: the same for the same incident, night after night
 -- column finding VARCHAR: what kind
--- column state VARCHAR: new, ongoing or resolved
+-- column state VARCHAR: new, ongoing, open or resolved
 -- column severity VARCHAR: info, warning or critical
 -- column sessions_failed BIGINT: sessions that it cost on its last day; null where that was not counted
 -- column sessions_seen BIGINT: sessions of its callers that day; null where logs show those with errors alone

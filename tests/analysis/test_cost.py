@@ -59,9 +59,28 @@ def test_a_session_failed_where_no_retry_recovered(tmp_path: Any) -> None:
         rows = store.query("detection-cost", asked=json.dumps([{"place": 0, "caller": "bot"}]))
         nobody = store.query("detection-cost", asked=json.dumps([{"place": 0, "caller": "else"}]))
     since = datetime(2026, 10, 9, 10, 4, 5)
-    assert cost_of(rows) == Cost(8, 7, 10, 720.0, "network_transient", since, every_session=True)
+    assert cost_of(rows) == Cost(8, 7, 10, 720.0, "network_transient", since, every_session=True, callers=("bot",))
     assert nobody.is_empty()
     assert Cost.from_dict(json.loads(json.dumps(cost_of(rows).to_dict()))) == cost_of(rows)
+
+
+def test_a_cost_names_whose_sessions_failed_and_for_how_much(tmp_path: Any) -> None:
+    """The dollars are those of the requests of failed sessions, and of no session that recovered."""
+
+    def spent(session: int, outcome: str) -> Iterator[bytes]:
+        yield from chain(session, 9, outcome)
+        priced = {"caller": "bot", "cost_usd": 0.25 + session}
+        yield line(f"s-{session}-u", "usage.recorded", f"2026-10-09T09:{session:02}:01", f"s-{session}", **priced)
+
+    outcomes = ["exhausted", "recovered", "exhausted"]
+    with store_of((each for number, one in enumerate(outcomes) for each in spent(number, one)), tmp_path) as store:
+        cost = cost_of(store.query("detection-cost", asked=json.dumps([{"place": 0, "reason": "network_transient"}])))
+    assert (cost.callers, cost.failed_usd) == (("bot",), 2.5)
+    outage = replace(DAY, finding="outage", caller=None, scope="anthropic")
+    one = Finding(
+        id="x", state="new", severity="warning", opened_on=outage.day, last_on=outage.day, latest=outage, cost=cost
+    )
+    assert "; 2 of 3 sessions of 2026-10-09 failed at bot, for $2.50" in sentence(one)
 
 
 def test_sessions_that_only_errors_show_are_no_share(tmp_path: Any) -> None:
@@ -76,9 +95,9 @@ def test_the_hour_from_which_on_more_fail_is_told(tmp_path: Any) -> None:
     lines = (x for n in range(50) for x in chain(n, 5 + n // 10, "exhausted" if n >= 30 and n % 4 else None))
     with store_of(lines, tmp_path) as store:
         cost = cost_of(store.query("detection-cost", asked=json.dumps([{"place": 0, "caller": "bot"}])))
-    assert (cost.failed_since, cost.every_session) == (datetime(2026, 10, 9, 8), False)
+    assert (cost.failed_since, cost.every_session) == (datetime(2026, 10, 9, 8, 30, 5), False)
     one = replace(finding(), cost=cost)
-    said = "; 15 of 50 sessions of 2026-10-09 failed, more of them from 08:00 UTC on"
+    said = "; 15 of 50 sessions of 2026-10-09 failed, more of them from 08:30 UTC on"
     said += ", 22 min were spent waiting for retries"
     assert sentence(one).endswith(f"{said}.")
 

@@ -130,7 +130,7 @@ def test_a_day_of_refusals_is_told_first_and_in_plain_words(run: Run, tmp_path: 
     (one,) = told(every, CHANGE)
     assert (one["finding"], one["severity"], one["state"]) == ("volume", "critical", "new")
     assert one["explanation"].startswith(
-        "every session of deploy-bot has failed with auth_error since 02:10 UTC: 20 auth_error errors in 20 of 20"
+        "every session of deploy-bot has failed with auth_error since 02:10 UTC: 20 distinct auth_error errors in "
     )
     assert "20 of 20 sessions of 2026-10-01 failed" in one["explanation"]
     cost = {"error_sessions": 20, "sessions_failed": 20, "sessions_seen": 20, "waited_seconds": 0.0}
@@ -289,7 +289,7 @@ def test_from_a_new_wording_to_a_quiet_night(run: Run, tmp_path: Path, native: N
 
     quiet = run("check", "--store", "x.duckdb", "--until", after(NEW_ON - 1))
     assert (quiet.returncode, quiet.stdout) == (0, "")
-    assert quiet.stderr.startswith("Nothing to report for 2026-10-06.")
+    assert quiet.stderr.startswith("No findings for 2026-10-06.")
 
     failed = run("check", "--store", "x.duckdb", "--until", after(NEW_ON), "--json")
     assert failed.returncode == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from datetime import date
+from datetime import date, datetime
 
 import polars as pl
 
@@ -49,9 +49,19 @@ class Detection:
     """The rule that fell silent, of a change of wording."""
     reason: str | None = None
     """The reason whose errors grew, of a rise of errors; None where it is no single one."""
+    begins_at: datetime | None = None
+    """Where hours show it and no whole days, the first of them, as the clocks of the zone have it."""
+    ends_at: datetime | None = None
+    """The end of the last of these hours, likewise."""
 
 
-_TYPES = {"date": pl.Date(), "str": pl.String(), "float": pl.Float64(), "int": pl.Int64()}
+_TYPES = {
+    "date": pl.Date(),
+    "datetime": pl.Datetime("us"),
+    "str": pl.String(),
+    "float": pl.Float64(),
+    "int": pl.Int64(),
+}
 SCHEMA: dict[str, pl.DataType] = {
     field.name: _TYPES[str(field.type).removesuffix(" | None")] for field in fields(Detection)
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime, time, timedelta
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -198,6 +198,9 @@ def _best(
     loud: dict[tuple[str, str], set[int]] = {}
     for slot, name, reason, length, sessions in rows.select("slot", *unit, "length", "sessions").iter_rows():
         days = loud.setdefault((name, reason), set())
+        earlier = best.get(((slot + 1 - length) // _DAY, name, reason)) if slot % _DAY + 1 < length else None
+        if earlier is not None and earlier.end > slot + 1 - length and slot != last:
+            continue  # the day before has these hours already; what is after midnight counts by itself
         span = HourSpan(name, reason, slot + 1, length, sessions)
         stretch = _stretch(sums[name], span, alpha / rarer(what, reason), days)
         if stretch is None:
@@ -298,11 +301,13 @@ def _detection(what: str, best: HourSpan, day: date, hits: tuple[int, int] | Non
             tail=tail,
             seen=blamed.exposure >= blamed.sessions,
         )
-    begin, end = (f"{hour % _DAY:02}:00" for hour in (best.end - best.length, best.end))
+    begin, end = (
+        datetime.combine(date.fromordinal(hour // _DAY), time()) + timedelta(hours=hour % _DAY)
+        for hour in (best.end - best.length, best.end)
+    )
     # Where no log shows sessions without errors, exposure is hours.
     of = f" of {max(best.sessions, best.exposure):,.0f}" if best.seen else ""
-    note = f"{best.reason} errors in {best.sessions:,}{of} sessions"
-    note += f" from {begin} to {end}, {best.tail.expected:,.1f} expected"
+    note = f"{best.reason} errors in {best.sessions:,}{of} sessions, {best.tail.expected:,.1f} expected"
     if hits is not None:
         note += f", at {hits[0]} of its {hits[1]} callers"
     return Detection(
@@ -320,4 +325,6 @@ def _detection(what: str, best: HourSpan, day: date, hits: tuple[int, int] | Non
         scope=best.reason if what == "fleet" else None if what == "caller" else best.name,
         note=note,
         reason=None if what == "fleet" or best.reason == UNKNOWN else best.reason,
+        begins_at=begin,
+        ends_at=end,
     )

@@ -282,7 +282,7 @@ def _note(rise: Rise, day: int, reason: str, *, seen: bool) -> str:
     over = "on one day" if days == 1 else f"within {days} days"
     sessions = f"{min(rise.sessions, rise.exposure):,.0f} of {rise.exposure:,.0f}" if seen else f"{rise.sessions:,}"
     usual = f"{rise.tail.expected:,.1f} expected" + ("" if seen else " of so many days")
-    errors = f"{rise.count:,} errors" if reason == ANY else f"{rise.count:,} {reason} errors"
+    errors = f"{rise.count:,} distinct {'' if reason == ANY else f'{reason} '}errors"
     return f"{errors} in {sessions} sessions {over}, {usual}"
 
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, NamedTuple, Protocol
+from zoneinfo import ZoneInfo
 
 import msgspec
 import polars as pl
@@ -21,6 +22,7 @@ from analyzer.analysis.observations import Observations
 from analyzer.command_lines import PROGRAM, command_line, whole_path, window_words
 from analyzer.errors import AnalyzerError
 from analyzer.events.model import derived_id
+from analyzer.events.times import format_time, parse_time
 from analyzer.store import MEMORY, Store
 from analyzer.store.shown import Shown
 
@@ -47,8 +49,16 @@ MOST_NAMED_CHARS = 200
 """A name that is longer stands in no command: nobody would paste it."""
 
 
+_PARTS = ("caller", "provider", "model", "project")
+"""What the command of a finding is limited to. Not the reason: that of a store may be the recorded one."""
 SHARED = (*SHARED_OF_ERRORS, "tool", "version")
 """What callers share that a finding may be about: each is a field of `Scope`."""
+
+
+def who_of(caller: str) -> str:
+    """Return the name of a caller for people: one as long as a log may make it is cut, an empty one named so."""
+    name = caller if caller.strip() else "(none)"
+    return name if len(name) <= WHO_CHARS else f"{name[: WHO_CHARS - 1]}…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +96,7 @@ class Scope:
         """The caller for people: a name as long as a log may make it is cut, and one without letters named so."""
         if self.caller is None:
             return next(filter(None, (getattr(self, name) for name in SHARED)), "the fleet")
-        name = self.caller if self.caller.strip() else "(none)"
-        return name if len(name) <= WHO_CHARS else f"{name[: WHO_CHARS - 1]}…"
+        return who_of(self.caller)
 
     def to_dict(self) -> dict[str, str | None]:
         """JSON-ready."""
@@ -136,6 +145,13 @@ class Finding(Shown):
     """Ids of some of its events."""
     samples: tuple[str, ...] = ()
     """Some of its messages, redacted."""
+    first_error_at: datetime | None = None
+    """Its first error, or hand-off, naive UTC; None where it is about neither."""
+    last_error_at: datetime | None = None
+    errors: int | None = None
+    """All of them, from the first to the last one."""
+    error_sessions: int | None = None
+    """Distinct sessions with any of them."""
     confidence: str | None = None
     """How sure the verdict on the first of these is: `weak`, `strong`; None where no rule knows it or nobody said."""
     parts: tuple[Finding, ...] = ()
@@ -173,16 +189,18 @@ class Finding(Shown):
         own = {MESSAGE_ITSELF: self.samples[0] if self.samples else None, SESSION_ITSELF: self.scope.session}
         asked = [own.get(word, word) for word in self.kind.asks if self.is_open]
         words = tuple(filter(None, asked))
-        named = [who for name in ("caller", "model", "session") if (who := getattr(self.scope, name))]
+        named = [who for name in (*_PARTS, "session") if (who := getattr(self.scope, name))]
         if len(words) < max(1, len(asked)) or max(map(len, named), default=0) > MOST_NAMED_CHARS:
             return ()
         if set(self.kind.asks) & own.keys() or self.kind.asks_all:
             return words
-        first = min(self.onset, self.last_on - timedelta(days=self.kind.evidence_days - 1))
-        about = [
-            part for name in ("caller", "model") if (who := getattr(self.scope, name)) for part in (f"--{name}", who)
-        ]
-        return (*words, *about, *window_words(first, self.last_on + timedelta(days=1), self.timezone))
+        about = [part for name in _PARTS if (who := getattr(self.scope, name)) for part in (f"--{name}", who)]
+        first: date = min(self.onset, self.last_on - timedelta(days=self.kind.evidence_days - 1))
+        until: date = self.last_on + timedelta(days=1)
+        if self.kind.asks_errors and self.first_error_at and self.last_error_at:
+            first = self.first_error_at.replace(microsecond=0)
+            until = self.last_error_at.replace(microsecond=0) + timedelta(seconds=1)
+        return (*words, *about, *window_words(first, until, self.timezone))
 
     @property
     def command(self) -> str:
@@ -213,6 +231,28 @@ class Finding(Shown):
     def onset(self) -> date:
         """The day from which on it probably was so."""
         return min(self.latest.onset or self.opened_on, self.opened_on)
+
+    @property
+    def last_seen(self) -> date:
+        """The day of its last error; of what is about none the last day on which it was detected."""
+        return self.last_on if self.last_error_at is None else self._local(self.last_error_at).date()
+
+    @property
+    def span(self) -> str:
+        """From its first error to its last one, in words, in its zone; empty where it is about none."""
+        if self.first_error_at is None or self.last_error_at is None:
+            return ""
+        (first, begin), (last, end) = (
+            (f"{moment:%H:%M}", f"{moment.day} {moment:%B}")
+            for moment in map(self._local, (self.first_error_at, self.last_error_at))
+        )
+        zone = "" if self.timezone == "UTC" else f" ({self.timezone})"
+        if begin != end:
+            return f"{first} on {begin} to {last} on {end}{zone}"
+        return f"{first}{f'–{last}' if first != last else ''} on {begin}{zone}"
+
+    def _local(self, moment: datetime) -> datetime:
+        return moment.replace(tzinfo=UTC).astimezone(ZoneInfo(self.timezone))
 
     def in_store(self, store: Store) -> Finding:
         """The same as one of this store, its parts too."""
@@ -253,6 +293,9 @@ class Finding(Shown):
             "timezone": self.timezone,
             "evidence": list(self.evidence),
             "samples": list(self.samples),
+            **{name: format_time(at) if (at := getattr(self, name)) else None for name in _MOMENTS},
+            "errors": self.errors,
+            "error_sessions": self.error_sessions,
             "confidence": self.confidence,
             "parts": [part.to_dict() for part in self.parts],
             "cost": self.cost.to_dict() if self.cost else None,
@@ -287,10 +330,12 @@ class Finding(Shown):
             "opened_on": since,
             "last_on": until,
             "latest": latest,
+            **{name: parse_time(data.get(name)) for name in _MOMENTS},
         }
         return replace(msgspec.convert({**own, "parts": parts}, cls), cost=cost)
 
 
+_MOMENTS = ("first_error_at", "last_error_at")
 _FIGURES = (
     "observed",
     "expected",
@@ -441,6 +486,8 @@ class Kind:
     """The words of the command that shows more; MESSAGE and SESSION are its own."""
     asks_all: bool = False
     """Whether this command asks for all of history."""
+    asks_errors: bool = False
+    """Whether it asks for its errors alone, from the first to the last, and not for whole days."""
     family: str | None = None
     """Detections of one family are one incident, whichever test made them; None: the kind is alone in its own."""
     scope: str | None = None

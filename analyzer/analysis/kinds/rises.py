@@ -28,7 +28,7 @@ from analyzer.analysis.kinds.finding import SHARE, Basis, Behind, Charted, Chart
 from analyzer.analysis.kinds.finding_fields import MANY_SESSIONS
 from analyzer.analysis.kinds.sentences import expected, sessions
 from analyzer.analysis.observations import Observations
-from analyzer.readable import percent
+from analyzer.readable import counted, percent
 
 
 def unknown(_one: Finding) -> str | None:
@@ -125,8 +125,10 @@ def severity_of_volume(day: Detection) -> str:
 
 
 def more_errors(finding: Finding) -> str:
-    """More errors than the days before let one expect."""
-    return f"{note_of(finding)}, up to {finding.last_on}"
+    """More errors than the days before let one expect, and from when to when they came."""
+    if not finding.errors:
+        return f"{note_of(finding)}, up to {finding.last_on}"
+    return f"{note_of(finding)}; {counted(finding.errors, 'error')}, {finding.span}"
 
 
 def volume_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
@@ -201,6 +203,7 @@ _VOLUME = Kind(
     quotes=True,
     advice="see which errors they are",
     asks=BY_OUTCOME,
+    asks_errors=True,
     priced=True,
     behind=EVERY,
     chart=VOLUME,
@@ -213,6 +216,7 @@ VOLUMES = {
         title="More sessions meet unknown errors",
         advice=RISE.advice,
         asks=RISE.asks,
+        asks_errors=False,
         part_of_rise=True,
         evidence=unknown,
         behind=UNKNOWN,

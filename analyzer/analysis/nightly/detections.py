@@ -11,6 +11,7 @@ import polars as pl
 from analyzer.analysis.detection import Detection, Settings, detect, relay_frequency
 from analyzer.analysis.detection.detection import RECENT_DAYS, detections_in
 from analyzer.analysis.detection.hours import hour_rises
+from analyzer.analysis.detection.naming import UNKNOWN
 from analyzer.analysis.detection.new_messages import shared_templates, weak_templates
 from analyzer.analysis.detection.rewordings import reworded
 from analyzer.analysis.detection.signals.relays import MANY_RELAYS, many_relays
@@ -59,7 +60,7 @@ def detections(seen: Observations, settings: Settings | None = None) -> list[Det
     # Hours are told where the day as a whole does not show it.
     by_day = {(one.finding, one.caller, one.scope, one.day) for one in rises}
     rises = [*(one for one in hours if (one.finding, one.caller, one.scope, one.day) not in by_day), *rises]
-    rises = list(_without_narrower(rises, seen.volumes))
+    rises = list(_without_narrower(_on_days_with_errors(rises, seen.volumes), seen.volumes))
     outages = [_Outage.of(one, seen.volumes) for one in rises if one.finding in _WIDTHS]
     hit = {each for outage in outages for each in outage.hits()}
     shared = detections_in(shared_templates(seen.templates, work, chosen))
@@ -117,15 +118,23 @@ _WIDTHS = {finding: width for width, finding in enumerate(reversed(OUTAGES.value
 
 
 def _reason(one: Detection) -> str:
-    """The reason of a rise of errors."""
-    return str(one.scope if one.finding == OUTAGES["fleet"] else one.reason)
+    """The reason of a rise of errors; empty where it is of all."""
+    if one.finding == "unknown_rate":
+        return UNKNOWN
+    return (one.scope if one.finding == OUTAGES["fleet"] else one.reason) or ""
 
 
 def _about(one: Detection) -> list[pl.Expr]:
     """Which rows of `detection-volume` a rise is about, whatever their day."""
-    named = [pl.col("reason") == _reason(one)]
+    named = [pl.col("reason") == reason] if (reason := _reason(one)) else []
     named += [pl.col(what) == one.scope for what in SHARED if one.finding == OUTAGES[what]]
     return named if one.caller is None else [*named, pl.col("caller") == one.caller]
+
+
+def _on_days_with_errors(rises: Iterable[Detection], volumes: pl.DataFrame) -> list[Detection]:
+    """Drop the rises without an error of theirs on their own day: the span of the test went on after the last one."""
+    of_day = volumes.partition_by("day", as_dict=True)
+    return [one for one in rises if not of_day.get((one.day,), volumes.clear()).filter(*_about(one)).is_empty()]
 
 
 def _without_narrower(rises: Sequence[Detection], volumes: pl.DataFrame) -> Iterator[Detection]:

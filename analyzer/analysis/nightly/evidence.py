@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
+from zoneinfo import ZoneInfo
 
 import polars as pl
 
@@ -60,6 +61,8 @@ class _Shown:
     evidence: tuple[str, ...] = ()
     confidence: str | None = None
     wording: Wording | None = None
+    counted: Mapping[str, Any] = field(default_factory=dict)
+    """The fields of a finding that are counted of all its events."""
 
 
 _Behind = dict[int, _Shown]
@@ -119,7 +122,8 @@ def costed(
         one = found[place]
         scope = {name: getattr(one.scope, name) for name in ("template", *SHARED)}
         reason, callers = one.kind.evidence(one), _callers(one, seen)
-        asked.append({**_when(place, one, seen.timezone, 1, within), **scope, "reason": reason, "callers": callers})
+        since, until = within or (start_of(one.last_on, seen.timezone), end_of(one.last_on, seen.timezone))
+        asked.append({**_when(place, one, (since, until)), **scope, "reason": reason, "callers": callers})
     if asked:
         rows = store.query("detection-cost", asked=json.dumps(asked), ruleset=seen.ruleset)
         costs |= {place: cost_of(own) for (place,), own in rows.group_by("place", maintain_order=True)}
@@ -140,23 +144,47 @@ def _callers(finding: Finding, seen: Counted) -> list[str] | None:
     return None
 
 
-def _when(place: int, finding: Finding, timezone: str, days: int, within: Span | None) -> dict[str, Any]:
-    """What to ask of a finding: its caller, and so many days up to its last one, or what bounds it."""
-    first = finding.last_on - timedelta(days=days - 1)
-    since, until = within or (start_of(first, timezone), end_of(finding.last_on, timezone))
-    return {"place": place, "caller": finding.scope.caller, "since": since.isoformat(), "until": until.isoformat()}
+def _when(place: int, finding: Finding, span: Span) -> dict[str, Any]:
+    """What to ask of a finding: its caller, and the span."""
+    since, until = (moment.isoformat() for moment in span)
+    return {"place": place, "caller": finding.scope.caller, "since": since, "until": until}
+
+
+def _span(finding: Finding, timezone: str) -> Span:
+    """What its tests looked at since its onset: whole days, or the hours that showed it."""
+    if finding.first_error_at is not None and finding.last_error_at is not None:
+        return finding.first_error_at, finding.last_error_at + timedelta(milliseconds=1)
+    days, latest, zone = finding.kind.evidence_days, finding.latest, ZoneInfo(timezone)
+    first = finding.onset if days == 1 else finding.last_on - timedelta(days=days - 1)
+    begin, end = (
+        at.replace(tzinfo=zone).astimezone(UTC).replace(tzinfo=None) if at else None
+        for at in (latest.begins_at, latest.ends_at)
+    )
+    return begin or start_of(first, timezone), end or end_of(finding.last_on, timezone)
+
+
+_EVERY = 1_000_000
+"""Messages and events that are asked for where all of them are."""
+
+
+def events_of(store: Store, finding: Finding, ruleset: str | None) -> list[str]:
+    """The ids of all events that a finding counts, under the ruleset of the night that told it last.
+
+    Raises:
+        QueryError: the store cannot be asked.
+    """
+    return list(_behind(store, [finding], finding.timezone, ruleset, None, most=_EVERY)[0].evidence)
 
 
 def _explained(finding: Finding, behind: _Behind, places: Iterator[int], timezone: str, when: str) -> Finding:
     if _keeps_its_words(finding):
         return finding
     shown = behind[next(places)]
-    finding = replace(finding, wording=finding.wording or shown.wording)
+    finding = replace(finding, wording=finding.wording or shown.wording, timezone=timezone, **shown.counted)
     return replace(
         finding,
         explanation=sentence(finding, shown.said, timezone, when),
         advice=finding.kind.advice if finding.is_open else "",
-        timezone=timezone,
         samples=shown.samples,
         evidence=shown.evidence,
         confidence=shown.confidence,
@@ -177,11 +205,17 @@ def _to_explain(findings: Iterable[Finding]) -> Iterator[Finding]:
 
 
 def _behind(
-    store: Store, findings: Sequence[Finding], timezone: str, ruleset: str | None, within: Span | None
+    store: Store,
+    findings: Sequence[Finding],
+    timezone: str,
+    ruleset: str | None,
+    within: Span | None,
+    most: int | None = None,
 ) -> _Behind:
+    """What findings show of their events, `most` of them at most, else some: the one place that asks for these."""
     errors, hand_offs = [], []
     for place, one in enumerate(findings):
-        asked = _when(place, one, timezone, one.kind.evidence_days, within)
+        asked = _when(place, one, within or _span(one, timezone))
         if one.kind.behind.hand_offs:
             hand_offs.append({**asked, "step": one.scope.step})
         else:
@@ -191,8 +225,11 @@ def _behind(
     evidence: list[list[str]] = [[] for _ in findings]
     said: dict[int, str] = {}
     sure: dict[int, str | None] = {}
+    counted: dict[int, Mapping[str, Any]] = {}
     if errors:
-        rows = store.query("detection-evidence", asked=json.dumps(errors), ruleset=ruleset)
+        words = {} if most is None else {"limit": most, "ids": most}
+        rows = store.query("detection-evidence", asked=json.dumps(errors), ruleset=ruleset, **words)
+        counted |= _counted(rows)
         columns = ("place", "message", "varies", "confidence", "event_ids")
         for place, message, varies, confidence, ids in rows.select(columns).iter_rows():
             sure.setdefault(place, confidence)
@@ -201,14 +238,38 @@ def _behind(
                 said.setdefault(place, _common(message, varies))
             evidence[place] += (ids or "").split()
     if hand_offs:
-        rows = store.query("detection-hand-offs", asked=json.dumps(hand_offs))
+        words = {} if most is None else {"limit": most}
+        rows = store.query("detection-hand-offs", asked=json.dumps(hand_offs), **words)
+        counted |= _counted(rows)
         for place, event_id, halts in rows.select("place", "event_id", "halted").iter_rows():
             evidence[place].append(event_id)
             said[place] = f"{halts:,} of them given up" if halts else ""
     return {
-        place: _Shown(tuple(samples[place]), said.get(place), tuple(evidence[place]), sure.get(place))
+        place: _Shown(
+            tuple(samples[place]),
+            said.get(place),
+            tuple(evidence[place]),
+            sure.get(place),
+            counted=counted.get(place, _NOTHING),
+        )
         for place in range(len(findings))
     }
+
+
+_COUNTED = {
+    "first_at": "first_error_at",
+    "last_at": "last_error_at",
+    "all_events": "errors",
+    "all_sessions": "error_sessions",
+}
+"""Columns of what findings rest on, and the fields of a finding that they are."""
+_NOTHING: Mapping[str, Any] = dict.fromkeys(_COUNTED.values())
+
+
+def _counted(rows: pl.DataFrame) -> dict[int, Mapping[str, Any]]:
+    """What is counted of all events of each finding, by its place."""
+    named = rows.unique("place").select("place", *_COUNTED).rename(_COUNTED)
+    return {row.pop("place"): row for row in named.iter_rows(named=True)}
 
 
 def _old_texts(store: Store, findings: Sequence[Finding], timezone: str, ruleset: str | None) -> list[str | None]:

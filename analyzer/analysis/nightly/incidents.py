@@ -83,7 +83,7 @@ def _incident_of(
         resolved_on=ended,
         resolution=("accepted" if accepted else why) if ended else None,
         # Whether it is new says the finding; the journal keeps no state of its days.
-        latest=replace(latest, finding=name, onset=run[0].onset or opened, state="new"),
+        latest=replace(latest, finding=name, onset=run[0].onset or opened, state="new", begins_at=run[0].begins_at),
     )
 
 
