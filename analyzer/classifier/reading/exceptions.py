@@ -1,7 +1,8 @@
 """Foreign exceptions into facts, by the attributes that client libraries agree on; none of them is imported.
 
-Invariant: reading has no effect on the exception: no body is fetched, no method of it called but `str` (and gRPC's two
-getters), and an attribute that raises counts as missing. Secrets go before anything is taken out of a text or a body.
+Invariant: reading has no effect on the exception: of a body that nobody has read what is here is looked at and left
+there (`responses`), no method of it called but `str` (and gRPC's two getters), and an attribute that raises counts as
+missing. Secrets go before anything is taken out of a text or a body.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Mapping
 from analyzer.classifier.reading.bodies import read_body, read_output, read_text
 from analyzer.classifier.reading.draft import Draft, integer, plain
 from analyzer.classifier.reading.facts import MAX_CAUSES, Facts
+from analyzer.classifier.reading.responses import body_of
 from analyzer.redaction import redact, redact_value
 
 _PROVIDERS = {
@@ -53,6 +55,8 @@ def _read(error: object, causes: int, seen: set[int]) -> Facts:
     draft.take_type(_attribute(error, "type"))
     _read_texts(draft, error)
     _read_response(draft, _attribute(error, "response"))
+    if issubclass(type(error), OSError) and _attribute(error, "fp") is not None:  # urllib's HTTPError is its response
+        _read_content(draft, error)
     draft.take_headers(_attribute(error, "headers"))
     for attribute in ("body", "error", "details"):
         value = _attribute(error, attribute)
@@ -119,7 +123,7 @@ def _read_texts(draft: Draft, error: object) -> None:
 
 
 def _read_response(draft: Draft, response: object) -> None:
-    """Read an HTTP response object, or botocore's parsed dict. Only a body that is already in memory is read."""
+    """Read an HTTP response object, or botocore's parsed dict."""
     if response is None or callable(response):
         return
     if isinstance(response, Mapping):
@@ -130,8 +134,12 @@ def _read_response(draft: Draft, response: object) -> None:
         if value is not None and not callable(value):
             draft.take_status(value)
     draft.take_headers(_attribute(response, "headers"))
-    content = _attribute(response, "_content")
-    if isinstance(content, (bytes, str)) and content:
+    _read_content(draft, response)
+
+
+def _read_content(draft: Draft, response: object) -> None:
+    content = body_of(response)
+    if content:
         read_body(draft, redact_value(content))
 
 
