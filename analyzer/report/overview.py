@@ -56,7 +56,7 @@ _BESIDE = frozenset({"cost", "whose"})
 _MAX_SENTENCES = 6
 _MAX_NAMES = 40
 _MAX_COMMANDS = 3
-_SENTENCE_CELLS = 320
+_SENTENCE_CELLS = 440
 _NAME_CELLS = 60
 
 

@@ -121,7 +121,7 @@ def _troubles(rng: Random, models: dict[str, tuple[str, str]], begin: datetime, 
             facts = {"status": 429, "message": "Too Many Requests, slow down"}
             yield Trouble(kind, caller, begin, end, "rate_limited", facts, 0.8, rng.choice(("exhausted", "recovered")))
         elif kind == "auth":
-            facts = {"status": 401, "message": "invalid x-api-key"}
+            facts = {"status": 401, "message": "this account has no access"}
             yield Trouble(kind, caller, begin + timedelta(hours=rng.randrange(20)), end, "auth_error", facts)
         else:
             yield Trouble(kind, caller, begin, end, "", {}, 0.9)

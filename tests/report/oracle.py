@@ -150,9 +150,12 @@ def phrases(findings: list[Finding]) -> list[str]:
     made.append(", ".join(parts) + f" {noun}")
     before = sum(one["state"] == "ongoing" and not one["worse"] for one in findings)
     made.append(f"And {before} {'finding' if before == 1 else 'findings'} as before")
-    still = len(findings) - counts["resolved"]
-    made.append(f"Open findings {still} {counts['resolved']} resolved by now")
-    return [*made, *(f"{still - 1} more {noun}" for noun in ("finding", "findings"))]
+    open_ones = [one for one in findings if one["state"] != "resolved"]
+    alike = [one for one in open_ones if one["finding"] == open_ones[0]["finding"]]
+    made.append(f"Open findings {len(open_ones)} {counts['resolved']} resolved by now")
+    made.append(f"for {len({_who(one) for one in alike})} callers")
+    rest = len(open_ones) - len(alike)
+    return [*made, f"and {rest} more {'finding' if rest == 1 else 'findings'}"]
 
 
 def _row(finding: Finding) -> str:
@@ -413,26 +416,32 @@ def _wrong_excerpts(reader: Reader, piece: Piece) -> Iterator[str]:
             yield f"excerpt {row}"
 
 
-_DRIFTS = re.compile(r".*?(?P<reason>[a-z_]+)(?: in|, in) (?P<met>\d+)(?: of (?P<all>\d+))? sessions.*")
-
-
 def _wrong_drifts(reader: Reader, piece: Piece) -> Iterator[str]:
-    """Say what a table of drifts counts otherwise: its numbers are sessions of the last days, from some day on."""
-    night = reader.night
+    """Say what a table of drifts counts otherwise: its numbers are sessions of some days beside those before them."""
+    known = set(_drifts(reader)) if piece.body else set()
     for row in piece.body:
-        cells = dict(zip(piece.header, row, strict=True))
-        found = _DRIFTS.fullmatch(cells["said"])
-        right = False
-        for first in days_up_to(reader.day, 15):
-            for caller in ("", *night.names):
-                every = [e for e in night.errors if first <= e.day and caller in {"", e.caller}]
-                own = [e for e in every if found and e.reason == found["reason"]]
-                if cells["message"] != "–":
-                    own = [e for e in own if masked(e.message) == masked(cells["message"]).replace("<<*>>", "<*>")]
-                counts = (len({e.session for e in own}), len({e.session for e in every}))
-                right |= found is not None and counts == (int(found["met"]), int(found["all"] or counts[1]))
-        if not right:
+        said = dict(zip(piece.header, row, strict=True))["said"]
+        numbers = re.findall(r"\bin (\d+)(?: of (\d+))?", said)
+        if tuple(int(number) for pair in numbers for number in pair if number) not in known:
             yield f"drift {row}"
+
+
+def _drifts(reader: Reader) -> Iterator[tuple[int, ...]]:
+    """Count, for each caller and all, the sessions of a reason or text in the days from one to another."""
+    night = reader.night
+    for caller in ("", *{error.caller for error in night.errors}):
+        errors = [error for error in night.errors if caller in {"", error.caller}]
+        for last in days_up_to(reader.day, 5):
+            for first in days_up_to(last, 15):
+                every = [e for e in errors if first <= e.day <= last]
+                before = [e for e in errors if e.day < first]
+                sides = [len({e.session for e in side}) for side in (before, every)]
+                for name in {e.reason for e in errors} | {masked(e.message) for e in errors}:
+                    had, has = (
+                        len({e.session for e in side if name in {e.reason, masked(e.message)}})
+                        for side in (before, every)
+                    )
+                    yield from ((has,), (has, sides[1]), (had, sides[0], has, sides[1]))
 
 
 _APART = {

@@ -532,21 +532,11 @@ def _silence(about: About, match: Match) -> Iterator[str]:
     r"(?P<all>COUNT) sessions, (?P<expected>DECIMAL) expected, (?:on|since) (?P<day>DATE)"
 )
 def _mix(about: About, match: Match) -> Iterator[str]:
-    opened = date.fromisoformat(match["day"])
-    spans = [
-        {e.session: None for e in about.night.errors if e.caller == about.who and begin <= e.day <= opened}
-        for begin in days_up_to(opened, 10)
-    ]
-    reason = [
-        {
-            e.session
-            for e in about.night.errors
-            if e.caller == about.who and e.reason == match["reason"] and begin <= e.day <= opened
-        }
-        for begin in days_up_to(opened, 10)
-    ]
-    pairs = {(len(some), len(every)) for some, every in zip(reason, spans, strict=True)}
-    yield from holds("the mix of some days up to it", (int(match["met"]), int(match["all"])) in pairs)
+    first = date.fromisoformat(match["day"])
+    every = [e for e in about.night.errors if e.caller == about.who and first <= e.day <= about.last]
+    met = {error.session for error in every if error.reason == match["reason"]}
+    yield from differ("the number of sessions", match["met"], len(met))
+    yield from differ("the number of all sessions", match["all"], len({error.session for error in every}))
 
 
 @says_of_finding(

@@ -325,7 +325,7 @@ def _stopped(reader: Reader, match: Match) -> Iterator[str]:
 
 @says(r"The days from (?P<first>DATE) to (?P<last>DATE) show")
 def _drift(reader: Reader, match: Match) -> Iterator[str]:
-    days = days_up_to(last_day(reader.night), 7)
+    days = days_up_to(max(error.day for error in reader.night.errors), 7)
     yield from differ("the first day", match["first"], days[-1])
     yield from differ("the last day", match["last"], days[0])
 
