@@ -199,6 +199,7 @@ def _relays(night: Night, *by: Callable[[Event], Hashable]) -> Rows:
             "outcome": ends[rows[0].relay],
             "token_usage_percent": f"{rows[0].token_usage_percent:.1f}%",
             "relays": len(rows),
+            "compactions": sum(row.step_id is None for row in rows),
             "auto_relays": sum(row.trigger == "auto" for row in rows),
             "manual_relays": sum(row.trigger == "manual" for row in rows),
             "halted": sum(ends[row.relay] == "halted" for row in rows),

@@ -35,7 +35,7 @@ _TEXT = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 # A list or an object without others in it is one token, as most are.
 _STRUCTURE = rf'[\[{{](?:[^"\[\]{{}}]++|{_TEXT})*+[\]}}]|{_TEXT}|"|[\[\]{{}},]'
 _TOKEN, _IN_TEXT = re.compile(_STRUCTURE.encode(), re.DOTALL), re.compile(_STRUCTURE, re.DOTALL)
-_KEY = re.compile(rb'\s*("[^"\\]*+(?:\\.[^"\\]*+)*+")\s*:\s*', re.DOTALL)
+_KEY = re.compile(rb'("[^"\\]*+(?:\\.[^"\\]*+)*+")\s*:\s*', re.DOTALL)
 _encode = msgspec.json.Encoder().encode
 
 
@@ -102,6 +102,8 @@ def _records(data: bytes, *, of_chats: bool = False) -> Iterator[tuple[list[byte
         is_item = is_item or _after(text, end) < len(text)
         yield [line for part in lines for line in _readable(part, is_item)] if is_whole else [_one_line(raw)], is_whole
         at = end
+    if array:
+        yield [b"["], False  # whoever writes the array is not at its end
 
 
 def _after(text: str, at: int) -> int:
