@@ -102,8 +102,6 @@ def _records(data: bytes, *, of_chats: bool = False) -> Iterator[tuple[list[byte
         is_item = is_item or _after(text, end) < len(text)
         yield [line for part in lines for line in _readable(part, is_item)] if is_whole else [_one_line(raw)], is_whole
         at = end
-    if array:
-        yield [b"["], False  # whoever writes the array is not at its end
 
 
 def _after(text: str, at: int) -> int:
