@@ -95,7 +95,7 @@ def _records(data: bytes, *, of_chats: bool = False) -> Iterator[tuple[list[byte
             left -= 1
             end = _end(text, at) if left else len(text)
             raw = text[at:end].encode("utf-8", "surrogateescape")
-            is_whole = end < len(text) or raw.endswith((b"}", b"]"))
+            is_whole = end < len(text) or not left or _closed(text, at) == end
             lines = _raw_parts(raw) if of_chats and is_whole else [raw]
         else:
             is_whole = True
