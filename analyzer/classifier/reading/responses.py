@@ -26,12 +26,12 @@ def body_of(response: object) -> bytes | str | None:
     `_content` is where requests and httpx keep a body that was read, `_body` where aiohttp does.
     """
     for name in ("_content", "_body"):
-        content = _get(response, name)
+        content = attribute_of(response, name)
         if isinstance(content, (bytes, str)) and content:
             return content
     # aiohttp's `content` has the pieces that have arrived; that of requests is a property, which would fetch the body.
-    own = _get(response, "__dict__")
-    buffer = _get(own.get("content"), "_buffer") if type(own) is dict else None
+    own = attribute_of(response, "__dict__")
+    buffer = attribute_of(own.get("content"), "_buffer") if type(own) is dict else None
     pieces = [piece for piece in islice(buffer or (), 64) if isinstance(piece, bytes)] if _is_many(buffer) else []
     if pieces:
         return b"".join(pieces)[:MAX_BODY_BYTES]
@@ -44,11 +44,12 @@ def body_of(response: object) -> bytes | str | None:
                 return _inflated(data)
         except Exception:  # noqa: BLE001  # a foreign object may raise anything
             return None
-        source = next((inner for name in _INSIDE if (inner := _get(source, name)) is not None), None)
+        source = next((inner for name in _INSIDE if (inner := attribute_of(source, name)) is not None), None)
     return None
 
 
-def _get(thing: object, name: str) -> Any:
+def attribute_of(thing: object, name: str) -> Any:
+    """Return an attribute of a foreign object; None where it has none, or raises."""
     try:
         return getattr(thing, name, None)
     except Exception:  # noqa: BLE001  # a property of a foreign class may raise anything
@@ -64,8 +65,8 @@ def _seen(source: Any) -> bytes:
     if type(source).__module__ in ("_io", "io") and hasattr(source, "getvalue"):
         value = source.getvalue()
         return value[source.tell() :][:MAX_BODY_BYTES] if isinstance(value, bytes) else b""
-    reader, chunked = _get(source, "fp"), _get(source, "chunked")
-    connection = _get(_get(reader, "raw"), "_sock")
+    reader, chunked = attribute_of(source, "fp"), attribute_of(source, "chunked")
+    connection = attribute_of(attribute_of(reader, "raw"), "_sock")
     if type(chunked) is not bool or connection is None or (chunked and source.chunk_left is not None):
         return b""
     data = _received(source, reader, connection)
