@@ -81,7 +81,9 @@ class Asking:
         asks = not _asks_none(words)
         if not words or (asks and self.gone):
             return ""
-        first = f"{command_line('ingest', *self.keep, chat=self.chat)} && " if asks and self.keep else ""
+        first = ""
+        if asks and self.keep:
+            first = f"{command_line('ingest', *self.keep, store=self.store, chat=self.chat)} && "
         return first + command_line(*words, store=self.store, chat=self.chat)
 
 

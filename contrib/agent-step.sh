@@ -10,12 +10,18 @@
 set -u
 state=${AGENT_STATE:-.agent}
 tries=${AGENT_TRIES:-2}
+case $tries in *[!0-9]*)
+  echo "AGENT_TRIES is no number: $tries" >&2
+  exit 2
+  ;;
+esac
 answer=$state/verdict.json
 mkdir -p "$state"
 
 field() { sed -n "s/.*\"$1\": \"\{0,1\}\([^\",}]*\).*/\1/p" "$answer"; }
 
 reset=$(cat "$state/reset_at" 2> /dev/null || true)
+case $reset in [0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*) ;; *) reset= ;; esac
 if expr "x$(date -u +%Y-%m-%dT%H:%M:%S)" \< "x$reset" > /dev/null; then
   echo "skipped: the agent's limit resets at $reset UTC" >&2
   exit 12

@@ -1,7 +1,8 @@
 """The checks of the project: `python -m tests` runs them all, `python -m tests AREA...` the tests of an area alone.
 
 All are style, types, layers, unused code, and the tests in two time zones; `python -m tests style` stops before the
-tests. An area is a folder or a file below `tests/`: `redaction`, `cli/test_check.py`. The parts of the tests run beside
+tests. An area is a folder or a file below `tests/`: `redaction`, `cli/test_check.py`; `seeds` prints a table of the
+requirements that this product grew from, and whether they hold. The parts of the tests run beside
 each other, in more processes than there are cores, since many tests wait for other processes and for locks.
 """
 
@@ -82,7 +83,8 @@ def main(areas: Sequence[str] = ()) -> int:
         print(f"no such area below tests/: {', '.join(missing)}", file=sys.stderr)
         return 2
     if areas:
-        return _run((("tests", [*MOST, *(f"tests/{area}" for area in areas)], {}),))
+        shown = {"SHOW_SEEDS": "yes"} if list(areas) == ["seeds"] else {}
+        return _run((("tests", [*MOST, *(f"tests/{area}" for area in areas)], shown),))
     if failed := _run(STYLE, beside=2):
         return failed
     there = [name for name in APART if (REPOSITORY / f".venv-{name}").exists()]

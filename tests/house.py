@@ -18,6 +18,7 @@ USED = (
     *("case_sensitive", "encoding", "log_errors", "longest_match", "max_mem", "text_factory", "whitespace_split"),
     # What http.server calls or reads of a server and its handler.
     *("do_POST", "handle_error", "log_message", "address_family", "close_connection", "daemon_threads"),
+    *("service_actions", "verify_request"),
     *("protocol_version", "request_queue_size", "server_version", "sys_version"),
     # Fields that leave in a dictionary, or are read by name.
     *("before_rule", "crc", "priority", "program_size", "recovered_chains", "source_format"),

@@ -141,7 +141,7 @@ def shown_by_night(night: Night) -> dict[str, list[str]]:
         "slack": [html.unescape(found) for text in slack for found in re.findall("`(analyzer .*)`", text)],
         "teams": [re.sub(r"\\(.)", r"\1", text) for text in teams],
         "discord": [embed["footer"]["text"] for embed in discord_message(night)["embeds"] if "footer" in embed],
-        "webhook": re.findall("→ `(.*)`", webhook["text"]),
+        "webhook": re.findall("→ (analyzer .*)", webhook["text"]),
         "webhook's JSON": [found["command"] for found in webhook["findings"] if found["command"]],
         "pagerduty": [event["payload"]["custom_details"]["command"] for _, event in pagerduty_events(night, "key")],
         "alertmanager": [alert["annotations"]["command"] for alert in alertmanager_alerts(night)],
@@ -204,11 +204,13 @@ def test_every_command_of_a_finding_answers_about_its_caller_and_days(night: Nig
 
 
 def of_its_own(rows: pl.DataFrame, one: Finding) -> pl.DataFrame:
-    """The rows of a finding's caller or model, from the first day that it looks at to its last one."""
+    """The rows of what a finding singles out, from its first error to its last one, or of the days that it looks at."""
     first = min(one.onset, one.last_on - timedelta(days=one.kind.evidence_days - 1))
-    for name in ("caller", "model"):
+    for name in ("caller", "provider", "model", "project"):
         if (who := getattr(one.scope, name)) is not None:
             rows = rows.filter(pl.col(name) == who)
+    if one.kind.asks_errors:
+        return rows.filter(pl.col("occurred_at").is_between(one.first_error_at, one.last_error_at))
     return rows.filter(pl.col("occurred_at").dt.date().is_between(first, one.last_on))
 
 

@@ -98,7 +98,7 @@ def test_the_notebook_runs_and_names_the_spiking_caller(explored: Any) -> None:
     """The table of rises shows figma-probe and nobody else."""
     by_id = _by_id(explored)
     assert "figma-probe" in _outputs(by_id["spikes"])
-    assert "shape: (1, 19)" in _outputs(by_id["spikes"])
+    assert "shape: (1, 21)" in _outputs(by_id["spikes"])
 
 
 @pytest.mark.slow

@@ -25,9 +25,9 @@ from analyzer.classifier import RECOVERY, fingerprint
 from analyzer.classifier.reading import facts, reset_times
 from analyzer.classifier.rules import lint, text_evidence
 from analyzer.cli import delivery as posting
-from analyzer.cli import sandbox
+from analyzer.cli import receiving, sandbox
 from analyzer.cli.commands import questions
-from analyzer.events import sanitize
+from analyzer.events import codec, sanitize
 from analyzer.events.appending import appender
 from analyzer.importers import failures, heads
 from analyzer.readable import percent
@@ -36,6 +36,7 @@ from analyzer.recovery.context import conversation, progress, strategies
 from analyzer.recovery.context.recovery import ContextSettings
 from analyzer.recovery.process import streams
 from analyzer.recovery.relay import checkpoint, config, monitor, summarizers
+from analyzer.recovery.retry import observing
 from analyzer.redaction import engine, unfolding
 from analyzer.report import FORMATS
 from analyzer.report import unknowns as terminal
@@ -86,7 +87,7 @@ STATED = {
         f"unknown share has a p-value of {DEFAULT.share_alpha:g} at most",
         f"in the {decisions.COUNTED_WEEKS} weeks before, from {WORDS[decisions.LEAST_WEEKS]} weeks on",
         f"Samples are cut at {evidence.MAX_SAMPLE_CHARS:,} characters",
-        f"a line a finding, {WORDS[webhook.MAX_TEXT_FINDINGS]} at most",
+        f"a line a finding with its title, {WORDS[webhook.MAX_TEXT_FINDINGS]} at most",
         f"up to {posting.MAX_WAIT_SECONDS:g} seconds",
         f"The {day_figures.MAX_CALLERS} callers with the most errors are named",
         f"what each open one observed, {prometheus.MAX_FINDINGS} at most",
@@ -127,6 +128,15 @@ STATED = {
             f"{rates.MIN_DAYS_OF_SHARES} days before it"
         ),
     ),
+    "how-to/receive.md": (
+        f"{receiving.MOST_WAITING >> 20} MiB or {receiving.MOST_CONNECTIONS} requests wait for the disk",
+        f"a body over {receiving.MOST_BODY >> 20} MiB, over {receiving.MOST_UNPACKED >> 20} MiB unpacked",
+        f"of more than {codec.MOST_ITEMS:,} items",
+        f"more than {codec.MAX_DEPTH} levels",
+        f"{receiving.FILE_BYTES >> 20} MiB at most",
+        f"has {receiving.REQUEST_SECONDS:g} seconds to arrive",
+    ),
+    "how-to/observe.md": (f"within {observing._BODY_SECONDS} seconds or {observing._BODY_BYTES >> 10} KiB",),
     "how-to/sql.md": (
         f"`--format` is {', '.join(f'`{name}`' for name in FORMATS[:-1])} or `{FORMATS[-1]}`",
         f"at most {questions.DEFAULT_LIMIT:,} rows",

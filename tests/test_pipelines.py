@@ -93,6 +93,42 @@ def test_the_action_fails_on_what_it_is_told_to(job: Path) -> None:
     assert run_step(VERDICT, job)[0] == 2
 
 
+ALL = ("failed", "retry", "wait", "blocked", "hollow")
+
+
+@pytest.mark.parametrize(
+    "fail_on", ["\n".join(ALL), ",".join(ALL), ", ".join(ALL).upper(), " Blocked\r\n", "blocked\t"]
+)
+def test_the_action_takes_its_answers_however_they_are_written(job: Path, fail_on: str) -> None:
+    """Over several lines, with commas, and in capitals."""
+    assert run_step(VERDICT, job, paths="blocked", exit_code="1", fail_on=fail_on)[0] == 13
+
+
+@pytest.mark.parametrize("fail_on", ["blokced", "failed;blocked", "true", "all", "passed", "*", "failed ::error::x"])
+def test_the_action_refuses_words_that_are_no_answer(job: Path, fail_on: str) -> None:
+    """Before anything is run, with the answers that are known; what stands there is no command of its own."""
+    code, outputs, shown = run_step(VERDICT, job, run="touch started; cat blocked; exit 1", fail_on=fail_on)
+    assert (code, outputs, (job / "started").exists()) == (2, {}, False)
+    assert shown.startswith("::error::fail-on: '")
+    assert f"known: {' '.join(ALL)}" in shown
+    assert shown.count("::") == 2
+
+
+@pytest.mark.parametrize("path", ["--help", "--", "--output=out", "--exit-code=0", "--run"])
+def test_a_path_is_no_option(job: Path, path: str) -> None:
+    """Alone and after another path: it is a file, and there is none."""
+    for paths in (path, f"blocked\n{path}"):
+        code, outputs, _ = run_step(VERDICT, job, paths=paths, exit_code="1")
+        assert (code, outputs, (job / "out").exists()) == (3, {}, False)
+
+
+def test_the_action_takes_a_command_or_paths(job: Path) -> None:
+    """With both of them one would go unread."""
+    code, _, shown = run_step(VERDICT, job, run="cat passed", paths="blocked")
+    assert (code, "not both" in shown) == (2, True)
+    assert run_step(VERDICT, job, paths="blocked\r\n", exit_code="1")[0] == 13
+
+
 def test_the_action_reads_files(job: Path) -> None:
     """A path a line, with spaces in it if need be, and the exit code of whoever printed them."""
     shutil.copy(job / "passed", job / "my run.ndjson")
@@ -107,7 +143,8 @@ def test_no_input_becomes_a_part_of_the_script(job: Path) -> None:
     """Inputs reach the scripts as variables alone; a hostile one stays one word."""
     assert all("${{" not in step["run"] for step in ACTION["runs"]["steps"])
     hostile = '"; touch broken-in; echo "$(touch broken-in)'
-    run_step(VERDICT, job, paths=hostile, agent=hostile, exit_code="1", fail_on=hostile)
+    run_step(VERDICT, job, paths=hostile, agent=hostile, exit_code="1")
+    run_step(VERDICT, job, run=": hostile", agent=hostile, junit=hostile, fail_on=hostile)
     assert not (job / "broken-in").exists()
 
 
@@ -174,7 +211,7 @@ def test_the_workflow_asks_the_action_for_what_it_has() -> None:
 # The step of GitLab and Buildkite
 
 
-def agent_step(job: Path, *command: str, tries: int = 2) -> tuple[int, str]:
+def agent_step(job: Path, *command: str, tries: int | str = 2) -> tuple[int, str]:
     """Run it; its exit code, and what it says. Nothing sleeps."""
     (job / "sleep").write_text('#!/bin/sh\necho "slept $1" >&2\n')
     (job / "sleep").chmod(0o755)
@@ -217,6 +254,28 @@ def test_the_step_skips_until_the_limit_has_reset(job: Path) -> None:
     noted.write_text("2026-01-01T00:00:00\n")
     assert agent_step(job, "cat", "passed")[0] == 0
     assert not noted.exists()
+
+
+@pytest.mark.parametrize("tries", ["", "two", "1.5", "-1", "2;", "--help"])
+def test_the_step_refuses_a_number_of_tries_that_is_none(job: Path, tries: str) -> None:
+    """It would try for ever, or never."""
+    code, said = agent_step(job, "sh", "-c", "cat retry; exit 1", tries=tries)
+    assert (code, "AGENT_TRIES" in said) == (2, True) if tries else (11, False)
+
+
+@pytest.mark.parametrize("noted", ["", "zzz", "null", "9", "tomorrow"])
+def test_the_step_skips_by_no_note_that_is_no_moment(job: Path, noted: str) -> None:
+    """A broken file lets the run go on."""
+    (job / ".agent").mkdir()
+    (job / ".agent" / "reset_at").write_text(f"{noted}\n")
+    assert agent_step(job, "cat", "passed")[0] == 0
+
+
+@pytest.mark.parametrize("command", [(), ("--help",), ("--version",), ("--exit-code=0",)])
+def test_the_step_takes_no_word_of_its_command_as_an_option(job: Path, command: tuple[str, ...]) -> None:
+    """Without a command it is refused; an option is a command that is not there."""
+    code, _ = agent_step(job, *command)
+    assert code == (13 if command else 2)
 
 
 @pytest.mark.parametrize(

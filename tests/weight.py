@@ -1,16 +1,20 @@
-"""The weight of the package, as `python -m tests.weight`: lines, modules, and how many files a piece of work enters.
+"""Weigh the package, as `python -m tests.weight`: tokens, modules, names, and the files that a piece of work enters.
 
-A file counts as entered when a function of it is called, told by `sys.setprofile` in all threads of the process.
+A file counts as entered when a function of it is called (`sys.setprofile`, all threads).
+Tokens are those of `tokenize` without comments, line ends and indents, so that packed lines weigh what they hold.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
+import tokenize
+from collections import Counter
+from collections.abc import Callable, Iterator
 from inspect import CO_OPTIMIZED
 from pathlib import Path
 from types import FrameType
@@ -22,12 +26,24 @@ LINE = (
     '{"v":1,"id":"01900000-0000-7000-8000-00000000000%d","type":"error.classified","ts":"2026-11-20T10:00:00.000Z",'
     '"payload":{"caller":"planner","reason":"rate_limited","error":{"message":"429 Too Many Requests"}}}\n'
 )
+NO_WEIGHT = {
+    tokenize.COMMENT,
+    tokenize.DEDENT,
+    tokenize.ENCODING,
+    tokenize.ENDMARKER,
+    tokenize.INDENT,
+    tokenize.NEWLINE,
+    tokenize.NL,
+}
+VAGUE = {"told", "said", "found", "one"}
+"""Names that fit any value and therefore explain none."""
+
 FEW = 20
 """Lines of the transcript that is read."""
 
 
 def main(arguments: list[str]) -> int:
-    """Print all figures; a piece of work's name prints the files that it enters."""
+    """Print all figures; with the name of a piece of work print the files that it enters."""
     if arguments[:1] == ["--fresh"]:
         print(json.dumps(sorted(entered(lambda: _ingest(Path(arguments[1]))))))
         return 0
@@ -36,12 +52,56 @@ def main(arguments: list[str]) -> int:
         print(*(path.removeprefix(f"{PACKAGE}/") for path in sorted(work[arguments[0]])), sep="\n")
         return 0
     modules = [path for path in PACKAGE.rglob("*.py") if path.name != "__init__.py"]
-    print(f"{_lines(PACKAGE):7,}  lines of analyzer/")
-    print(f"{len(modules):7,}  modules of it")
-    print(f"{_lines(REPOSITORY / 'tests'):7,}  lines of tests/")
+    trees = [ast.parse(path.read_text("utf-8")) for path in PACKAGE.rglob("*.py")]
+    vague = sum(not VAGUE.isdisjoint(bound_names(function)) for tree in trees for function in functions(tree))
+    print(f"{tokens(PACKAGE):7,}  tokens of analyzer/")
+    print(f"{tokens(REPOSITORY / 'tests'):7,}  tokens of tests/")
+    print(f"{len(modules):7,}  modules of analyzer/")
+    print(f"{vague:7,}  functions that bind {', '.join(sorted(VAGUE))}")
+    print(f"{sum(map(used_once, trees)):7,}  private functions that their module uses once")
     for name, files in work.items():
         print(f"{len(files):7,}  files entered: {name}")
     return 0
+
+
+def tokens(folder: Path) -> int:
+    """Count the tokens of all Python files below a folder."""
+    count = 0
+    for path in folder.rglob("*.py"):
+        with path.open("rb") as file:
+            count += sum(token.type not in NO_WEIGHT for token in tokenize.tokenize(file.readline))
+    return count
+
+
+def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Yield all functions and methods of a module, inner ones too."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node
+
+
+def bound_names(function: ast.AST) -> set[str]:
+    """Return the parameters and variables of a function, without those of functions inside it."""
+    names = set()
+    for node in ast.iter_child_nodes(function):
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                continue
+            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
+                names.add(name)
+        names |= bound_names(node)
+    return names
+
+
+def used_once(tree: ast.AST) -> int:
+    """Count the private functions of a module that it names once."""
+    names = Counter(
+        node.id if isinstance(node, ast.Name) else node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Name, ast.Attribute))
+    )
+    private = (name for name in (function.name for function in functions(tree)) if name.startswith("_"))
+    return sum(names[name] == 1 for name in private if not name.startswith("__"))
 
 
 def works() -> dict[str, set[str]]:
@@ -114,10 +174,6 @@ def _transcript() -> list[str]:
             record |= {"type": "user", "message": {"role": "user", "content": f"step {number}"}}
         lines.append(json.dumps(record) + "\n")
     return lines
-
-
-def _lines(folder: Path) -> int:
-    return sum(len(path.read_text("utf-8").splitlines()) for path in folder.rglob("*.py"))
 
 
 if __name__ == "__main__":

@@ -1,13 +1,14 @@
 """Two groups of sessions beside each other: two windows, or two versions, models, projects or callers.
 
-Sessions are the unit, so that one that repeats an error weighs as one. A change is called worse or better only where
-its chance, among all figures that are compared, is below one in twenty (Benjamini & Hochberg 1995).
+Sessions are the unit, so that one that repeats an error weighs as one. A change is called worse or better exactly where
+its interval leaves out zero. Chances and intervals take account of how many figures are compared (Benjamini & Hochberg
+1995, Benjamini & Yekutieli 2005).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from statistics import NormalDist
@@ -29,7 +30,8 @@ LEAST_SESSIONS = 10
 """Sessions of each side below which a figure is shown and not judged."""
 CHANCE = 0.05
 DEFAULT_SPAN = "7d"
-_Z = NormalDist().inv_cdf(0.975)
+_Interval = Callable[[float], tuple[float, float]]
+"""The least and greatest change that a figure's sessions speak for, by the normal quantile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ class ComparedFigure:
     """Null where nothing is there to divide by."""
     after: float | None
     low: float | None
-    """Least change, after minus before, that the sessions speak for: 95 % interval."""
+    """Least change, after minus before, that the sessions speak for: 95 % interval, among all figures."""
     high: float | None
     """Greatest one."""
     p_value: float | None
@@ -265,7 +267,7 @@ def _figures(first: pl.DataFrame, second: pl.DataFrame) -> tuple[ComparedFigure,
     made = [_share("failed_sessions", "sessions with an error", first, second, pl.col("errors") > 0)]
     made += [_share(f"sessions_{reason}", f"sessions with {reason}", first, second, _has(reason)) for reason in reasons]
     made += [_ratio(first, second, *row) for row in _RATIOS]
-    return _corrected([each for each in made if each.before or each.after])
+    return _corrected([(each, interval) for each, interval in made if each.before or each.after])
 
 
 def _reasons(frame: pl.DataFrame) -> set[str]:
@@ -282,7 +284,7 @@ _RATIOS: tuple[tuple[str, str, str, str, str | None, int], ...] = (
     ("recovered_share", "retry chains that recover", "share", "recovered_chains", "chains", -1),
     ("waited_seconds", "seconds waited a session", "seconds", "waited_seconds", None, 1),
     ("tool_failures", "calls of tools that fail", "share", "tool_failures", "tool_calls", 1),
-    ("relays", "hand-offs a session", "number", "relays", None, 1),
+    ("relays", "hand-offs and compactions a session", "number", "relays", None, 1),
     ("requests", "model requests a session", "number", "requests", None, 0),
     ("tool_calls", "calls of tools a session", "number", "tool_calls", None, 0),
     ("tokens", "tokens a session", "number", "tokens", None, 0),
@@ -291,25 +293,37 @@ _RATIOS: tuple[tuple[str, str, str, str, str | None, int], ...] = (
 """Name, title, unit, dividend, divisor (null: sessions), and whether more is worse (1), better (-1) or neither (0)."""
 
 
-def _share(name: str, title: str, first: pl.DataFrame, second: pl.DataFrame, test: pl.Expr) -> ComparedFigure:
+def _share(
+    name: str, title: str, first: pl.DataFrame, second: pl.DataFrame, test: pl.Expr
+) -> tuple[ComparedFigure, _Interval]:
     """A share of sessions: interval of its change after Newcombe (1998, method 10), chance by a test of two shares."""
     (hits, total), (later, whole) = ((frame.filter(test).height, frame.height) for frame in (first, second))
     if not total or not whole:
         return _unjudged(name, title, "share", hits / total if total else None, later / whole if whole else None)
     before, after = hits / total, later / whole
-    (least, most), (low, high) = _wilson(hits, total), _wilson(later, whole)
     change = after - before
-    below = change - math.hypot(after - low, most - before)
-    above = change + math.hypot(high - after, before - least)
+
+    def interval(z: float) -> tuple[float, float]:
+        (least, most), (low, high) = _wilson(hits, total, z), _wilson(later, whole, z)
+        return change - math.hypot(after - low, most - before), change + math.hypot(high - after, before - least)
+
     chance = chance_of_shares(hits, total, later, whole) if min(total, whole) >= LEAST_SESSIONS else None
-    return ComparedFigure(name, title, "share", before, after, below, above, chance, None, _verdict(chance, change, 1))
+    low, high = interval(_quantile(CHANCE))
+    return ComparedFigure(
+        name, title, "share", before, after, low, high, chance, None, _verdict(chance, change, 1)
+    ), interval
 
 
-def _wilson(hits: int, total: int) -> tuple[float, float]:
-    """The 95 % score interval of a share (Wilson 1927)."""
-    share, weight = hits / total, _Z * _Z / total
+def _quantile(chance: float) -> float:
+    """Return the normal quantile that leaves out a chance on both sides together."""
+    return NormalDist().inv_cdf(1 - chance / 2)
+
+
+def _wilson(hits: int, total: int, z: float) -> tuple[float, float]:
+    """Return the score interval of a share (Wilson 1927)."""
+    share, weight = hits / total, z * z / total
     middle = (share + weight / 2) / (1 + weight)
-    half = _Z * math.sqrt(share * (1 - share) / total + weight / (4 * total)) / (1 + weight)
+    half = z * math.sqrt(share * (1 - share) / total + weight / (4 * total)) / (1 + weight)
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
@@ -322,7 +336,7 @@ def _ratio(
     above: str,
     below: str | None,
     worse: int,
-) -> ComparedFigure:
+) -> tuple[ComparedFigure, _Interval]:
     """One sum over another one: interval of its change by the variance between sessions (Cochran 1977, 6.3)."""
     sides = [_sums(frame, above, below) for frame in (first, second)]
     (sessions, before), (later, after) = ((each.height, _rate(each)) for each in sides)
@@ -337,8 +351,14 @@ def _ratio(
     change = after - before
     widest = max(alike, spread)
     chance = two_sided(change / widest) if widest > 0 else 1.0
-    low, high, verdict = change - _Z * spread, change + _Z * spread, _verdict(chance, change, worse)
-    return ComparedFigure(name, title, unit, before, after, low, high, chance, None, verdict)
+
+    def interval(z: float) -> tuple[float, float]:
+        return change - z * spread, change + z * spread
+
+    verdict = _verdict(chance, change, worse)
+    return ComparedFigure(
+        name, title, unit, before, after, *interval(_quantile(CHANCE)), chance, None, verdict
+    ), interval
 
 
 def _sums(frame: pl.DataFrame, above: str, below: str | None) -> pl.DataFrame:
@@ -364,8 +384,11 @@ def _evenness(sums: pl.DataFrame) -> float:
     return sums.height / float(sums["x"].sum()) ** 2
 
 
-def _unjudged(name: str, title: str, unit: str, before: float | None, after: float | None) -> ComparedFigure:
-    return ComparedFigure(name, title, unit, before, after, None, None, None, None, "too_few")
+def _unjudged(
+    name: str, title: str, unit: str, before: float | None, after: float | None
+) -> tuple[ComparedFigure, _Interval]:
+    figure = ComparedFigure(name, title, unit, before, after, None, None, None, None, "too_few")
+    return figure, lambda _: (-math.inf, math.inf)
 
 
 def _verdict(chance: float | None, change: float, worse: int) -> str:
@@ -375,16 +398,27 @@ def _verdict(chance: float | None, change: float, worse: int) -> str:
     return "other" if worse == 0 else "worse" if change * worse > 0 else "better"
 
 
-def _corrected(figures: Sequence[ComparedFigure]) -> tuple[ComparedFigure, ...]:
-    """The figures with their chances among all of them; what may be chance is noise."""
-    ranked = sorted((each.p_value, place) for place, each in enumerate(figures) if each.p_value is not None)
-    found, least = dict[int, float](), 1.0
+def _corrected(figures: Sequence[tuple[ComparedFigure, _Interval]]) -> tuple[ComparedFigure, ...]:
+    """Return the figures with their chances and intervals among all of them; where zero is in the interval it is noise.
+
+    Figures of too few sessions stay as they are.
+    """
+    ranked = sorted((each.p_value, place) for place, (each, _) in enumerate(figures) if each.p_value is not None)
+    q_values, least = dict[int, float](), 1.0
     for rank, (chance, place) in reversed(list(enumerate(ranked, 1))):
-        least = found[place] = min(least, chance * len(ranked) / rank)
-    return tuple(
-        replace(each, q_value=found.get(place), verdict=each.verdict if found.get(place, 0.0) <= CHANCE else "noise")
-        for place, each in enumerate(figures)
-    )
+        least = q_values[place] = min(least, chance * len(ranked) / rank)
+    selected = sum(value <= CHANCE for value in q_values.values())
+    allowed = CHANCE * max(1, selected) / max(1, len(ranked))
+    corrected = []
+    for place, (figure, interval) in enumerate(figures):
+        if place in q_values:
+            low, high = interval(_quantile(allowed))
+            if q_values[place] > CHANCE:  # the test is of zero itself, the interval an approximation of its ends
+                low, high = min(low, 0.0), max(high, 0.0)
+            verdict = "noise" if low <= 0 <= high else figure.verdict
+            figure = replace(figure, low=low, high=high, q_value=q_values[place], verdict=verdict)
+        corrected.append(figure)
+    return tuple(corrected)
 
 
 def _messages(frame: pl.DataFrame, own: int, other: int) -> Iterable[OneSidedMessage]:

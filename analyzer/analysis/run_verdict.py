@@ -7,21 +7,22 @@ done: a reply, a call of a tool, a sub-agent that lived.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from typing import Any, Literal
 
-from analyzer.agent_stream import SUBAGENTS, hollow
+from analyzer.agent_stream import SUBAGENTS, hollow, mapping
 from analyzer.classifier import Classification, Facts, Rules, classify, classify_facts
+from analyzer.classifier.reading.draft import without_colours
 from analyzer.errors import BLOCKED, FAILED, HOLLOW, OK, RETRY, WAIT, InputError
 from analyzer.events import Event
-from analyzer.events.codec import parsed
+from analyzer.events.codec import parsed, repeated_key
 from analyzer.events.times import format_time, now, parse_time
 from analyzer.importers import HEAD_BYTES, Source, block_of, detect, head_of
-from analyzer.importers.work import ENDS, SAYS_WORK, Deed, deeds, lines_work
-from analyzer.readable import counted
+from analyzer.importers.work import ENDS, SAYS_WORK, Deed, deeds, is_broken_record, lines_work, names_failure
+from analyzer.readable import counted, stand_in
 from analyzer.recovery.retry.policy import Backoff
 from analyzer.recovery.supervision.step_error import STDOUT_CHARS
 from analyzer.redaction import redact
@@ -85,7 +86,7 @@ class RunVerdict:
     """One sentence for a person."""
     rule: str
     """Id of the classifier's rule; where no error decides: `success`, `reply`, `exit_code`, `no_answer`, `no_end`,
-    `no_output`, `dead_subagents`, `denied_tools`, `aborted` or `end_record`."""
+    `unreadable`, `no_output`, `dead_subagents`, `denied_tools`, `aborted` or `end_record`."""
     confidence: str
     """`strong`, or `weak` where a bare exit code, weak words or the lack of an error decided."""
     reason: str | None = None
@@ -127,35 +128,120 @@ class Fault:
 
 
 @dataclass(slots=True)
-class Course:
-    """What one output shows, in the order of its lines."""
+class JudgedRun:
+    """What one run did, in the order of its lines."""
 
-    file: str
-    format: str
-    agent: str | None = None
+    needs_end: bool = False
+    """Whether a record told its beginning, so that one has to tell its end."""
+    session: str | None = None
     fault: Fault | None = None
     """The last failure of the main conversation that no work followed."""
-    ended: Literal["", "ended", "failed", "aborted"] = ""
+    ended: Literal["", "open", "replied", "ended", "failed", "aborted"] = ""
+    """`replied` is the end of a run whose log has no other one."""
     end_line: int | None = None
     last_reply: str | None = None
     replies: int = 0
-    calls: int = 0
-    denied: int = 0
+    calls: set[str | int] = field(default_factory=set)
+    """Ids of the calls of tools; a number stands for a call without an id."""
+    denied: tuple[str | None, ...] = ()
     launched: set[str] = field(default_factory=set)
     dead: dict[str, Fault] = field(default_factory=dict)
     """Sub-agents that came back with a failure, by their calls."""
     came_back: set[str] = field(default_factory=set)
     tokens: Mapping[str, int] | None = None
     cost_usd: float | None = None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether a record says that it is over, for better or worse."""
+        return self.ended in ("ended", "failed", "aborted")
+
+    def failed(self, fault: Fault) -> None:
+        """Take a failure; the end of a run often tells one again, in fewer words than before."""
+        if self.fault is None or fault.verdict.reason != "unknown":
+            self.fault = fault
+
+    def deed(self, deed: Deed, line: int, at: datetime, rules: Rules, *, failed_here: bool) -> None:
+        """Take what the run did on a line; a reply on the line of a failure is the failure's own words."""
+        if deed.kind == "error":
+            self.ended = "open"
+            verdict = classify({**(deed.facts or {}), "is_error": True}, at=at, rules=rules)
+            if verdict.reason != "unknown" and not failed_here:
+                self.failed(Fault(verdict, deed.words or "", line))
+        elif deed.kind == "aborted":
+            self.ended, self.end_line = "aborted", line
+        elif deed.kind == "ended":
+            self._end(deed, line, at, rules)
+        elif not (failed_here and deed.kind in ("reply", "call")):
+            self._work(deed, line, at, rules)
+
+    def _work(self, deed: Deed, line: int, at: datetime, rules: Rules) -> None:
+        self.ended = "replied" if deed.kind == "reply" else "open"
+        self.needs_end = self.needs_end or deed.kind == "step"
+        if deed.kind == "result":
+            self.result(deed, line, at, rules)
+        elif deed.kind in ("reply", "call"):
+            self.fault = None
+            self.replies += deed.kind == "reply"
+            self.last_reply = deed.words or self.last_reply
+            if deed.kind == "call":
+                self.calls.add(deed.call or len(self.calls))
+            if deed.tool in SUBAGENTS and deed.call:
+                self.launched.add(deed.call)
+
+    def result(self, deed: Deed, line: int, at: datetime, rules: Rules) -> None:
+        """Take what came back from a call, where that was a sub-agent."""
+        if deed.call not in self.launched or deed.call is None:
+            return
+        self.came_back.add(deed.call)
+        words = (deed.words or "").strip()
+        verdict = classify({"message": words, "is_error": True}, at=at, rules=rules)
+        if deed.failed or (_is_error(words, verdict) and "\n" not in words):
+            self.dead[deed.call] = Fault(verdict, words, line)
+
+    def _end(self, deed: Deed, line: int, at: datetime, rules: Rules) -> None:
+        of_another = deed.session and self.session and deed.session != self.session
+        if not deed.failed and (of_another or self.ended in ("failed", "aborted")):
+            return
+        self.ended, self.end_line = "failed" if deed.failed else "ended", line
+        self.denied, self.tokens, self.cost_usd = deed.denied, deed.tokens, deed.cost_usd
+        if deed.failed:
+            return
+        if deed.words is None:
+            if self.replies:
+                self.fault = None  # a failure would have been the end's own word
+            return
+        verdict = classify({"message": deed.words, "is_error": True}, at=at, rules=rules)
+        written = (self.tokens or {}).get("output_tokens", self.replies)
+        if self.fault is None and not written and _is_error(deed.words, verdict):
+            self.fault = Fault(verdict, deed.words, line)  # no model wrote it, though it is said to be a success
+        elif self.fault is None:  # what was said before a failure is no work that followed it
+            self.replies += not self.replies and bool(deed.words.strip())
+            self.last_reply = deed.words
+
+
+@dataclass(slots=True)
+class Course:
+    """What one output shows; of several runs in it, the last one that has begun decides."""
+
+    file: str
+    format: str
+    agent: str | None = None
+    run: JudgedRun = field(default_factory=JudgedRun)
+    unread: int | None = None
+    """The line after all work that could not be read, and may be how the run ended, or how another one began."""
     heard: bytearray = field(default_factory=bytearray)
-    """The end of what is no record: behind the last one, or of a text."""
+    """The end of what is no record: after the last one, or of a text."""
     heard_from: int = 1
     """The line that it begins on."""
 
     @property
     def text(self) -> str:
-        """What is no record, as text."""
-        return self.heard.decode("utf-8", "replace")
+        """What is no record, as a terminal shows it: without what takes no ink, and what was written over."""
+        shown = without_colours(self.heard.decode("utf-8", "replace")).replace("\r\n", "\n")
+        shown = re.sub(r"^[^\n]*\r(?=[^\n\r])", "", shown, flags=re.MULTILINE)
+        hidden = {ord(each): None for each in set(shown) - set("\n\t") if (stand_in(each) or " ") != " "}
+        return shown.translate(hidden) if hidden else shown
 
     def hear(self, data: bytes, line: int) -> None:
         """Take more of what is no record, from a line on; of a long text its end is kept."""
@@ -172,7 +258,7 @@ class Course:
         payload = event.payload
         self.agent = payload.get("agent") or self.agent
         if event.type == "retry.settled" and payload.get("outcome") == "recovered":
-            self.fault = None
+            self.run.fault = None
         if event.type != "error.classified" or str(payload.get("caller") or "").endswith("/subagent"):
             return False
         facts = Facts.from_dict(payload.get("facts") or {})
@@ -181,63 +267,43 @@ class Course:
             return False  # told to the model, which goes on
         reset_at = payload.get("reset_at")
         words = facts.message or facts.stdout or ""
-        self._failed(Fault(verdict, words, line, parse_time(reset_at) if reset_at else None))
+        self.run.failed(Fault(verdict, words, line, parse_time(reset_at) if reset_at else None))
         return True
 
-    def _failed(self, fault: Fault) -> None:
-        """Take a failure; the end of a run often tells one again, in fewer words than before."""
-        if self.fault is None or fault.verdict.reason != "unknown":
-            self.fault = fault
-
     def deed(self, deed: Deed, line: int, at: datetime, rules: Rules, *, failed_here: bool) -> None:
-        """Take what the run did on a line; a reply on the line of a failure is the failure's own words."""
-        if deed.kind == "result":
-            self._result(deed, line, at, rules)
-        elif deed.kind == "error":
-            verdict = classify({**(deed.facts or {}), "is_error": True}, at=at, rules=rules)
-            if verdict.reason != "unknown" and deed.side is None and not failed_here:
-                self._failed(Fault(verdict, deed.words or "", line))
-        elif deed.side is not None:
+        """Take what was done on a line, by the run that goes on or by the next one."""
+        if deed.side is not None:
+            if deed.kind == "result":
+                self.run.result(deed, line, at, rules)
             return
-        elif deed.kind in ("reply", "call"):
-            if failed_here:
-                return
-            self.fault = None
-            self.replies += deed.kind == "reply"
-            self.calls += deed.kind == "call"
-            self.last_reply = deed.words or self.last_reply
-            if deed.tool in SUBAGENTS and deed.call:
-                self.launched.add(deed.call)
-        elif deed.kind == "aborted":
-            self.ended, self.end_line = "aborted", line
+        self.unread = None
+        if deed.kind == "began":
+            self.run = JudgedRun(needs_end=True, session=deed.session)
+        elif self.run.has_ended and not failed_here and deed.kind not in ("error", "aborted", "ended"):
+            self.run = JudgedRun(needs_end=self.run.needs_end or self.run.ended == "ended")
+        self.run.deed(deed, line, at, rules, failed_here=failed_here)
+
+    def line(self, raw: bytes, number: int, at: datetime, rules: Rules, *, failed_here: bool, is_whole: bool) -> None:
+        """Take a line; `is_whole` where it does not break off."""
+        record = parsed(raw) if raw[:64].lstrip(b"\xef\xbb\xbf \t")[:1] == b"{" else None
+        if self.format == "aider":
+            done: Sequence[Deed] = tuple(lines_work(raw.decode("utf-8", "replace")))
+        elif record is not None:
+            self.heard.clear()
+            done = tuple(deeds(record))
         else:
-            self._end(deed, line, at, rules)
-
-    def _result(self, deed: Deed, line: int, at: datetime, rules: Rules) -> None:
-        if deed.call not in self.launched or deed.call is None:
-            return
-        self.came_back.add(deed.call)
-        words = (deed.words or "").strip()
-        verdict = classify({"message": words, "is_error": True}, at=at, rules=rules)
-        if deed.failed or (_is_error(words, verdict) and "\n" not in words):
-            self.dead[deed.call] = Fault(verdict, words, line)
-
-    def _end(self, deed: Deed, line: int, at: datetime, rules: Rules) -> None:
-        self.ended, self.end_line = "failed" if deed.failed else "ended", line
-        self.denied, self.tokens, self.cost_usd = deed.denied, deed.tokens, deed.cost_usd
-        if deed.failed:
-            return
-        if deed.words is None:
-            if self.replies:
-                self.fault = None  # a failure would have been the end's own word
-            return
-        verdict = classify({"message": deed.words, "is_error": True}, at=at, rules=rules)
-        written = (self.tokens or {}).get("output_tokens", self.replies)
-        if self.fault is None and not written and _is_error(deed.words, verdict):
-            self.fault = Fault(verdict, deed.words, line)  # no model wrote it, though it is said to be a success
-        elif self.fault is None:  # what was said before a failure is no work that followed it
-            self.replies += not self.replies and bool(deed.words.strip())
-            self.last_reply = deed.words
+            self.hear(raw + b"\n", number)
+            done = ()
+        for deed in done:
+            self.deed(deed, number, at, rules, failed_here=failed_here)
+        if done:
+            is_doubtful = done[-1].kind == "ended" and repeated_key(raw) is not None
+        elif record is None:
+            is_doubtful = is_broken_record(raw + b"\n" * is_whole)
+        else:
+            is_doubtful = names_failure(record)
+        if is_doubtful:
+            self.unread = number
 
 
 def run_verdict(
@@ -272,6 +338,9 @@ def read_course(path: str, rules: Rules = None, name: str | None = None) -> Cour
     """
     with Input(path) as source:
         kind = detect(head_of(source.head(HEAD_BYTES)))
+        if kind.name == "text" and (begins := _first_record(source)) is not None:
+            later = detect(head_of(source.between(begins, begins + HEAD_BYTES)))
+            kind = later if later.made_by else kind
         course = Course(name or source.path, kind.name)
         if kind.name == "empty":
             return course
@@ -281,14 +350,21 @@ def read_course(path: str, rules: Rules = None, name: str | None = None) -> Cour
         if kind.reader is None:
             for chunk in source.chunks(0):
                 course.hear(chunk, 1)
+            lines = bytes(course.heard).split(b"\n")
+            records = (n for n, line in enumerate(lines) if any(deeds(mapping(parsed(line)))))
+            is_cut = source.damage is not None or is_broken_record(lines[-1])
+            place = next(records, len(lines) - 1 if is_cut else None)
+            course.unread = None if place is None else course.heard_from + place
             return course
         at = source.file_time
         reader = kind.reader(Source(source.path, at), {})
         aware, done, rest = at.replace(tzinfo=UTC), 0, b""
-        for chunk in chain(source.chunks(0), (b"\n",)):
-            whole, newline, rest = (rest + chunk).rpartition(b"\n")
+        for chunk in chain(source.chunks(0), (b"",)):
+            # After the last chunk comes the line that has no end.
+            whole, newline, rest = (rest + chunk).rpartition(b"\n") if chunk else (rest, rest, b"")
+            if len(rest) > LONGEST_HEAD:
+                rest, course.unread = b"", done + 1
             if not newline:
-                rest = rest if len(rest) <= LONGEST_HEAD else b""  # nobody's record
                 continue
             block = block_of(whole + b"\n")
             hits = {hit.offset: hit.events for hit in reader.read(block)}
@@ -297,30 +373,34 @@ def read_course(path: str, rules: Rules = None, name: str | None = None) -> Cour
                 failed_here = False
                 for event in hits.get(offset, ()):
                     failed_here = course.event(event, number, rules) or failed_here
-                record = parsed(raw) if raw[:64].lstrip(b"\xef\xbb\xbf \t")[:1] == b"{" else None
-                if kind.name == "aider":
-                    done_here: Iterable[Deed] = lines_work(raw.decode("utf-8", "replace"))
-                elif record is None:
-                    course.hear(raw + b"\n", number)
-                    done_here = ()
-                else:
-                    course.heard.clear()
-                    done_here = deeds(record)
-                for deed in done_here:
-                    course.deed(deed, number, aware, rules, failed_here=failed_here)
+                course.line(raw, number, aware, rules, failed_here=failed_here, is_whole=bool(chunk))
                 offset += len(raw) + 1
             done += len(block.ends)
         for event in reader.finish():
             course.event(event, done, rules)
+        course.unread = (done or 1) if source.damage else course.unread
     return course
+
+
+def _first_record(source: Input) -> int | None:
+    """Return the offset of the first line that looks like a record: what a job prints may stand before an agent's."""
+    offset = 0
+    for chunk in source.chunks(0):
+        if record := re.search(rb'^\{"', chunk, re.MULTILINE):
+            return offset + record.start()
+        offset += len(chunk)
+    return None
 
 
 def judge(
     courses: Sequence[Course], *, exit_code: int | None, agent: str | None, rules: Rules, at: datetime
 ) -> RunVerdict:
     """The answer out of what each output of the run shows, and the exit code of its command."""
-    logs = [course for course in courses if course.format not in ("text", "empty")]
     texts = [course for course in courses if course.text.strip()]
+    logs = [course for course in courses if course.format not in ("text", "empty")]
+    # A log of no agent's work tells failures; its silence is an answer only where nothing else is the run's output.
+    telling = [course for course in logs if course.format in SAYS_WORK or course.run.ended or course.run.fault]
+    logs = telling if telling or courses[0].format == "text" else logs
     answers = [_of_course(course, exit_code, at) for course in logs]
     answer = min(answers, key=lambda each: GRAVEST.index(each.verdict), default=None)
     failed = exit_code not in (None, 0)
@@ -331,7 +411,11 @@ def judge(
     ):
         trusted = answer is not None and answer.rule == "success"
         answer = _of_texts(texts, exit_code, rules, at, trusted=trusted) or answer or _silent(courses)
-    known = next((course for course in logs if course.tokens or course.cost_usd is not None), None)
+    unread = next((course for course in courses if course.unread), None)
+    if unread is not None and answer.verdict == "passed":
+        words = "a line could not be read that may tell how the run ended"
+        answer = _undecided("unreadable", words, exit_code, (RunEvidence(unread.file, unread.unread, ""),))
+    known = next((run for run in (course.run for course in logs) if run.tokens or run.cost_usd is not None), None)
     name = next((course.agent for course in logs if course.agent), None) or agent
     return replace(
         answer,
@@ -343,39 +427,44 @@ def judge(
 
 
 def _of_course(course: Course, exit_code: int | None, at: datetime) -> RunVerdict:
-    place = (RunEvidence(course.file, course.end_line, _shown(course.last_reply or "")),) if course.end_line else ()
-    if course.fault is not None:
-        return of_fault(course.fault, course.file, at)
-    if course.ended == "aborted":
+    run = course.run
+    place = (RunEvidence(course.file, run.end_line, _shown(run.last_reply or "")),) if run.end_line else ()
+    if run.fault is not None:
+        return of_fault(run.fault, course.file, at)
+    if run.ended == "aborted":
         return _plain("failed", "aborted", "somebody or something stopped the run", evidence=place, party="user")
-    if course.ended == "failed":
+    if run.ended == "failed":
         return _plain("failed", "end_record", "the run's last record says that it failed, not why", evidence=place)
-    if not course.ended and course.format in ENDS:
-        answer: Answer = "hollow" if exit_code == 0 else "failed"
-        return _plain(answer, "no_end", "the output breaks off before the end of the run", evidence=place)
+    no_end = _undecided("no_end", "the output breaks off before the end of the run", exit_code, place)
+    if not run.has_ended and (run.needs_end or course.format in ENDS):
+        return no_end
     why = hollow(
-        replies=course.replies,
-        calls=course.calls,
-        launched=len(course.launched),
-        returned=len(course.came_back),
-        dead=len(course.dead),
+        replies=run.replies,
+        calls=len(run.calls),
+        launched=len(run.launched),
+        returned=len(run.came_back),
+        dead=len(run.dead),
     )
-    if why == "no_answer" and course.format in SAYS_WORK:
+    if why == "no_answer":
         return _plain("hollow", "no_answer", "there is no answer and no call of a tool", evidence=place)
     if why == "dead_subagents":
-        dead = next(iter(course.dead.values()))
+        dead = next(iter(run.dead.values()))
         shown = (RunEvidence(course.file, dead.line, _shown(dead.words)),)
-        words = f"{counted(len(course.dead), 'sub-agent')} failed, and none came back with work"
+        words = f"{counted(len(run.dead), 'sub-agent')} failed, and none came back with work"
         return _plain("hollow", "dead_subagents", words, evidence=shown)
-    if course.calls and course.denied >= course.calls:
+    if run.calls and run.calls <= set(run.denied):
         return _plain("hollow", "denied_tools", "every call of a tool was denied", evidence=place)
-    if course.ended:
-        return _plain("passed", "success", f"the run says that it is done{_worked(course)}", evidence=place)
-    return _plain("passed", "reply", f"nothing failed at its end{_worked(course)}", "weak", evidence=place)
+    if run.ended == "open":
+        return no_end
+    worked = f", after {counted(len(run.calls), 'call')} of tools" if run.calls else ""
+    if run.ended == "ended":
+        return _plain("passed", "success", f"the run says that it is done{worked}", evidence=place)
+    return _plain("passed", "reply", f"nothing failed at its end{worked}", "weak", evidence=place)
 
 
-def _worked(course: Course) -> str:
-    return f", after {counted(course.calls, 'call')} of tools" if course.calls else ""
+def _undecided(rule: str, words: str, exit_code: int | None, evidence: tuple[RunEvidence, ...]) -> RunVerdict:
+    """Return the answer for a run whose end was not read: it is hollow where its exit code says success."""
+    return _plain("hollow" if exit_code == 0 else "failed", rule, words, evidence=evidence)
 
 
 def _of_texts(
@@ -432,7 +521,9 @@ _LEAD = re.compile(
 
 
 def _last_paragraph(words: str) -> str:
-    return re.split(r"\n\s*\n", words.strip())[-1]
+    """Return the last paragraph that holds a word; a bare prompt of a shell is none."""
+    paragraphs = re.split(r"\n\s*\n", words.strip())
+    return next((each for each in reversed(paragraphs) if re.search(r"\w", each)), "")
 
 
 def _deciding(verdict: Classification) -> str:

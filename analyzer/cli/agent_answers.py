@@ -7,11 +7,16 @@ lines of their own or in cells, with secrets taken out, as data. A store is aske
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from analyzer.errors import AnalyzerError
 from analyzer.readable import counted, percent
 from analyzer.store import Store
+
+if TYPE_CHECKING:
+    from analyzer.analysis.tables import Window
 
 MAX_TOKENS = 1_500
 """Of an answer, as `tokens` counts them. Cells of ids and figures have fewer than two bytes a token, prose has four."""
@@ -25,19 +30,27 @@ _QUOTED_CHARS = 160
 
 
 def recent_failures(store: Store, last: str = "24h", caller: str | None = None) -> str:
-    """What failed most in the last hours or days, what to do about it, failed tools, and the open findings."""
+    """Say what failed most in the last hours or days, what to do about it, failed tools, and the open findings.
+
+    Where nothing failed, the same span up to the newest failure is shown.
+    """
     from analyzer.analysis.nightly.decisions import findings
     from analyzer.analysis.summary.leading import LEADING_TABLES, leading
-    from analyzer.analysis.tables import table, window
+    from analyzer.analysis.tables import Window, table, window
     from analyzer.report.overview_words import entry_of
 
-    chosen = window(last=last)
+    chosen, instead = window(last=last), list[str]()
+    if _last_failure(store, chosen, caller) is None and (newest := _last_failure(store, Window(), caller)):
+        chosen = window(until=newest + timedelta(milliseconds=1), last=last)
+        shown = f"Shown: the {last} up to the newest failure, {newest:%Y-%m-%d %H:%M} UTC."
+        instead = [f"Nothing failed in the last {last}. {shown}", ""]
     names = (*LEADING_TABLES, "versions-by-agent", "tools-messages")
     tables = {name: table(store, name, chosen, caller=caller) for name in names}
     sessions = table(store, "overview-totals", chosen).frame["sessions"][0]
     lines = [each for one in leading(tables, sessions, None) for each in (one.text, one.advice) if each]
     if not lines:
         lines = [f"No error in the last {last}.{_newest(store)}"]
+    lines = [*instead, *lines]
     messages, tools = tables["errors-messages"].frame.head(_MESSAGES), tables["tools-messages"].frame.head(_TOOLS)
     if not messages.is_empty():
         lines += ["", "Errors (whose they are), those first that left the most sessions without an answer:"]
@@ -53,6 +66,14 @@ def recent_failures(store: Store, last: str = "24h", caller: str | None = None) 
         lines += ["", "Open findings of the nightly check (ask `why` with the id):"]
         lines += [f"- {one.id[:8]} {entry.level}: {entry.sentence}" for one in open_ones for entry in [entry_of(one)]]
     return _cut(lines, "ask for a shorter time, or one caller")
+
+
+def _last_failure(store: Store, chosen: Window, caller: str | None) -> datetime | None:
+    """Return the time of the newest error or failed tool call of a window."""
+    from analyzer.analysis.tables import table
+
+    tables = (table(store, name, chosen, caller=caller).frame for name in ("errors-by-party", "tools-by-tool"))
+    return max((at for frame in tables for at in frame["last_at"] if at is not None), default=None)
 
 
 def why(store: Store, about: str) -> str:

@@ -141,7 +141,7 @@ def json_option(command: F) -> F:
 
 
 def selection_options(command: F) -> F:
-    """`--project`, `--agent`, `--caller`, `--reason`, `--model`; the command gets what they ask for as `only`."""
+    """`--project`, `--agent`, `--caller`, `--reason`, `--provider` and `--model`, as the `only` of the command."""
 
     @functools.wraps(command)
     def function(**given: Any) -> Any:
@@ -164,6 +164,7 @@ _SELECTED = {
     "agent": ("this agent, as claude-code or codex", "select distinct agent from sessions"),
     "caller": ("this caller", "select distinct caller from errors"),
     "reason": ("this reason", None),
+    "provider": ("this provider, as anthropic", "select distinct provider from sessions"),
     "model": ("this model", "select distinct model from sessions"),
 }
 """What a selection asks for, and the names that a store has of it; reasons are known without one."""
@@ -220,6 +221,16 @@ class PathsCommand(click.Command):
         stop = args.index("--") if "--" in args else len(args)
         named = [f"./{one}" if _is_name(one, options) else one for one in args[:stop]]
         return super().parse_args(ctx, [*named, *args[stop:]])
+
+
+class ListingGroup(click.Group):
+    """Commands of which `list` is the one that options without a command are for."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse as click does, `list` put before options that no command stands before."""
+        if args and args[0].startswith("-") and args[0] not in ctx.help_option_names:
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
 
 
 def _is_name(argument: str, options: set[str]) -> bool:

@@ -19,6 +19,9 @@ import click
 
 from analyzer.errors import UNREADABLE, AnalyzerError, system_text
 
+_AT_ONCE = 1024 * 1024
+"""Bytes of lines that are printed at once."""
+
 if TYPE_CHECKING:
     import polars as pl
     import rich.progress
@@ -40,11 +43,13 @@ def write(content: str | bytes | Mapping[str, Any], output: str | None) -> None:
     data = content.encode("utf-8") if isinstance(content, str) else content
     if data and not data.endswith(b"\n") and isinstance(content, str):
         data += b"\n"
-    copy(io.BytesIO(data), output)
+    copy(io.BytesIO(data), output, is_text=not isinstance(content, bytes))
 
 
-def copy(content: IO[bytes], output: str | None) -> None:
+def copy(content: IO[bytes], output: str | None, *, is_text: bool) -> None:
     """The rest of a file to another one, or to stdout for None and `-`; never all of it in memory.
+
+    On stdout nothing of a text is a command for the runner of a CI job.
 
     Raises:
         AnalyzerError: the file cannot be written, or a stranger decides where it would be.
@@ -57,7 +62,7 @@ def copy(content: IO[bytes], output: str | None) -> None:
             return  # it was closed by whoever started us
         try:
             sys.stdout.flush()
-            shutil.copyfileobj(content, sys.stdout.buffer)
+            _print(content, sys.stdout.buffer, is_text=is_text)
             sys.stdout.buffer.flush()
         except BrokenPipeError:
             # The reader has gone, as `head` does, and has what it wanted. Python would complain at exit.
@@ -70,7 +75,7 @@ def copy(content: IO[bytes], output: str | None) -> None:
         if there is not None and not stat.S_ISREG(there.st_mode):
             # A device or a pipe is written to, never replaced by a file of the same name.
             with open(target, "wb") as handle:
-                shutil.copyfileobj(content, handle)
+                _print(content, handle, is_text=is_text)
             return
         descriptor, temporary = tempfile.mkstemp(prefix=".analyzer-", dir=os.path.dirname(target))
         try:
@@ -86,6 +91,15 @@ def copy(content: IO[bytes], output: str | None) -> None:
             raise
     except OSError as error:
         raise _unwritable(f"{output}: cannot be written: {system_text(error)}") from None
+
+
+def _print(content: IO[bytes], handle: IO[bytes], *, is_text: bool) -> None:
+    from analyzer.report.escape import runner_safe
+
+    while data := b"".join(content.readlines(_AT_ONCE)):
+        if is_text:
+            data = runner_safe(data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+        handle.write(data)
 
 
 def append(content: str, output: str) -> None:
@@ -215,6 +229,13 @@ def rows_width(row_format: str, output: str | None) -> int | None:
     return terminal_width() if row_format == "table" else None
 
 
+def echo(text: str, *, err: bool = False) -> None:
+    """Print a text, in which nothing is a command for the runner of a CI job."""
+    from analyzer.report.escape import runner_safe
+
+    click.echo(runner_safe(text), err=err)
+
+
 def narrate(message: str, *, quiet: bool = False) -> None:
     """Write one line to stderr, with secrets taken out."""
     from analyzer.redaction import redact
@@ -223,7 +244,7 @@ def narrate(message: str, *, quiet: bool = False) -> None:
     if not quiet:
         if sys.stdout is not None:
             sys.stdout.flush()
-        click.echo(terminal_safe(redact(message)), err=True)
+        echo(terminal_safe(redact(message)), err=True)
 
 
 def complain(message: str, hint: str = "") -> None:
@@ -236,9 +257,9 @@ def complain(message: str, hint: str = "") -> None:
 
     lines = " ".join(redact(message).split("\n"))
     try:
-        click.echo(terminal_safe(f"analyzer: {lines}"), err=True)
+        echo(terminal_safe(f"analyzer: {lines}"), err=True)
         if hint:
-            click.echo(terminal_safe(f"  hint: {redact(hint)}"), err=True)
+            echo(terminal_safe(f"  hint: {redact(hint)}"), err=True)
     except OSError:
         # What stays in the buffer would change the exit code at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())

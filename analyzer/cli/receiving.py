@@ -1,13 +1,16 @@
 """OpenTelemetry over HTTP, taken and written to files that `ingest` reads: a request is a line of JSON.
 
-Invariant: what is answered with 200 is on the disk. One thread writes the lines of all connections, and waits for the
-disk once for all that came meanwhile; a write that fails is taken back, and those who sent it hear of it.
+Invariant: what is answered with 200 is on the disk, and `ingest` reads it. One thread writes the lines of all
+connections, and waits for the disk once for all that came meanwhile; a write that fails is taken back, and those who
+sent it hear of it.
 """
 
 from __future__ import annotations
 
+import errno
 import hmac
 import json
+import math
 import os
 import queue
 import socket
@@ -15,12 +18,15 @@ import threading
 import time
 import zlib
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import BufferedIOBase
 from typing import Any
 
+from analyzer.events import Reject
+from analyzer.events.appending.system import sync_data, sync_folder
+from analyzer.events.codec import decode_object
 from analyzer.redaction import may_hold_secret, redact_value
 
 MOST_BODY = 8 << 20
@@ -30,10 +36,11 @@ MOST_UNPACKED = 16 << 20
 MOST_WAITING = 64 << 20
 """Bytes of lines that wait for the disk; beyond that senders are told to come again."""
 MOST_CONNECTIONS = 64
+"""Beyond that a new connection takes the place of the one that has kept the server waiting for longest."""
 _AT_ONCE = threading.BoundedSemaphore(2)
 """Bodies that are unpacked and parsed at once, which takes a multiple of their size in memory."""
-SILENCE_SECONDS = 30.0
-"""A connection that says nothing for so long is closed."""
+REQUEST_SECONDS = 30.0
+"""The time to send the head of a request, and again for its body; then the connection is closed."""
 FILE_BYTES = 128 << 20
 _SIGNALS = {"/v1/logs": "resourceLogs", "/v1/traces": "resourceSpans", "/v1/metrics": "resourceMetrics"}
 _PROTOBUF, _JSON = "application/x-protobuf", "application/json"
@@ -55,25 +62,16 @@ class RefusedError(Exception):
         self.status, self.why, self.after = status, why, after
 
 
-@dataclass(slots=True)
-class _Line:
-    """A line that waits for the disk."""
-
-    data: bytes
-    done: threading.Event = field(default_factory=threading.Event)
-    error: Exception | None = None
-
-
 class Spool:
     """The files of a folder that lines go to: a new one for each process and day, and when one is full."""
 
     def __init__(self, folder: str) -> None:
-        self._folder = folder
-        self._lines: queue.SimpleQueue[_Line | None] = queue.SimpleQueue()
+        self._folder = os.path.abspath(folder)
+        self._lines: queue.SimpleQueue[tuple[bytes, Future[Exception | None]] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._waiting = 0
         self._file = self._size = -1
-        self._day = ""
+        self._day = self._path = ""
         os.makedirs(folder, mode=0o700, exist_ok=True)
         self._writer = threading.Thread(target=self._write_all, name="spool", daemon=True)
         self._writer.start()
@@ -84,15 +82,14 @@ class Spool:
         Raises:
             RefusedError: too much waits already, or the disk does not take it.
         """
-        line = _Line(data)
+        written: Future[Exception | None] = Future()
         with self._lock:
             if self._waiting + len(data) > MOST_WAITING:
                 raise RefusedError(429, "too much waits for the disk", 1)
             self._waiting += len(data)
-        self._lines.put(line)
-        line.done.wait()
-        if line.error is not None:
-            raise RefusedError(503, f"it cannot be written: {type(line.error).__name__}", 30)
+        self._lines.put((data, written))
+        if (error := written.result()) is not None:
+            raise RefusedError(503, f"it cannot be written: {type(error).__name__}", 30)
 
     def close(self) -> None:
         """Write what waits, and let go of the file."""
@@ -109,12 +106,12 @@ class Spool:
                 batch.append(self._lines.get())
             ends = None in batch
             lines = [line for line in batch if line is not None]
-            error = self._put(b"".join(line.data for line in lines)) if lines else None
+            data = b"".join(data for data, _ in lines)
+            error = self._put(data) if lines else None
             with self._lock:
-                self._waiting -= sum(len(line.data) for line in lines)
-            for line in lines:
-                line.error = error
-                line.done.set()
+                self._waiting -= len(data)
+            for _, written in lines:
+                written.set_result(error)
 
     def _put(self, data: bytes) -> Exception | None:
         """Write lines and wait for the disk; where that fails nothing of them stays, and the error is returned."""
@@ -123,7 +120,9 @@ class Spool:
             left = memoryview(data)
             while left:
                 left = left[os.write(self._file, left) :]
-            os.fdatasync(self._file) if hasattr(os, "fdatasync") else os.fsync(self._file)
+            sync_data(self._file)
+            if not self._is_in_place():
+                raise FileNotFoundError(errno.ENOENT, "the file was moved or deleted meanwhile", self._path)
         except Exception as error:  # noqa: BLE001 - senders wait for this thread, whatever happens to it
             self._take_back()
             return error
@@ -132,20 +131,22 @@ class Spool:
 
     def _open(self) -> None:
         today = time.strftime("%Y-%m-%d", time.gmtime())
-        if self._file >= 0 and self._day == today and self._size < FILE_BYTES:
-            return
         if self._file >= 0:
+            if self._day == today and self._size < FILE_BYTES and self._is_in_place():
+                return
             os.close(self._file)
             self._file = -1
-        name = f"otlp-{today}.{os.getpid()}-{time.time_ns():x}.jsonl"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
-        self._file = os.open(os.path.join(self._folder, name), flags, 0o600)
+        os.makedirs(self._folder, mode=0o700, exist_ok=True)
+        self._path = os.path.join(self._folder, f"otlp-{today}.{os.getpid()}-{time.time_ns():x}.jsonl")
+        self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
         self._day, self._size = today, 0
-        folder = os.open(self._folder, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        sync_folder(self._folder)
+
+    def _is_in_place(self) -> bool:
+        """Tell whether the path still leads to the open file: readers look nowhere else."""
+        with suppress(OSError):
+            return os.path.samestat(os.stat(self._path), os.fstat(self._file))
+        return False
 
     def _take_back(self) -> None:
         """Cut a line that is not whole; the next one goes to a file of its own, whatever became of this one."""
@@ -167,23 +168,27 @@ def line_of(path: str, kind: str, body: bytes) -> bytes:
     if kind == _PROTOBUF:
         request = _from_protobuf(path, body)
     elif kind == _JSON:
-        try:
-            request = json.loads(body, parse_constant=_no_number)
-        except (ValueError, RecursionError):
-            raise RefusedError(400, "the body is no JSON") from None
+        request = _decoded(body)
     else:
         raise RefusedError(415, f"a body is {_JSON} or {_PROTOBUF}")
-    if not isinstance(request, dict) or not isinstance(request.get(expected, []), list) or set(request) - {expected}:
+    if not isinstance(request.get(expected, []), list) or set(request) - {expected}:
         raise RefusedError(400, f"a request of {path} is an object with {expected}")
     if not request.get(expected):
         return b""
-    try:
-        line = json.dumps(_clean(request), separators=(",", ":")).encode() + b"\n"
-    except RecursionError:
-        raise RefusedError(400, "the body is nested too deeply") from None
-    if len(line) > MOST_UNPACKED:
+    line = json.dumps(_clean(request), separators=(",", ":")).encode()
+    if len(line) >= MOST_UNPACKED:
         raise RefusedError(413, "the body is too large")
-    return line
+    _decoded(line, unique_keys=False)
+    return line + b"\n"
+
+
+def _decoded(line: bytes, *, unique_keys: bool = True) -> dict[str, Any]:
+    """Decode a line as `ingest` does, and refuse what that would put into quarantine."""
+    request = decode_object(line, unique_keys=unique_keys)
+    if isinstance(request, Reject):
+        status = 413 if request.why == "too_many_items" else 400
+        raise RefusedError(status, f"the body cannot be read: {request.detail}")
+    return request
 
 
 def _clean(value: Any) -> Any:
@@ -217,10 +222,6 @@ def _may_hold(record: Any) -> bool:
         (inner,) = value.values()
         named.append({each["key"]: inner})
     return may_hold_secret(json.dumps({**record, "attributes": named}, ensure_ascii=False).encode("utf-8", "replace"))
-
-
-def _no_number(constant: str) -> None:
-    raise ValueError(constant)
 
 
 def _from_protobuf(path: str, body: bytes) -> Any:
@@ -275,8 +276,8 @@ def unpacked(data: bytes, encoding: str) -> bytes:
         raise RefusedError(400, "the body is no gzip") from None
     if unpacking.unconsumed_tail:
         raise RefusedError(413, "the body is too large")
-    if not unpacking.eof:
-        raise RefusedError(400, "the body breaks off")
+    if not unpacking.eof or unpacking.unused_data:
+        raise RefusedError(400, "the body breaks off, or goes on behind its end")
     return body
 
 
@@ -290,39 +291,67 @@ class Receiver(ThreadingHTTPServer):
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         super().__init__((host, port), _Handler)
         self.spool, self.token = spool, token
-        self._places = threading.BoundedSemaphore(MOST_CONNECTIONS)
+        self._lock = threading.Lock()
+        self._deadlines: dict[socket.socket, float] = {}
 
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """Give a connection a thread, or tell it to come again."""
-        if self._places.acquire(blocking=False):
-            super().process_request(request, client_address)
-            return
-        with suppress(OSError):  # it has gone by itself
-            request.sendall(_COME_AGAIN)
-        self.shutdown_request(request)
+    def expect(self, connection: socket.socket, seconds: float) -> None:
+        """Close a connection unless this is called again in time.
 
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Serve a connection, and give its place back."""
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._places.release()
+        Raises:
+            ConnectionError: it is closed already.
+        """
+        with self._lock:
+            if connection not in self._deadlines:
+                raise ConnectionError
+            self._deadlines[connection] = time.monotonic() + seconds
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
+    def service_actions(self) -> None:
+        """Close the connections whose time is over; `serve_forever` calls this all the time."""
+        with self._lock:
+            self._close_due(time.monotonic())
+
+    def _close_due(self, moment: float) -> None:
+        for connection in [each for each, until in self._deadlines.items() if until <= moment < math.inf]:
+            del self._deadlines[connection]
+            with suppress(OSError):  # it has gone by itself
+                connection.shutdown(socket.SHUT_RDWR)  # which ends its thread
+
+    def verify_request(self, request: Any, _address: Any) -> bool:
+        """Give a connection a place, or tell it to come again where all are at work."""
+        with self._lock:
+            if len(self._deadlines) >= MOST_CONNECTIONS:
+                self._close_due(min(self._deadlines.values()))
+            has_place = len(self._deadlines) < MOST_CONNECTIONS
+            if has_place:
+                self._deadlines[request] = time.monotonic() + REQUEST_SECONDS
+        if not has_place:
+            with suppress(OSError):
+                request.sendall(_COME_AGAIN)
+        return has_place
+
+    def shutdown_request(self, request: Any) -> None:
+        """Close a connection, and give its place back."""
+        with self._lock:
+            self._deadlines.pop(request, None)
+        super().shutdown_request(request)
+
+    def handle_error(self, *_: Any) -> None:
         """Say nothing of connections that broke."""
 
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "analyzer", ""
-    timeout = SILENCE_SECONDS
+    timeout = REQUEST_SECONDS
     server: Receiver
 
     def do_POST(self) -> None:
         kind = (self.headers.get("Content-Type") or "").partition(";")[0].strip().lower()
         try:
             self._check()
+            self.server.expect(self.connection, REQUEST_SECONDS)
             data, encoding = self._body(), (self.headers.get("Content-Encoding") or "").strip().lower()
+            self.server.expect(self.connection, math.inf)
             with _AT_ONCE:
                 line = line_of(self.path, kind, unpacked(data, encoding))
             if line:
@@ -364,6 +393,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Connection", "close")
             self.close_connection = True
         self.end_headers()
+        self.server.expect(self.connection, REQUEST_SECONDS)
         self.wfile.write(body)
 
     def log_message(self, *_: Any) -> None:

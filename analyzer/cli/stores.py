@@ -6,10 +6,12 @@ Where none is named, it is that of the working directory or the one store of thi
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 from analyzer.command_lines import LAKE
 from analyzer.errors import UNREADABLE, AnalyzerError, StoreError, system_text
@@ -95,7 +97,7 @@ class NamedStore:
 
         if self.name == MEMORY:
             kept = tuple(map(whole_path, paths)) if elsewhere else tuple(paths)
-            return Asking(gone=True) if "-" in paths else Asking(keep=kept)
+            return Asking(gone=True) if "-" in paths else Asking(_kept_store(paths), kept)
         if elsewhere:
             return Asking(whole_path(self.name))
         return Asking(None if self.name == (os.environ.get("ANALYZER_STORE") or default_store()) else self.name)
@@ -142,6 +144,13 @@ class NamedStore:
         self.make_room()
 
 
+def _kept_store(paths: Sequence[str]) -> str:
+    """Name the store that keeps these logs: its own, so that no other command asks it by itself."""
+    name = re.sub(r"[^\w-]+", "-", os.path.basename(os.path.abspath(paths[0]))).strip("-") if paths else ""
+    others = f"-{crc32(os.fsencode(chr(10).join(paths))):08x}" if len(paths) > 1 else ""
+    return f"{name or 'logs'}{others}-report.duckdb"
+
+
 def home_folder() -> str | None:
     """The user's home directory; None where there is none."""
     found = os.path.expanduser("~")
@@ -170,7 +179,12 @@ def is_here() -> bool:
 
 def store_to_fill(paths: Sequence[str] = ()) -> str:
     """The store for logs of these paths, or without any of this machine, where none is named."""
-    return HERE if paths or is_here() else machine_store() or HERE
+    return HERE if paths or is_here() else store_of_agents()
+
+
+def store_of_agents() -> str:
+    """Return the store for the logs of this machine's agents, whatever the working directory holds."""
+    return machine_store() or HERE
 
 
 def places_here() -> list[LogPlace]:

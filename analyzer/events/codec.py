@@ -14,7 +14,7 @@ from typing import Any, TypeGuard
 
 import msgspec
 
-from analyzer.events.model import SCHEMA_VERSION, Event, Origin, derived_id
+from analyzer.events.model import SCHEMA_VERSION, STANDS_IN, Event, Origin, derived_id
 from analyzer.events.times import format_time, parse_time
 from analyzer.redaction.unfolding import mended
 
@@ -36,6 +36,7 @@ WHYS: dict[str, str] = {
     "crc_mismatch": "the checksum does not fit",
     "missing_type": "no text under `type`",
     "bad_payload": "`payload` is no object",
+    "bad_count": "a number of tokens that is a text, a list, below 0 or beyond all bounds",
     "bad_session": "`sessionId` is no text",
     "bad_timestamp": "`timestamp` is no moment",
     "line_too_long": "over the cap of 64 MiB",
@@ -280,11 +281,10 @@ def event_from(record: Mapping[str, Any], line: bytes, file_time: datetime) -> E
         moment = parse_time(record.get("timestamp"))
     except ValueError as error:
         return Reject("bad_timestamp", str(error))
-    if moment is None or record.get("time_source") == "file":
-        time_source = "file"
-        moment = moment or file_time
-    else:
-        time_source = "event"
+    stated = record.get("time_source")
+    time_source = str(stated) if stated in STANDS_IN else "event"
+    if moment is None:
+        moment, time_source = file_time, "file"
     event_id = record.get("id")
     version = record.get("v")
     seq = record.get("seq")

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from analyzer.events.codec import CRC_MARK, line_id
-from analyzer.events.model import Origin
+from analyzer.events.model import STANDS_IN, Origin
 from analyzer.events.sanitize import MAX_ITEMS, MAX_LEVELS, MAX_TEXT
 from analyzer.events.times import EPOCH, LAST, format_time, parse_time
 from analyzer.redaction import prefilter_with
@@ -99,7 +99,7 @@ class _Own(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     writer: str | None = None
     seq: Annotated[int, msgspec.Meta(ge=0, lt=2**62)] | None = None
     dropped_before: Annotated[int, msgspec.Meta(ge=0, lt=2**62)] | None = None
-    time_source: Literal["event", "file"] = "event"
+    time_source: Literal["event", "log", "file"] = "event"
     origin: _Origin | None = None
     crc: str = ""
 
@@ -223,7 +223,8 @@ def _plain(
             return None
         dropped = _nulls_for_absent([one.dropped_before for one in found])
         time_sources = [
-            "file" if one.time_source == "file" else told for one, told in zip(found, time_sources, strict=True)
+            told if told == "file" or one.time_source not in STANDS_IN else one.time_source
+            for one, told in zip(found, time_sources, strict=True)
         ]
     known = [version if one is UNSET else one for one in versions]
     if min(known) < version:

@@ -83,17 +83,21 @@ class EventLog:
     ) -> str | None:
         """Write one event; its id once it is written, None if it could not be. `at` defaults to now."""
         writer = self._writer
-        seq = next(writer.numbers)
         told = 0
         try:
+            seq = next(writer.numbers)
             if writer.untold:
                 told = self._take_untold(writer)
             return writer.append(seq, told, type, payload, session, at)
         except Exception as error:  # noqa: BLE001 - telemetry must never break the program that it watches
-            if not writer.appender.own[0]:
-                self._begin_again(writer)
-                return self.append(type, payload, session=session, at=at)
-            self._refuse(writer, error, told)
+            try:
+                if not writer.appender.own[0]:
+                    self._begin_again(writer)
+                    return self.append(type, payload, session=session, at=at)
+                self._refuse(writer, error, told)
+            except RecursionError:  # the stack has no room for a call: the loss is counted without one
+                self.dropped += 1
+                writer.untold += 1 + told
             return None
         except BaseException as error:  # the host's own: Ctrl-C, an exit from a signal handler
             self._refuse(writer, error, told)
@@ -184,7 +188,10 @@ class EventLog:
         with self._losses:
             self.dropped += count
             writer.untold += count + told
-        self._warn("cannot write to the event log", error)
+        try:  # noqa: SIM105 - `suppress` is a call, too
+            self._warn("cannot write to the event log", error)
+        except RecursionError:
+            pass
 
     # One method a type of event: the same as `append`, with the payload's keys checked by a type checker.
 
@@ -203,13 +210,18 @@ class EventLog:
         """
         told: Mapping[str, Any] = payload
         try:
-            from analyzer.classifier import Classification, classify  # and RE2, which few logs need
+            try:
+                from analyzer.classifier import Classification, classify  # and RE2, which few logs need
 
-            known = error if isinstance(error, Classification) else classify(error, at=at)
-            told = error_payload(known, **payload)
-        except Exception as failure:  # noqa: BLE001 - a host's own objects may do anything
-            told = {**payload, "unreadable": type(failure).__name__}
-        return self.append("error.classified", told, session=session, at=at)
+                known = error if isinstance(error, Classification) else classify(error, at=at)
+                told = error_payload(known, **payload)
+            except Exception as failure:  # noqa: BLE001 - a host's own objects may do anything
+                told = {**payload, "unreadable": type(failure).__name__}
+            return self.append("error.classified", told, session=session, at=at)
+        except RecursionError:  # as in `append`
+            self.dropped += 1
+            self._writer.untold += 1
+            return None
 
     def retry_scheduled(
         self, /, *, session: str | None = None, **payload: Unpack[payloads.RetryScheduled]

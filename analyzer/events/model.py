@@ -30,6 +30,11 @@ class Origin:
     """1-based line in that file."""
 
 
+STANDS_IN = ("log", "file")
+"""Where a record names no time: the record before it, its log's header or the file's name does, or the file's own time
+stands in."""
+
+
 @dataclass(frozen=True, slots=True)
 class Event:
     """One event of the log."""
@@ -51,7 +56,7 @@ class Event:
     seq: int | None = None
     """0-based position among the events of that writer."""
     time_source: str = "event"
-    """`event`, or `file` where the line names no time and the file's own stands in."""
+    """`event`, or one of `STANDS_IN`."""
     origin: Origin | None = None
     """The foreign record that it was derived from; null for an event that its producer wrote itself."""
     extra: Mapping[str, Any] = field(default_factory=dict)

@@ -30,7 +30,7 @@ from analyzer.events.fast_decode import (
     split_payload,
     suspect,
 )
-from analyzer.events.model import SCHEMA_VERSION, Event, upcast
+from analyzer.events.model import SCHEMA_VERSION, STANDS_IN, Event, upcast
 from analyzer.events.sanitize import MAX_TEXT, SMALL, sanitize
 from analyzer.events.times import EPOCH, format_time, parse_time
 from analyzer.readable import counted
@@ -122,7 +122,7 @@ class Rows(Columns):
         self.writers.append(event.writer)
         self.seqs.append(event.seq)
         self.dropped.append(dropped if isinstance(dropped, int) and 0 <= dropped < 2**62 else None)
-        self.time_sources.append("file" if event.time_source == "file" else "event")
+        self.time_sources.append(event.time_source if event.time_source in STANDS_IN else "event")
         self.payloads.append(kept[0])
         self.facts.append(kept[1])
         self.lines.append(line)

@@ -12,8 +12,10 @@ import json
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Protocol, TypedDict, runtime_checkable
 
 import msgspec
@@ -23,6 +25,7 @@ from analyzer.events import Event, Reject
 from analyzer.events.codec import decode_object
 from analyzer.events.model import settled_reason
 from analyzer.events.rows import Decoded, Rows
+from analyzer.events.times import from_epoch, parse_time
 
 
 def _refuse(constant: str) -> object:
@@ -125,23 +128,51 @@ class LineFinder:
         return next((begins for begins in self._matches if begins >= end), -1)
 
 
-def malformed_lines(block: Block) -> Iterator[Line]:
-    """Lines that cannot be one JSON object a line: they do not begin with `{` or do not end with `}`."""
-    if block.uniform:
-        return
-    for line in all_lines(block):
-        text = line.text.strip()
-        if text[:1] != b"{" or text[-1:] != b"}":
-            yield line
+class _Any(msgspec.Struct, gc=False):
+    """An object of which nothing is kept: two gigabytes of it are checked in a second."""
+
+
+_skip = msgspec.json.Decoder(_Any)
+
+
+def is_sound(block: Block) -> bool:
+    """Whether each line of the block is one whole JSON object."""
+    try:
+        # None reaches over two lines: each begins as an object, and no brace may follow one.
+        return block.uniform and len(_skip.decode_lines(block.data)) == len(block.ends) and _is_text(block.data)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+
+
+def broken_lines(block: Block) -> Iterator[Line]:
+    """Yield the lines that are not one whole JSON object."""
+    if not is_sound(block):
+        yield from (line for line in all_lines(block) if not _is_whole(line.text))
+
+
+def _is_whole(line: bytes) -> bool:
+    try:
+        _skip.decode(line)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return _is_text(line)
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        return data.isascii() or bool(data.decode("utf-8"))
+    except UnicodeDecodeError:
+        return False
 
 
 def objects_in(text: bytes, openings: Sequence[bytes]) -> tuple[list[dict[str, Any]], Reject | None]:
     """The objects on one line, and what could not be read of it.
 
     Writers that die or race leave `}{` on one line, or a torn record with an intact one behind it; `openings` are the
-    byte strings that such an intact record begins with.
+    byte strings that such an intact record begins with. Of a key that stands twice the last value counts, as in the
+    programs that write these logs.
     """
-    whole = decode_object(text)
+    whole = decode_object(text, unique_keys=False)
     if not isinstance(whole, Reject):
         return [whole], None
     if whole.why not in _IN_PART or (whole.why == "not_json" and b"{" not in text):
@@ -157,8 +188,8 @@ def objects_in(text: bytes, openings: Sequence[bytes]) -> tuple[list[dict[str, A
             record, end = _raw.raw_decode(rest, at)
         except (ValueError, RecursionError):
             break
-        # The same checks as for a line of its own: no depth without end, no key twice.
-        again = decode_object(rest[at:end].encode("utf-8"))
+        # The same checks as for a line of its own: no depth without end.
+        again = decode_object(rest[at:end].encode("utf-8"), unique_keys=False)
         if isinstance(again, Reject):
             return found, again
         if isinstance(record, dict):
@@ -170,7 +201,7 @@ def objects_in(text: bytes, openings: Sequence[bytes]) -> tuple[list[dict[str, A
     tail = rest[at:].encode("utf-8")
     positions = sorted({start for opening in openings if (start := tail.rfind(opening)) > 0})
     for position in positions:
-        salvaged = decode_object(tail[position:])
+        salvaged = decode_object(tail[position:], unique_keys=False)
         if not isinstance(salvaged, Reject):
             return [*found, salvaged], Reject("torn", f"{position} bytes of a torn record in front of an intact one")
     return found, Reject("torn", whole.detail) if found else whole
@@ -202,15 +233,48 @@ def glance(names: str, **inner: Any) -> Callable[[bytes | str], Mapping[str, Any
     return decode
 
 
+_DATED = re.compile(
+    r"(?<![0-9A-Za-z])(20\d\d)-?([01]\d)-?([0-3]\d)"
+    r"(?:[T_ .-]{1,2}([0-2]\d)[-:_.]?([0-5]\d)(?:[-:_.]?([0-5]\d))?)?(?!\d)"
+    r"|(?<![0-9A-Za-z])(1[5-9]\d{8})(?:\d{3})?(?![0-9A-Za-z])"
+)
+
+
+@lru_cache(64)
+def named_moment(path: str) -> datetime | None:
+    """Return the moment in a file's name, or in its folder's: a date with or without a time, or an epoch.
+
+    It is naive UTC; a date is taken for this machine's, as programs mostly name their logs.
+    """
+    for name in reversed(path.replace("\\", "/").split("/")[-2:]):
+        if found := _DATED.search(name):
+            year, month, day, hour, minute, second, epoch = (part or "00" for part in found.groups())
+            with suppress(ValueError, OverflowError):
+                if epoch != "00":
+                    return from_epoch(int(epoch))
+                local = datetime.fromisoformat(f"{year}-{month}-{day}T{hour}:{minute}:{second}")
+                return parse_time(local.astimezone().isoformat())
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """What an importer may know about the file that it reads."""
 
     path: str
     file_time: datetime
-    """Naive UTC; stands in for records without a time."""
+    """Naive UTC; stands in for records without a time where nothing else does."""
     journal: bool = False
     """Whether it is a part of the store's own journal, whose word about origins counts."""
+
+    def stand_in(self, near: datetime | None) -> tuple[datetime, str]:
+        """Return the time of a record that names none, and its `time_source`.
+
+        It is that of the record before it or of the log's header (`near`), else the one in the file's name or in its
+        folder's, else the file's own.
+        """
+        moment = near or named_moment(self.path)
+        return (self.file_time, "file") if moment is None else (moment, "log")
 
 
 @dataclass(frozen=True, slots=True)

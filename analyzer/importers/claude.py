@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import heapq
 import re
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -26,7 +27,7 @@ from analyzer.events.model import derived_id, present
 from analyzer.events.rows import Rows
 from analyzer.events.times import format_time, from_epoch
 from analyzer.importers.agents.claude_replies import OPENINGS, TIMESTAMP, model_at, replies, served
-from analyzer.importers.base import Block, Chains, Hit, Line, LineFinder, Source, malformed_lines, objects_in
+from analyzer.importers.base import Block, Chains, Hit, Line, LineFinder, Source, broken_lines, objects_in
 from analyzer.importers.failures import MOST_TOOLS, classify_foreign, number, quantity
 from analyzer.importers.programs import caller_of
 from analyzer.importers.records import MAIN, dressed, kept, moment_of
@@ -156,6 +157,15 @@ def _marks(data: bytes) -> tuple[list[int], ...]:
     return places
 
 
+def _with(refused: Iterable[Hit], hits: Iterable[Hit]) -> list[Hit]:
+    """The hits, and the lines that are refused: of a line with both the events and why."""
+    found = {hit.offset: hit for hit in hits}
+    for line in refused:
+        other = found.get(line.offset, line)
+        found[line.offset] = other if other.why else replace(other, why=line.why, detail=line.detail)
+    return [found[offset] for offset in sorted(found)]
+
+
 class ClaudeReader(ReplyReader, agent="claude-code"):
     """Reads one transcript or one stream; both hold the same records."""
 
@@ -193,6 +203,15 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         self._recent: deque[str] = deque(state.get("recent", ()), maxlen=_RECENT)
         self._data, self._offset = b"", 0
         """The block in hand, and where the line in hand stands in it."""
+        self._spoken: list[int] = []
+        """Where ids of replies stand in it."""
+        self._asked_at: dict[str, tuple[int, int]] = {}
+        """Calls by their ids: where they stand in it, and where their lines end."""
+        self._line_times: dict[int, datetime | None] = {}
+        """The moments of lines with calls, by where the lines end."""
+        self._here: dict[str, Any] | None = None
+        self._unique: str | None = None
+        """What is known where the record in hand stands, and its name, once somebody asks."""
         self._preamble = not state
         self._grew = False
 
@@ -200,15 +219,15 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         """The lines that tell a failure or its end, and those that cannot be read; and apart from them the tokens of
         the replies, of which those of a printed run stand in its result.
         """
-        self._grew, self._data, rows = True, block.data, Rows()
+        self._grew, self._data, rows, refused = True, block.data, Rows(), list[Hit]()
         if self._preamble:
             self._look_for_author(block.data)
         tokens, names, relayed, telling = _marks(block.data)
         here = self._observe(block.data, names, relayed)
         if self.interactive:
-            known = self._file_session, self.caller, self.known, self.source.file_time
-            rows, self._spent_by = replies(block.data, tokens, self._spent_by, *known)
-        hits = list(self._hits(block, telling))
+            known = self._file_session, self.caller, self.known, *self.source.stand_in(self._near)
+            rows, self._spent_by, refused = replies(block.data, tokens, self._spent_by, *known)
+        hits = _with(refused, self._hits(block, telling))
         self.known |= here
         return hits, rows
 
@@ -220,8 +239,10 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
             if line.offset == last:
                 continue
             last = self._offset = line.offset
+            self._refused = None
             records, reject = objects_in(line.text, OPENINGS)
             events = [event for record in records for event in self._events_of(record)]
+            reject = reject or self._refused
             if events or reject or not records:
                 why, detail = (reject.why, reject.detail) if reject else ("" if records else "not_an_object", "")
                 yield Hit(line.offset, len(line.text), tuple(events), why, detail)
@@ -273,27 +294,34 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         first = _FIRST_RECORD.search(block.data) if self._preamble else None
         begins = first.start() if first else len(block.data) if self._preamble else 0
         self._preamble = self._preamble and first is None
-        return (line for line in malformed_lines(block) if line.offset >= begins)
+        return (line for line in broken_lines(block) if line.offset >= begins)
 
     def _observe(self, block: bytes, names: list[int], relayed: list[int]) -> dict[str, str]:
         """Count, and take what holds for the whole session; returns what holds at the end of the block."""
         self._file_session = self._file_session or _first(_SESSION, block)
         self._part = self._part or _first(_FIRST_UUID, block)
         self._started_at = self._started_at or _first(TIMESTAMP, block)
+        self._near = self._near or moment_of(self._started_at)
         at = block.rfind(b'"timestamp"')
         self._ended_at = (_first(TIMESTAMP, block[at : at + 80]) if at >= 0 else None) or self._ended_at
         self._calls = dict(list(self._calls.items())[-_IN_HAND:])
+        self._spoken, self._asked_at, self._line_times = [], {}, {}
         last = b""
-        repeated = {block.find(b"\n", place) for place in relayed}
-        for place in names:
+        repeated = set(_line_ends(block, relayed))
+        for place, ends in zip(names, _line_ends(block, names), strict=True):
             found = _NAMED.match(block, place)
-            # What a sub-agent did is repeated here, and counts by the sub-agent's own file.
-            if found is None or (relayed and block.find(b"\n", place) in repeated):
+            if found is None:
                 continue
             message, call, name = found.groups()
+            if message:
+                self._spoken.append(found.start(1) - 1)
+            # What a sub-agent did is repeated here, and counts by the sub-agent's own file.
+            if ends in repeated:
+                continue
             if not message:
                 tool = name.decode("utf-8", "replace")
                 self._calls[call.decode()] = tool
+                self._asked_at.setdefault(call.decode(), (place, ends))
                 if tool in self._tools or len(self._tools) < MOST_TOOLS:
                     self._tools[tool] = self._tools.get(tool, 0) + 1
                 continue
@@ -317,16 +345,16 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
 
     def _asked(self, call: str) -> tuple[str | None, datetime | None]:
         """The command that a call of the block in hand asked for, and when it did."""
-        places = (self._data.rfind(b'"id":%s"%s"' % (space, call.encode()), 0, self._offset) for space in (b"", b" "))
-        # The way of writing that a log does not have would be looked for in all of the block.
-        at = next((place for place in places if place >= 0), None)
-        if at is None:
+        at, ends = self._asked_at.get(call, (self._offset, 0))
+        if at >= self._offset:
             return None, None
-        begins, ends = self._data.rfind(b"\n", 0, at) + 1, self._data.find(b"\n", at)
-        stamp = TIMESTAMP.search(self._data, at, ends) or TIMESTAMP.search(self._data, begins, at)
+        if ends not in self._line_times:  # a line may hold thousands of calls
+            begins = self._data.rfind(b"\n", 0, at) + 1
+            stamp = TIMESTAMP.match(self._data, self._data.rfind(b'"timestamp"', begins, ends), ends)
+            self._line_times[ends] = moment_of(stamp[1].decode()) if stamp else None
         asked = _COMMAND.match(self._data, at, ends)
         command = _quoted(asked[1].decode("utf-8", "replace")) if asked else None
-        return command, moment_of(stamp[1].decode()) if stamp else None
+        return command, self._line_times[ends]
 
     @property
     def waiting(self) -> bool:
@@ -352,7 +380,7 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
             self.role = None  # what is told of the file as a whole is the main conversation's
 
     def _take(self, record: Mapping[str, Any]) -> None:
-        self.record = record
+        self.record, self._here, self._unique = record, None, None
         self.time(record.get("timestamp"))
         self.role = "subagent" if record.get("isSidechain") is True else None
 
@@ -441,7 +469,7 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
                 _, payload = classify_foreign({"message": words, "is_error": True}, self.at, caller=self.caller)
                 events.append(self.event("error.classified", payload, f"tool{index}"))
             tool, (command, at) = self._calls.get(call), self._asked(call)
-            events.append(self.tool_failed(tool, words, call or index, command=command, called_at=at))
+            events += self.tool_failed(tool, words, call or index, command=command, called_at=at)
             self._dead += tool in SUBAGENTS
         return events
 
@@ -473,8 +501,8 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         events = []
         for model, spent in mapping(record.get("modelUsage")).items():
             used = mapping(spent)
-            tokens = {name: number(used.get(key)) for name, key in _RUN_TOKENS.items()}
-            if any(tokens.values()):
+            tokens = {name: self.counted(used, key) for name, key in _RUN_TOKENS.items()}
+            if any(tokens.values()) and not self._refused:
                 run_usage = {
                     "request": derived_id("claude", "run", self.session, self._part, model),
                     "whole_run": True,
@@ -543,11 +571,11 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
 
     def identity(self, kind: str, *identity: object) -> str:
         """Follows from the record's `uuid`: resumed sessions repeat records in other files, with another session id."""
-        unique = text(self.record.get("uuid"))
-        if unique is None:
+        self._unique = self._unique or text(self.record.get("uuid"))
+        if self._unique is None:
             kept = {key: value for key, value in self.record.items() if key not in {"sessionId", "session_id"}}
-            unique = derived_id(self.session, sorted(kept.items(), key=lambda item: item[0]))
-        return derived_id("claude", unique, kind, *identity)
+            self._unique = derived_id(self.session, sorted(kept.items(), key=lambda item: item[0]))
+        return derived_id("claude", self._unique, kind, *identity)
 
     def chain_name(self, _kind: str, *identity: object) -> str:
         """The name of a chain, as of its first attempt."""
@@ -556,14 +584,16 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
     def known_here(self) -> Mapping[str, Any]:
         """What is known of the session, with the branch where the record in hand stands, the model that spoke last
         before it, and the provider that this one or the record came from."""
-        at = self._data.rfind(b'"msg_', 0, self._offset)
-        here = {"branch": text(self.record.get("gitBranch"))}
-        if at >= 0:
-            here |= {"model": model_at(self._data, at), "provider": served(self._data, at + 1)}
-        # The first call of a session may fail, and names no more than itself.
-        ends = self._data.find(b"\n", self._offset)
-        asked = _REQUEST.search(self._data, self._offset, ends if ends >= 0 else len(self._data))
-        return {**self.known, **present(here), **({"provider": served(asked[1])} if asked else {})}
+        if self._here is None:
+            here: dict[str, Any] = {"branch": text(self.record.get("gitBranch"))}
+            if before := bisect_left(self._spoken, self._offset):
+                at = self._spoken[before - 1]
+                here |= {"model": model_at(self._data, at), "provider": served(self._data, at + 1)}
+            # The first call of a session may fail, and names no more than itself.
+            ends = self._data.find(b"\n", self._offset)
+            asked = _REQUEST.search(self._data, self._offset, ends if ends >= 0 else len(self._data))
+            self._here = {**present(here), **({"provider": served(asked[1])} if asked else {})}
+        return {**self.known, **self._here}
 
 
 class TranscriptReader(ClaudeReader, name="claude_code", visibility="full"):
@@ -578,6 +608,16 @@ class StreamReader(ClaudeReader, name="claude_print", visibility="terminal"):
 
     runs_as: ClassVar[str] = "claude -p"
     interactive: ClassVar[bool] = False
+
+
+def _line_ends(data: bytes, places: Iterable[int]) -> Iterator[int]:
+    """Give where the line of each place ends; the places ascend, and each line is looked through once."""
+    ends = -1
+    for place in places:
+        if place > ends:
+            ends = data.find(b"\n", place)
+            ends = len(data) if ends < 0 else ends
+        yield ends
 
 
 def _first(pattern: re.Pattern[bytes], block: bytes) -> str | None:

@@ -12,7 +12,7 @@ from contextlib import suppress
 
 _LOOKED_AT = 1_000
 """Characters of a command that are looked at."""
-_PROGRAM = re.compile(r"[A-Za-z_][\w.+-]{0,39}")
+_PROGRAM = re.compile(r"[A-Za-z_][\w.+-]{0,39}|\[\[?")
 _SUBCOMMAND = re.compile(r"[a-z][a-z-]{0,23}(?::[a-z-]{1,23})?")
 # fmt: off
 _WITH_SUBCOMMAND = frozenset({
@@ -33,7 +33,20 @@ _STEPS = frozenset(
 )
 """What stands before the command that somebody wants to run."""
 _SHELLS = frozenset({"bash", "dash", "sh", "zsh"})
+# fmt: off
+_ANSWERING = frozenset({
+    "[", "[[", "ack", "ag", "cmp", "colordiff", "command", "diff", "diff3", "egrep", "expr", "fgrep", "fuser", "fzf",
+    "git check-ignore", "git config", "git diff", "git grep", "git merge-base", "git show-ref", "grep", "jq", "killall",
+    "kubectl diff", "lsof", "pgrep", "pidof", "pkill", "rg", "sdiff", "test", "type", "which", "zcmp", "zdiff", "zgrep",
+})
+# fmt: on
+"""Programs whose exit status 1 is an answer, as "nothing found" or "they differ"; their errors have another one."""
+_STEP_FAILED = re.compile(r"(?m)(?:^|[:)]\s?)(?:\.|cd|export|mkdir|popd|pushd|source|umask):")
+"""How a shell begins, after its own name, what it says of a step that failed."""
 _ASSIGNMENT = re.compile(r"\A[A-Za-z_]\w*=.*", re.DOTALL)
+_SCRIPT = re.compile(r"-\w*c")
+"""The option of a shell that a script follows."""
+_OPERATORS = frozenset("();|&")
 _INTERPRETER = re.compile(r"python[\d.]*|py")
 
 
@@ -57,6 +70,43 @@ def command_head(command: object) -> str | None:
     return first
 
 
+def answers_by_one(command: object, printed: str) -> bool:
+    """Tell whether exit status 1 is what a command answers, and no failure of it.
+
+    So it is where all that may have given the status is of `_ANSWERING`, or a step before that printed no complaint.
+    """
+    words = list(_words(command)) if isinstance(command, str) else command
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        return False
+    if len(words) == 3 and words[0].rpartition("/")[2] in _SHELLS and _SCRIPT.fullmatch(words[1]):
+        return answers_by_one(words[2], printed)
+    heads = _deciding(words)
+    steps = [head for head in heads if head not in _ANSWERING]
+    if len(steps) == len(heads) or not _STEPS.issuperset(head.split()[0] if head else "" for head in steps):
+        return False
+    return not steps or _STEP_FAILED.search(printed) is None
+
+
+def _deciding(words: list[str]) -> list[str | None]:
+    """Return the heads of the commands of which one gave the exit status, were it 1: the last of each pipeline."""
+    heads: list[str | None] = []
+    simple: list[str] = []
+    is_over = False
+    for word in (*words, ";"):
+        if not word or not set(word) <= _OPERATORS:
+            simple.append(word)
+        elif simple:
+            if is_over:
+                heads.clear()
+            heads.append(_head(simple))
+            simple = []
+            is_piped = word in ("|", "|&")
+            if is_piped and "pipefail" not in words:
+                heads.pop()
+            is_over = not is_piped and word != "&&"
+    return heads
+
+
 def _words(text: str) -> Iterator[str]:
     lexer = shlex.shlex(
         text[:_LOOKED_AT].replace("\\\n", " ").replace("\n", " ; "), posix=True, punctuation_chars="();<>|&"
@@ -70,7 +120,7 @@ def _simple(words: Iterable[str]) -> Iterator[list[str]]:
     """The simple commands of a line."""
     simple: list[str] = []
     for word in words:
-        if word and set(word) <= set("();|&"):
+        if word and set(word) <= _OPERATORS:
             yield simple
             simple = []
         else:
@@ -86,12 +136,14 @@ def _head(words: list[str]) -> str | None:
             while rest and (rest[0].startswith("-") or rest[0][:1].isdigit()):
                 rest.pop(0)
             continue
+        if name == "command" and rest[:1] in (["-v"], ["-V"]):
+            return name
         if name in _BEFORE:
             rest = rest[next((place for place, word in enumerate(rest) if not word.startswith("-")), len(rest)) :]
             continue
         if _ASSIGNMENT.fullmatch(name) or name == "!":
             continue
-        if name in _SHELLS and len(rest) > 1 and re.fullmatch(r"-\w*c", rest[0]):
+        if name in _SHELLS and len(rest) > 1 and _SCRIPT.fullmatch(rest[0]):
             return command_head(rest[1])
         return f"{name}{_subcommand(name, rest)}" if _PROGRAM.fullmatch(name) else None
     return None

@@ -17,6 +17,7 @@ from analyzer.events.codec import decode, line_id
 from analyzer.events.model import derived_id, present
 from analyzer.events.payloads import EVENT_TYPES
 from analyzer.events.rows import Decoded, RowDecoder
+from analyzer.events.times import format_time, parse_time
 from analyzer.importers.base import Block, Chains, Hit, Reader, RowReader, Source, all_lines
 from analyzer.importers.failures import classify_foreign, number
 
@@ -43,6 +44,8 @@ class GddReader(Reader):
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
         self._source = source
         self._chains = Chains(state.get("chains"))
+        near = state.get("near")
+        self._near = parse_time(near) if isinstance(near, str) else None
 
     def read(self, block: Block) -> Iterator[Hit]:
         """Hits for failures, retries and compactions, and for lines that cannot be read."""
@@ -51,6 +54,11 @@ class GddReader(Reader):
             if isinstance(decoded, Reject):
                 yield Hit(line.offset, len(line.text), (), decoded.why, decoded.detail)
                 continue
+            if decoded.time_source == "event":
+                self._near = decoded.occurred_at
+            else:
+                moment, dated = self._source.stand_in(self._near)
+                decoded = replace(decoded, occurred_at=moment, time_source=dated)
             # GDD writes no ids; one that stands there all the same may be that of another record.
             event = translate(replace(decoded, id=line_id(line.text)))
             if event is not None and decoded.type == "api.retry":
@@ -69,7 +77,8 @@ class GddReader(Reader):
 
     def state(self) -> Mapping[str, Any]:
         """The retries that may still go on."""
-        return {"chains": self._chains.state()}
+        near = {"near": format_time(self._near)} if self._near else {}
+        return {"chains": self._chains.state(), **near}
 
 
 def translate(event: Event) -> Event | None:

@@ -10,7 +10,7 @@ from analyzer.agent_stream import mapping
 from analyzer.events import Reject
 from analyzer.events.codec import decode_object
 from analyzer.importers.conditions import Record, Test
-from analyzer.importers.shapes.files import first_records
+from analyzer.importers.shapes.documents import first_records
 
 HEAD_BYTES = 512 * 1024
 """How much of a source is looked at; one line of a transcript may be larger than any smaller head."""
@@ -43,7 +43,9 @@ def head_of(data: bytes) -> Head:
         lines.pop()
     shown = [line for line in lines if line.strip()][:_LOOKED_AT]
     decoded = (decode_object(line.removeprefix(b"\xef\xbb\xbf"), unique_keys=False) for line in shown)
-    return Head(data, tuple(record for record in decoded if not isinstance(record, Reject)))
+    objects = tuple(record for record in decoded if not isinstance(record, Reject))
+    # A document on one line that cannot be read as a whole.
+    return Head(data, objects, first_records(data, _LOOKED_AT) if not objects and len(shown) == 1 else ())
 
 
 def lines(test: Test) -> Callable[[Head], bool]:

@@ -18,6 +18,7 @@ import msgspec
 
 from analyzer.agent_stream import count, mapping, text
 from analyzer.events import Event, Reject
+from analyzer.events.codec import WHYS
 from analyzer.events.model import derived_id, present
 from analyzer.events.payloads import EVENT_TYPES
 from analyzer.events.times import format_time, parse_time
@@ -31,11 +32,11 @@ from analyzer.importers.base import (
     Reader,
     Source,
     all_lines,
+    broken_lines,
     forget_oldest,
-    malformed_lines,
     objects_in,
 )
-from analyzer.importers.commands import command_head
+from analyzer.importers.commands import answers_by_one, command_head
 from analyzer.importers.failures import MOST_TOOLS, classify_foreign, failure
 from analyzer.importers.programs import DIMENSIONS, Author, caller_of, place_of
 
@@ -64,6 +65,12 @@ def moment_here(value: object) -> datetime | None:
         return moment_of(datetime.fromisoformat(value).astimezone().isoformat())
     except (ValueError, OverflowError):
         return None
+
+
+def miscounted(name: str, value: object) -> str:
+    """Say what stands in the place of a count of tokens."""
+    shown = value if type(value) in (int, float) else f"of type {type(value).__name__}"
+    return f"`{name}` is {shown}, no number of tokens"
 
 
 def identity_of(value: object) -> str:
@@ -112,6 +119,14 @@ def moved_on(cursor: dict[str, Any], record: Mapping[str, Any]) -> None:
             before[1].append(name)
         else:
             cursor[table] = [changed, [name]]
+
+
+def refused(record: Mapping[str, Any]) -> Reject | None:
+    """Why the row of a database could not be read that a record stands for; None of any other record."""
+    match record:
+        case {"$row": [*_], "$refused": [str(why), str(detail)]} if why in WHYS:
+            return Reject(why, detail)
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +187,9 @@ class RecordReader(Reader):
         """The session that the records in hand belong to."""
         self.line = Line(0, b"")
         """The line in hand."""
-        self.at = source.file_time
+        self._near = moment_of(state.get("near"))
+        """The last time that the log has named."""
+        self.at = source.stand_in(self._near)[0]
         self.timed = False
         """Whether the record in hand names its own time."""
         self.known: dict[str, Any] = dict(mapping(state.get("known")))
@@ -195,6 +212,10 @@ class RecordReader(Reader):
             # A copy: where reading fails, the checkpoint holds what it held before.
             setattr(self, f"_{name}", deepcopy(state.get(name, value)))
         self._left: list[Event] = []
+        self._refused: Reject | None = None
+        """What of the line in hand could not be read."""
+        self._miscounted = False
+        """Whether the usage in hand holds what is no count."""
         self._cursor = cursor_of(state)
         """Up to where the rows of a database were read."""
 
@@ -212,12 +233,35 @@ class RecordReader(Reader):
         return caller_of(self.program, self.known, self.role)
 
     def read(self, block: Block) -> Iterator[Hit]:
-        """Hits of the block, in order."""
+        """Hits of the block, in order. Records before the first that names a time take its time."""
+        early: list[Hit] = []
+        for hit in self._hits_of(block):
+            if self._near is None:
+                early.append(hit)
+                continue
+            yield from (self._dated_by_next(before) for before in early)
+            early = []
+            yield hit
+        yield from (self._dated_by_next(before) for before in early)
+
+    def _dated_by_next(self, hit: Hit) -> Hit:
+        near = self._near
+        if near is None:
+            return hit
+        return replace(
+            hit,
+            events=[
+                event if event.time_source != "file" else replace(event, occurred_at=near, time_source="log")
+                for event in hit.events
+            ],
+        )
+
+    def _hits_of(self, block: Block) -> Iterator[Hit]:
         for line in self._lines(block):
-            self.line = line
+            self.line, self._refused = line, None
             if self.glance is not None and (told := self._glanced(line.text)) is not None:
-                if told:
-                    yield Hit(line.offset, len(line.text), tuple(told))
+                if told or self._refused:
+                    yield self._hit(told, self._refused)
                 continue
             found, reject = self._found(line.text)
             if self._author.may_change:
@@ -226,10 +270,16 @@ class RecordReader(Reader):
             events: list[Event] = []
             for record in found:
                 moved_on(self._cursor, record)
-                events += self._events_of(record)
-            if events or reject:
-                why, detail = (reject.why, reject.detail) if reject else ("", "")
-                yield Hit(line.offset, len(line.text), tuple(events), why, detail)
+                if "$refused" in record:
+                    reject = refused(record)
+                else:
+                    events += self._events_of(record)
+            if events or reject or self._refused:
+                yield self._hit(events, reject or self._refused)
+
+    def _hit(self, events: Iterable[Event], reject: Reject | None) -> Hit:
+        why, detail = (reject.why, reject.detail) if reject else ("", "")
+        return Hit(self.line.offset, len(self.line.text), tuple(events), why, detail)
 
     def _found(self, line: bytes) -> tuple[list[dict[str, Any]], Reject | None]:
         """The records of a line, and what could not be read of it."""
@@ -260,18 +310,25 @@ class RecordReader(Reader):
             "chains": self.chains.state(),
             "calls": self._calls,
             "cursor": self._cursor,
+            "near": format_time(self._near) if self._near else None,
             **own,
         }
 
     # For those who inherit -------------------------------------------------------------------------------------------
 
     def time(self, value: object) -> None:
-        """Take the time that the record in hand names, or the file's."""
+        """Take the time that the record in hand names, or the one that stands in."""
         self.clock(moment_of(value))
 
     def clock(self, moment: datetime | None) -> None:
-        """Take a moment (naive UTC) for the record in hand, or the file's where it names none."""
-        self.timed, self.at = moment is not None, moment or self.source.file_time
+        """Take a moment (naive UTC) for the record in hand, or the one that stands in where it names none."""
+        self._near = moment or self._near
+        self.timed, self.at = moment is not None, moment or self.source.stand_in(self._near)[0]
+
+    @property
+    def dated(self) -> str:
+        """The `time_source` of the record in hand."""
+        return "event" if self.timed else self.source.stand_in(self._near)[1]
 
     def begin(self, session: str | None, **known: object) -> None:
         """Take a session for the one in hand; nothing else is known of it yet than its program and this, as `learn`."""
@@ -432,11 +489,25 @@ class RecordReader(Reader):
         if prompt is not None:
             cached = (tokens.get("cache_read_tokens") or 0) + (tokens.get("cache_write_tokens") or 0)
             tokens = {**tokens, "input_tokens": max(prompt - cached, 0) + (tokens.get("input_tokens") or 0)}
-        if not any(tokens.values()):
+        miscounted, self._miscounted = self._miscounted, False
+        if miscounted or not any(tokens.values()):
             return []
         request = derived_id(self.name, "request", *identity)
         payload = {"request": request, "caller": self.caller, **tokens, "cost_usd": cost_usd}
         return [self.event("usage.recorded", payload, request, tokens.get("output_tokens"))]
+
+    def counted(self, usage: object, name: str) -> int | None:
+        """A count of tokens of a usage. Where it is none, its line goes to quarantine, and no usage is made of it."""
+        value = usage.get(name) if isinstance(usage, Mapping) else usage
+        found = count(value)
+        if found is None and value is not None:
+            self._miscounted = True
+            self.refuse("bad_count", miscounted(name, value))
+        return None if value is usage else found
+
+    def refuse(self, why: str, detail: str) -> None:
+        """Send the line in hand to quarantine, whatever else is read of it."""
+        self._refused = self._refused or Reject(why, detail)
 
     def spent_as(
         self, usage: object, names: str, *identity: object, whole: bool = False, cost_usd: float | None = None
@@ -446,7 +517,7 @@ class RecordReader(Reader):
 
         Where `whole`, input counts those of the cache, too.
         """
-        found = dict(zip(_SPENT, (count(mapping(usage).get(name)) for name in names.split()), strict=False))
+        found = dict(zip(_SPENT, (self.counted(usage, name) for name in names.split()), strict=False))
         if whole:
             return self.spent(
                 *identity, prompt=found["input_tokens"], cost_usd=cost_usd, **{**found, "input_tokens": None}
@@ -481,9 +552,11 @@ class RecordReader(Reader):
         hint: str | None = None,
         command: object = None,
         called_at: datetime | None = None,
-    ) -> Event:
+    ) -> list[Event]:
         """Make the event of a failed call of a tool: what it said, what the log tells of the kind of failure, the
         command that was run, of which the head is kept, and when it was called.
+
+        A command whose exit status is an answer did not fail, and gives no event.
         """
         self.see()
         payload = {
@@ -491,15 +564,16 @@ class RecordReader(Reader):
             "tool": tool,
             **failure(said, kind=kind, hint=hint, command=command_head(command)),
         }
+        if payload.get("exit_code") == 1 and answers_by_one(command, str(said)):
+            return []
         if called_at is not None and self.timed and called_at <= self.at:
             payload["duration_seconds"] = round((self.at - called_at).total_seconds(), 3)
-        return self.event("tool.failed", payload, *identity)
+        return [self.event("tool.failed", payload, *identity)]
 
     def event(self, kind: str, payload: Mapping[str, Any], *identity: object) -> Event:
         """Make an event of the record in hand, with what is known of its session."""
-        dated = "event" if self.timed else "file"
         told = dressed(kind, payload, self.known_here())
-        return Event(kind, self.at, self.session, told, self.identity(kind, *identity), time_source=dated)
+        return Event(kind, self.at, self.session, told, self.identity(kind, *identity), time_source=self.dated)
 
     def identity(self, kind: str, *identity: object) -> str:
         """The id of an event of the record in hand."""
@@ -538,11 +612,8 @@ class RecordReader(Reader):
             return
         places = (match.start() for match in self.telling.finditer(block.data))
         telling = iter(LineFinder(block, places).next, None)
-        if block.uniform:
-            yield from telling
-            return
         last = -1
-        for line in heapq.merge(telling, malformed_lines(block), key=lambda item: item.offset):
+        for line in heapq.merge(telling, broken_lines(block), key=lambda item: item.offset):
             if line.offset != last:
                 last = line.offset
                 yield line
@@ -560,13 +631,14 @@ class RecordReader(Reader):
         at = moment_of(seen.get("ended_at"))
         names = session, seen["part"], seen.get("ended_at"), seen["requests"], seen["aborted"]
         calls = [sum(seen["tools"].values())] if seen.get("tools") else []
+        stands_in, dated = self.source.stand_in(self._near)
         return Event(
             type="session.observed",
-            occurred_at=at or self.source.file_time,
+            occurred_at=at or stands_in,
             session_id=session,
             payload=dressed("session.observed", self._shown(seen), mapping(seen.get("known"))),
             id=derived_id(self.name, "session", *names, *calls),
-            time_source="event" if at else "file",
+            time_source="event" if at else dated,
         )
 
 

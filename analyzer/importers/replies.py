@@ -85,8 +85,8 @@ class Replies:
         payload = f"{common.before}{quoted}{common.behind}{told}}}"
         self._found.append((common, derived_id(common.names, request, output), payload, stamp, offset, length))
 
-    def rows(self, file_time: datetime) -> Rows:
-        """The rows of all of them."""
+    def rows(self, stands_in: datetime, dated: str) -> Rows:
+        """The rows of all of them, and a time with its `time_source` for those without one."""
         if not self._found:
             return Rows()
         common, ids, payloads, stamps, offsets, lengths = map(list[Any], zip(*self._found, strict=True))
@@ -96,20 +96,20 @@ class Replies:
             payloads = [payload_json(_decode(payload)).decode() for payload in payloads]
         count, sessions = len(ids), [each.session for each in common]
         nothing: list[Any] = [None] * count
-        moments, time_sources = _dated(stamps, file_time)
+        moments, time_sources = _dated(stamps, stands_in, dated)
         return Rows(
             ids, [_KIND] * count, moments, sessions, [SCHEMA_VERSION] * count, nothing, nothing, nothing, time_sources,
             payloads, nothing, lines=nothing, offsets=offsets, lengths=lengths,
         )  # fmt: skip
 
 
-def _dated(stamps: list[str | None], file_time: datetime) -> tuple[list[str], list[str]]:
+def _dated(stamps: list[str | None], stands_in: datetime, dated: str) -> tuple[list[str], list[str]]:
     """The moments of some records as a log writes them, and where each comes from."""
     written = [stamp for stamp in stamps if stamp is not None]
     if len(written) == len(stamps) and canonical(written):
         return written, ["event"] * len(stamps)
     found = [moment_of(stamp) for stamp in stamps]
     return (
-        [format_time(moment or file_time) for moment in found],
-        ["event" if moment else "file" for moment in found],
+        [format_time(moment or stands_in) for moment in found],
+        ["event" if moment else dated for moment in found],
     )

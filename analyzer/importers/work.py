@@ -6,6 +6,7 @@ message, item or part inside it. Prose is never searched: a word counts as the v
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -15,7 +16,7 @@ from analyzer.events.codec import parsed
 from analyzer.importers.agents.gemini import said_by
 from analyzer.importers.shapes.rows import listed
 
-Kind = Literal["reply", "call", "result", "error", "ended", "aborted"]
+Kind = Literal["began", "step", "opened", "reply", "call", "result", "error", "ended", "aborted"]
 
 ENDS = frozenset({"claude_print", "codex_exec", "gemini_stream"})
 """Formats whose last record tells the end of the run: where it is missing, the output broke off."""
@@ -61,8 +62,18 @@ _HANDS_CALLS = frozenset(
     {"run", "run_ipython", "read", "write", "edit", "browse", "browse_interactive", "call_tool_mcp"}
 )
 _INNER = ("message", "payload", "item", "msg", "part", "data", "event")
+_BEGAN = frozenset({"thread.started", "turn.started", "task_started", "turn_started"})
+_HEADS = frozenset({"session_meta", "session", "session.start", "session.resume", "session_start"})
 _ENDED = frozenset({"turn.completed", "task_complete", "turn_complete"})
 _ABORTED = frozenset({"turn_aborted", "abort", "interrupted"})
+_USERS = frozenset({"user", "human", "user.message", "USER_INPUT", "Prompt"})
+_NO_PROMPTS = ("isMeta", "isSynthetic", "isReplay", "isCompactSummary", "isVisibleInTranscriptOnly")
+"""Keys of texts that Claude Code writes in the user's name."""
+_INTERRUPTED = "[Request interrupted by user"
+_GOES_ON = frozenset({"tool_use", "toolUse", "tool_calls", "tool-calls", "unknown"})
+"""Reasons to stop after which the same run goes on; opencode asks again after `unknown`."""
+_BROKEN_RECORD = re.compile(rb"\A[^\w{]*\{[ \t]*(?:\"|\Z)|\{[ \t]*\"type\"")
+_SAYS_FAILED = re.compile(r"error|fail|fatal|abort|cancel", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +81,7 @@ class Deed:
     """One thing that a run did."""
 
     kind: Kind
+    """`began` begins a run, `step` a part of one, and both need an end; `opened` asks for more, as a prompt does."""
     words: str | None = None
     """The words of a reply, an error or a result; None where the record holds none."""
     tool: str | None = None
@@ -78,8 +90,10 @@ class Deed:
     failed: bool = False
     side: str | None = None
     """The sub-agent whose record it is; None for the main one."""
-    denied: int = 0
-    """Calls that nobody allowed, as the end of the run counts them."""
+    session: str | None = None
+    """Whose beginning or end it is."""
+    denied: tuple[str | None, ...] = ()
+    """Ids of the calls that nobody allowed, as the end of the run lists them."""
     tokens: Mapping[str, int] | None = None
     """`input_tokens` and `output_tokens` of the whole run; None where its end does not count them."""
     cost_usd: float | None = None
@@ -102,6 +116,12 @@ def deeds(record: Mapping[str, Any]) -> Iterator[Deed]:
         return
     inner = next((found for key in _INNER if (found := mapping(record.get(key)))), record)
     named = {kind, text(inner.get("type")) or "", text(record.get("subtype")) or ""}
+    if named & _BEGAN or kind == "init" or (kind == "system" and "init" in named):
+        yield Deed("began", session=text(record.get("session_id")))
+        return
+    if kind in _HEADS or "projectHash" in record:
+        yield Deed("opened")
+        return
     if named & _ENDED:
         yield Deed("ended", _last_words(inner, "last_agent_message"), tokens=_tokens(record))
         return
@@ -111,30 +131,45 @@ def deeds(record: Mapping[str, Any]) -> Iterator[Deed]:
     if "step.end" in named:  # Kimi's replies stand elsewhere
         yield Deed("reply")
         return
-    if kind == "step_finish" and inner.get("reason") == "stop":
-        yield Deed("ended")
+    if kind in ("step_start", "step_finish"):  # opencode's run has as many steps as it needs
+        reason = text(inner.get("reason"))
+        goes_on = reason is None or reason in _GOES_ON
+        yield Deed("step") if goes_on else Deed("ended", failed=reason == "error")
         return
     if kind in ("item.started", "item.updated") or kind == "error":
         return
     yield from _message(record, inner, kind)
 
 
+def is_broken_record(line: bytes) -> bool:
+    """Tell whether a line that is no JSON object was to be a record, or holds one after other text."""
+    return _BROKEN_RECORD.search(line) is not None
+
+
+def names_failure(record: Mapping[str, Any]) -> bool:
+    """Tell whether a record of no known kind speaks of a failure in its own keys."""
+    words = " ".join(text(record.get(key)) or "" for key in ("type", "subtype", "status", "level"))
+    return any(map(record.get, ("error", "errors", "is_error"))) or _SAYS_FAILED.search(words) is not None
+
+
 def lines_work(line: str) -> Iterator[Deed]:
     """What one line of an aider chat tells: its own words stand behind `>`, the user's behind `#`."""
-    if line.startswith("> Applied edit to "):
+    if line.startswith(("#### ", "# aider chat started at ")):
+        yield Deed("opened")
+    elif line.startswith("> Applied edit to "):
         yield Deed("call", tool="edit")
     elif line.strip() and not line.startswith((">", "#")):
         yield Deed("reply", line)
 
 
 def _end(record: Mapping[str, Any]) -> Deed:
-    denials, cost = record.get("permission_denials"), record.get("total_cost_usd")
-    stats = mapping(record.get("stats"))
+    cost, stats = record.get("total_cost_usd"), mapping(record.get("stats"))
     return Deed(
         "ended",
         _last_words(record, "result"),
-        failed=says_error(record) or record.get("status") == "error",
-        denied=len(denials) if isinstance(denials, list) else 0,
+        failed=says_error(record) or {text(record.get("subtype")), text(record.get("status"))} - {None} != {"success"},
+        session=text(record.get("session_id")),
+        denied=tuple(text(denial.get("tool_use_id")) for denial in listed(record.get("permission_denials"))),
         tokens=_tokens({"usage": stats} if stats else record),
         cost_usd=float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) else None,
         facts=error_facts(record) if says_error(record) else None,
@@ -157,12 +192,20 @@ def _message(record: Mapping[str, Any], inner: Mapping[str, Any], kind: str) -> 
         label = text(record.get("error"))
         yield Deed("error", words, side=side, facts={"message": words, "type": label} if label else {"message": words})
         return
+    is_prompt = role in _USERS and not any(map(record.get, _NO_PROMPTS))
     for part in _parts(inner, content, role, kind):
         yield from _part(part, role, side)
-    calls = inner.get("toolCalls") or inner.get("tool_calls")
+        asked = text(part.get("text")) if is_prompt else None
+        if asked and asked.startswith(_INTERRUPTED):
+            yield Deed("aborted", side=side)
+        elif asked and not asked.startswith("<"):  # what programs put there stands in tags
+            yield Deed("opened", side=side)
+    calls = inner.get("toolCalls") or inner.get("tool_calls") or inner.get("toolRequests")
     for call in listed(parsed(calls) if isinstance(calls, str) else calls):
         tool = text(call.get("name")) or text(mapping(call.get("function")).get("name"))
-        yield Deed("call", tool=tool, call=text(call.get("id")), side=side)
+        yield Deed("call", tool=tool, call=text(call.get("id")) or text(call.get("toolCallId")), side=side)
+    if not _GOES_ON.isdisjoint(text(inner.get(key)) or "" for key in ("stop_reason", "stopReason", "finish_reason")):
+        yield Deed("opened", side=side)
 
 
 def _parts(inner: Mapping[str, Any], content: object, role: str, kind: str) -> Iterable[Mapping[str, Any]]:
@@ -209,7 +252,7 @@ def _part(part: Mapping[str, Any], role: str, side: str | None) -> Iterator[Deed
 
 def _cline(row: Mapping[str, Any]) -> Iterator[Deed]:
     kind, words = text(row.get("say")) or text(row.get("ask")) or "", text(row.get("text"))
-    if row.get("partial") is True:
+    if row.get("partial") is True or '"finishTask"' in (words or ""):  # Roo Code asks so whether it may end
         return
     if kind in _CLINE_CALLS:
         yield Deed("call", tool=kind)

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, TypeGuard
 
-_LONGEST = 1 << 20
-"""Bytes of input that are read."""
-_HEARD, _KEPT = 16_384, 1_000
-"""Characters of a text that are searched for secrets, and those that are kept of it then."""
+_LONGEST = 16 << 20
+"""Bytes of input that are read as JSON; of a longer one, what happened and where."""
+_KEPT = 1_000
+"""Characters that are kept of a text, after it was searched for secrets."""
 _TAIL = 1 << 18
 """Bytes at the end of a transcript that are looked through for retries."""
 _RETRIED = b'"api_error"'
@@ -41,7 +41,7 @@ def hook_folder() -> str:
 def run(what: str | None, argument: str | None = None) -> int:
     """Take a hook's input, its argument or else standard input; with `status` write a status line. Always 0."""
     try:
-        given = json.loads(argument if argument is not None else sys.stdin.buffer.read(_LONGEST))
+        given = _input(argument if argument is not None else sys.stdin.buffer.read(_LONGEST + 1))
         if what == "status":
             sys.stdout.write(status_line(given, time.time()) + "\n")
             sys.stdout.flush()
@@ -56,6 +56,16 @@ def run(what: str | None, argument: str | None = None) -> int:
         except Exception:  # noqa: BLE001 - nobody listens
             return 0
     return 0
+
+
+def _input(data: str | bytes) -> Any:
+    if len(data) <= _LONGEST or isinstance(data, str):
+        return json.loads(data)
+    import re
+
+    fields = re.findall(rb'"(hook_event_name|session_id|tool_name)": ?"([^"\\]{1,200})"', data)
+    mark = f"[the hook's input is longer than {_LONGEST >> 20} MiB: not read]"
+    return {"error": mark, **{key.decode(): value.decode() for key, value in reversed(fields)}}
 
 
 def event_of(given: Mapping[str, Any], agent: str) -> dict[str, Any] | None:
@@ -96,7 +106,9 @@ def event_of(given: Mapping[str, Any], agent: str) -> dict[str, Any] | None:
 
 
 def _first_line(error: object) -> str:
-    lines = [line.strip() for line in str(error or "").splitlines() if line.strip()] or [""]
+    from analyzer.redaction import redact
+
+    lines = [line.strip() for line in redact(str(error or "")).splitlines() if line.strip()] or [""]
     coded = len(lines) > 1 and lines[0].lower().startswith("exit code")
     return "\n".join([lines[0], lines[-1]] if coded else lines[:1])
 
@@ -108,8 +120,7 @@ def _text(value: object) -> TypeGuard[str]:
 def _attribute(key: str, value: str) -> dict[str, Any]:
     from analyzer.redaction import redact
 
-    # Far more is searched than is kept, so that no secret is cut in two before it is found.
-    return {"key": key, "value": {"stringValue": redact(value[:_HEARD])[:_KEPT]}}
+    return {"key": key, "value": {"stringValue": redact(value)[:_KEPT]}}
 
 
 def append(events: list[dict[str, Any]], at: float, folder: str, agent: str, what: str = "") -> None:

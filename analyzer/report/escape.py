@@ -27,6 +27,8 @@ _NAMED = re.compile(r"@(?=\S)|(?:#|!|\bGH-)(?=[0-9])", re.IGNORECASE)
 _ADDRESS = re.compile(r"://|\bwww\.|\]\(", re.IGNORECASE)
 _DOMAIN = re.compile(r"(?<=[^\W_])[.。．｡](?=[^\W\d_]{2})")
 """A point that chats take for one of a domain, also where no scheme stands before it."""
+_CALL = re.compile(r"<(?=[!@#\w])")
+"""What begins a call or a link in a chat that reads Slack's form."""
 _BARE = re.compile(r"[\\`*_\[\]#|~<>]")
 _LIST_START = re.compile(r"^(\s*)([-+=]|\d+(?=[.)]))")
 _WWW = re.compile(r"\b(www)\.", re.IGNORECASE)
@@ -39,13 +41,24 @@ _BEFORE_A_FORMULA = (
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
+_JOB_COMMAND = re.compile(r"^([ \t]*):(?=:.*::)", re.MULTILINE)
+"""What begins GitHub's `::name::`, which counts at the start of a line only."""
+_JOB_MARK = re.compile(r"##(?=[\w.-]*\[)")
+"""What begins `##[name]` and `##vso[name]` of Azure and `##teamcity[name]`, which count anywhere."""
+
+
+def runner_safe(text: str) -> str:
+    """Break up what runners of CI jobs take for commands of their own: a space goes into `::` and `##`."""
+    return _JOB_MARK.sub("# #", _JOB_COMMAND.sub(r"\1: ", text))
+
+
 def one_line(text: str) -> str:
     """The text on one line of a terminal: white space of any kind is one space."""
     return terminal_safe(" ".join(text.split()))
 
 
 def json_text(value: object, *, indent: int | None = None, default: Callable[[Any], Any] | None = None) -> str:
-    """JSON, with invisible and steering characters as escapes: the same data to a parser, harmless on a terminal.
+    """JSON, with invisible and steering characters as escapes: the same data to a parser, harmless where it is shown.
 
     Raises:
         ValueError: it holds a NaN or an infinity.
@@ -55,7 +68,7 @@ def json_text(value: object, *, indent: int | None = None, default: Callable[[An
     plain = text.isascii() and "\x7f" not in text
     hidden = [] if plain else [each for each in set(text) if each > "~" and stand_in(each)]
     codes = {ord(each): f"\\u{ord(each):04x}" if each <= "\uffff" else json.dumps(each)[1:-1] for each in hidden}
-    return text.translate(codes) if codes else text
+    return _JOB_MARK.sub(r"#\\u0023", text.translate(codes) if codes else text)
 
 
 def jsonl_text(values: Iterable[object]) -> str:
@@ -90,6 +103,11 @@ def chat_text(text: str) -> str:
 def chat_code(text: str) -> str:
     """A command as code in a chat that reads Slack's form, which links nothing there: it can be copied as it is."""
     return chat_text(text) if "`" in text else f"`{_entities(one_line(text))}`"
+
+
+def plain_text(text: str) -> str:
+    """Make a text safe in plain text that a chat may show, which calls and links by its own marks."""
+    return _CALL.sub(rf"<{_BREAK}", unlinked(one_line(text)))
 
 
 def bare_markdown_text(text: str) -> str:

@@ -39,6 +39,7 @@ from analyzer.report.overview_words import (
     retries_words,
     sessions_words,
     verdict_word,
+    window_details,
     window_words,
 )
 from analyzer.report.rows import brief, count, heading, plain
@@ -56,7 +57,7 @@ _BESIDE = frozenset({"cost", "whose"})
 _MAX_SENTENCES = 6
 _MAX_NAMES = 40
 _MAX_COMMANDS = 3
-_SENTENCE_CELLS = 320
+_SENTENCE_CELLS = 440
 _NAME_CELLS = 60
 
 
@@ -66,7 +67,8 @@ def render_text(overview: Overview, width: int = 80, *, colour: bool = False, as
     A command is a line of its own, however long, so that it works when it is pasted; `asking` says which store it asks.
     """
     size = max(NARROWEST, min(width, WIDEST))
-    before = [_verdict(overview, size, colour, asking), _window(overview, size)]
+    about_window = [*_window(overview, size), *_leading(overview, size)]
+    before = [_verdict(overview, size, colour, asking), about_window]
     after = _facts(overview, size, asking)
     used = sum(len(block) + 1 for block in (*before, after) if block)
     blocks = [*before, _reasons(overview, size, LINES - used - 1), after]
@@ -81,8 +83,7 @@ def _verdict(overview: Overview, size: int, colour: bool, asking: Asking) -> lis
     if colour:
         first = painted(first, word, verdict.level)
     lines = [*(fold(overview.widened, size) if overview.asked else ()), first, *more]
-    said = [*verdict.details, *(each.quote for each in overview.leading)]
-    hidden = _hidden_callers(overview, said)
+    hidden = _hidden_callers(overview, list(verdict.details))
     cases = sorted(overview.cases, key=lambda case: NEWS.index(news_of(case, overview.latest)))
     findings = [case.finding for case in cases]
     day = _day(overview)
@@ -96,16 +97,8 @@ def _verdict(overview: Overview, size: int, colour: bool, asking: Asking) -> lis
     steps = ((terminal_safe(command), "" if command else advice) for command, advice in commands)
     todo = dict.fromkeys(filter(any, steps))
     lines += [line for each in list(todo)[:_MAX_COMMANDS] for line in step(*each, size)]
-    for each in overview.leading:
-        if not findings:
-            lines += indented(_short(_masked(leading_words(each), hidden)), size)
-            lines += indented(each.advice, size, 4) if each.advice else []
-        elif each.topic in _BESIDE:  # its first sentence; there is no room for more
-            lines += indented(f"{_short(each.text.removesuffix('.').partition('. ')[0])}.", size)
-    # The errors of a quiet window stand in the line of the window, too.
-    begun = 1 if day and not overview.cases else len(overview.cases)
-    for detail in verdict.details[begun:]:
-        lines += indented(_short(detail), size)
+    if verdict.level == "unjudged":
+        lines += indented(_short(overview.too_little), size)
     callers = [one.scope.who for one in findings]
     rest = [caller for caller in dict.fromkeys(callers[_MAX_SENTENCES:]) if caller not in callers[:_MAX_SENTENCES]]
     if rest:
@@ -151,6 +144,19 @@ def _window(overview: Overview, size: int) -> list[str]:
             of += f" that count; {count(aside)} aborted or without detail"
         said += f"; {percent(totals.unknown_share)} unknown ({of})"
     return lines + fold(said, size)
+
+
+def _leading(overview: Overview, size: int) -> list[str]:
+    """Return the sentences about the window; beside findings only those of `_BESIDE`, for want of room."""
+    lines: list[str] = []
+    hidden = _hidden_callers(overview, [each.quote for each in overview.leading])
+    for each in overview.leading:
+        if not overview.cases:
+            lines += fold(_short(_masked(leading_words(each), hidden)), size)
+            lines += indented(each.advice, size) if each.advice else []
+        elif each.topic in _BESIDE:
+            lines += fold(f"{_short(each.text.removesuffix('.').partition('. ')[0])}.", size)
+    return [*lines, *(line for text in window_details(overview) for line in fold(_short(text), size))]
 
 
 def _reasons(overview: Overview, size: int, room: int) -> list[str]:
@@ -200,7 +206,7 @@ def _hidden_callers(overview: Overview, messages: list[str]) -> re.Pattern[str] 
     }
     # A log may hold a million callers: only those that occur become part of the pattern.
     said = "\n".join(messages)
-    known = {one.scope.caller for one in overview.findings}
+    known = {name for one in overview.findings for name in (one.scope.caller, *(one.cost.callers if one.cost else ()))}
     names = sorted((name for name in seen - known if name in said), key=len, reverse=True)
     return re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, names))})(?![\w-])") if names else None
 
@@ -256,8 +262,8 @@ def overview_document(overview: Overview, asking: Asking) -> list[Block]:
     blocks += [Paragraph(overview.widened)] if overview.asked else []
     details = verdict.details[len(overview.cases) :]
     opening = opening_words(overview.leading)
-    blocks += [*([Items(opening)] if opening else []), *([Items(details)] if details else [])]
     blocks += [Paragraph(window_words(overview))]
+    blocks += [*([Items(opening)] if opening else []), *([Items(details)] if details else [])]
     blocks += [Heading("Findings", 2)] if overview.cases else []
     for case in overview.cases:
         command = asking.command(*case.finding.words)

@@ -52,6 +52,11 @@ def window_words(overview: Overview) -> str:
     return f"{said}; only {overview.only}" if overview.only else said
 
 
+def window_details(overview: Overview) -> tuple[str, ...]:
+    """Return the sentences of the verdict about the window: the one about tools, where one failed."""
+    return overview.verdict.details[-1:] if overview.totals.tool_failures else ()
+
+
 def sessions_words(overview: Overview) -> str:
     """In how many sessions there are errors, of those that the logs show."""
     totals = overview.totals
@@ -157,13 +162,15 @@ def retries_words(overview: Overview) -> str:
         return ""
     recovered, ended = ended_chains(overview)
     waited, vain = (float(frame[name].sum() or 0) for name in ("waited_seconds", "wasted_seconds"))
-    share = percent(recovered / ended if ended else None)
-    said = f"Retries: {count(recovered)} of {count(ended)} that ended recovered ({share})"
+    if ended:
+        said = f"Retries: {count(recovered)} of {count(ended)} that ended recovered ({percent(recovered / ended)})"
+    else:
+        said = "Retries: none ended in these logs"
     return f"{said}; {duration(waited)} waited, {duration(vain)} in vain."
 
 
 def relays_words(overview: Overview) -> str:
-    """Hand-offs, their steps, and how many at most in one session; empty without any."""
+    """Count hand-offs, their steps, compactions, and how many at most in one session; empty without any."""
     totals = overview.totals
     if not totals.relays:
         return ""
@@ -173,7 +180,14 @@ def relays_words(overview: Overview) -> str:
     most, halted = frame["most_in_one_session"].max(), int(frame["halted"].sum() or 0)
     at_most = f", at most {brief(most)} in a session" if isinstance(most, int) else ""
     given_up = f", {brief(halted)} given up" if halted else ""
-    return f"{counted(totals.relays, 'hand-off')} to fresh context {said}{at_most}{given_up}."
+    compactions = int(frame["compactions"].sum() or 0)
+    parts = []
+    if hand_offs := totals.relays - compactions:
+        target = "" if compactions else "to fresh context "
+        parts.append(f"{counted(hand_offs, 'hand-off')} {target}{said}")
+    if compactions:
+        parts.append(counted(compactions, "compaction"))
+    return f"{' and '.join(parts)}{at_most}{given_up}."
 
 
 def exhaustions_words(overview: Overview) -> str:
@@ -212,7 +226,7 @@ def _later(moment: datetime, known: datetime) -> str:
 
 
 def endings_words(overview: Overview) -> str:
-    """How many sessions stopped in the middle of something, and in how many a hand-off made the context larger."""
+    """How many sessions stopped in the middle of something, and in how many a compaction made the context larger."""
     frame = overview.tables["endings-by-kind"].frame
     sessions = dict(frame.select("ending", "sessions").iter_rows())
     grown, empty = sessions.pop("grown_compaction", 0), sessions.pop("hollow", 0)
@@ -224,7 +238,7 @@ def endings_words(overview: Overview) -> str:
     if empty:
         told.append(f"{counted(empty, 'session')} said success and did nothing")
     if grown:
-        told.append(f"in {counted(grown, 'session')} a hand-off made the context larger")
+        told.append(f"in {counted(grown, 'session')} a compaction made the context larger")
     said = ", ".join(told)
     return f"{said[0].upper()}{said[1:]}." if said else ""
 

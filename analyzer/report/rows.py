@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from analyzer.errors import AnalyzerError
 from analyzer.events.times import format_time
 from analyzer.readable import percent
+from analyzer.redaction import redact
 from analyzer.redaction.walk import without_home
 from analyzer.report.document import markdown_table
 from analyzer.report.escape import FORMATS, csv_cell, json_text, jsonl_text, terminal_safe
@@ -264,7 +265,7 @@ def shown(column: str, value: object) -> str:
         return value.isoformat()
     if isinstance(value, int | float):
         return _number(column, value)
-    return without_home(str(value)) if column in _PATHS else str(value)
+    return redact(without_home(str(value))) if column in _PATHS else str(value)
 
 
 def count(number: int) -> str:

@@ -182,11 +182,10 @@ def changes_part(changes: tuple[Drift, ...], title: str, query: str = "") -> Par
 def templates_part(case: Case) -> Part:
     """The messages that explain the finding."""
     full = case.templates.height >= MAX_TEMPLATES
-    whose = case.finding.kind.behind.said
     return Part(
         "",
         "Messages behind it",
-        f"Errors {whose}, by message, the one that most sessions show first.",
+        f"Errors {_behind(case)}, by message, the one that most sessions show first.",
         {
             "message": "what all of them say, redacted and capped; <*> stands for what differs",
             "sessions": "distinct sessions that show it",
@@ -197,6 +196,13 @@ def templates_part(case: Case) -> Part:
     )
 
 
+def _behind(case: Case) -> str:
+    """Say which errors stand behind the finding, and of which days."""
+    behind = case.finding.kind.behind
+    first, last = behind.span(case.finding, case.last)
+    return f"{behind.said} ({first} to {last})" if first < last else f"{behind.said} ({first})"
+
+
 def sessions_part(case: Case) -> Part:
     """The sessions to look at."""
     full = case.sessions.height >= MAX_SESSIONS
@@ -205,7 +211,7 @@ def sessions_part(case: Case) -> Part:
     return Part(
         "",
         "Sessions behind it",
-        f"{what} {behind.said}, by session, those with the most first, then the latest.",
+        f"{what} {_behind(case)}, by session, those with the most first, then the latest.",
         {
             "session": "the agent's session; where there is none the retry chain, else the file",
             "day": "the first day on which it shows the finding",
@@ -286,7 +292,7 @@ _LOST = {
 def _rank(overview: Overview, section: str) -> tuple[float, int]:
     """What puts a section before others: its money, then what was lost; both negative."""
     if section == "cost":
-        return -round(failure_usd(overview.tables["cost-of-failure"])[0], 2), 0
+        return -round(failure_usd(overview.tables["cost-of-failure"]), 2), 0
     name, column = _LOST.get(section, ("", ""))
     if not name:
         return 0.0, 0
@@ -334,9 +340,10 @@ def _retries(overview: Overview) -> str:
 
 
 def _relays(overview: Overview) -> str:
-    requests = overview.totals.requests
-    of = f" The logs that count them show {counted(requests, 'model request')}." if requests else ""
-    return f"{said}{of}" if (said := relays_words(overview)) else "No hand-off to a fresh context in this window."
+    said, requests = relays_words(overview), overview.totals.requests
+    if not said:
+        return "No hand-off to a fresh context and no compaction in this window."
+    return said + (f" The logs that count them show {counted(requests, 'model request')}." if requests else "")
 
 
 def _cost(overview: Overview) -> str:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import Any
 
 from analyzer.command_lines import HERE, Asking, command_line
 from analyzer.readable import counted
@@ -14,7 +16,7 @@ from analyzer.redaction.walk import without_home
 from analyzer.report.escape import terminal_safe
 from analyzer.report.monospace import columns, fit, fold, hanging, step
 from analyzer.report.rows import count
-from analyzer.store import Check, IngestResult, Prune, QuarantineRetry, Rebuild, Stock, Survey, catalogue, find
+from analyzer.store import Check, IngestResult, Prune, QuarantineRetry, Query, Rebuild, Stock, Survey, catalogue, find
 from analyzer.store.prices import Difference, Price
 
 MAX_VANISHED = 5
@@ -23,12 +25,12 @@ MAX_VANISHED = 5
 
 def render_ingest(result: IngestResult, store_path: str, asking: Asking = HERE) -> str:
     """What was read, what became of each line, and what is to come."""
-    total = result.total
-    unread = sum(item.tally.skipped for item in result.sources if item.status == "unsupported")
+    logs = IngestResult([item for item in result.sources if item.status != "unsupported"])
+    total = logs.total
     megabytes = total.bytes / 1e6
     # The start of a process takes longer than a few lines: a rate of these would say nothing.
     rate = f" ({megabytes / result.seconds:,.0f} MB/s)" if megabytes >= 1 and result.seconds else ""
-    met = f"{counted(len(result.sources), 'file')}, {counted(total.lines, 'new line')}"
+    met = f"{counted(len(logs.sources), 'file')}, {counted(total.lines, 'new line')}"
     lines = [
         f"{met}, {counted(total.events, 'new event')} → {terminal_safe(store_path)}",
         f"  {megabytes:,.1f} MB in {result.seconds:.1f} s{rate}",
@@ -43,8 +45,7 @@ def render_ingest(result: IngestResult, store_path: str, asking: Asking = HERE) 
             f"see: {asking.command('query', 'quarantine-lines')}" if total.quarantined else "",
         ),
         ("blank", total.blank, ""),
-        ("carry nothing", total.skipped - unread, "lines of other tools' logs that are not about failures"),
-        ("not read", unread, "lines of files in formats that are not read, see below" if unread else ""),
+        ("carry nothing", total.skipped, "lines of other tools' logs that are not about failures"),
     ]
     width = max(len(count(number)) for _, number, _ in figures)
     lines += [f"  {number:>{width},}  {label:14} {note}".rstrip() for label, number, note in figures]
@@ -241,13 +242,31 @@ def _size(size: int) -> str:
     return f"{size / divisor:,.1f} {unit}"
 
 
+def described(name: str | None = None) -> dict[str, Any]:
+    """Describe all queries, or one of them, JSON-ready.
+
+    Raises:
+        AnalyzerError: there is no query of this name.
+    """
+    headers = {query.name: asdict(query.header) for query in _queries(name)}
+    keys = ("title", "description", "params", "columns")
+    return {
+        "schema": "analyzer.queries/1",
+        "queries": [{"name": name, **{key: header[key] for key in keys}} for name, header in headers.items()],
+    }
+
+
+def _queries(name: str | None) -> list[Query]:
+    return [find(name)] if name else list(catalogue().values())
+
+
 def render_catalogue(name: str | None = None) -> str:
     """All queries, or one of them with its columns.
 
     Raises:
         AnalyzerError: there is no query of this name.
     """
-    chosen = [find(name)] if name else list(catalogue().values())
+    chosen = _queries(name)
     lines: list[str] = []
     inner = False
     for query in chosen:

@@ -21,8 +21,8 @@ from analyzer.importers.places import LogPlace
 from analyzer.importers.shapes.files import SIDES
 from analyzer.store.db.location import on_disk
 from analyzer.store.ingest.discover import Found, Problem, discover
-from analyzer.store.ingest.inputs import Input
-from analyzer.store.ingest.read import BOM, Blocks, Stretch
+from analyzer.store.ingest.inputs import BOM, Input
+from analyzer.store.ingest.read import Blocks, Stretch
 
 SHARE = 0.002
 """Of a core: for looks at all files, and as much again for walks through folders."""

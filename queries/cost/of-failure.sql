@@ -13,7 +13,7 @@
 -- column requests BIGINT: requests, or failed calls of a chain
 -- column tokens BIGINT: their tokens, those of caches included; of sent_again, compaction and expired_cache those of the prompt
 -- column cost_usd DOUBLE: their cost at list prices, or as logged; 0 of calls that the provider answered with an error, as it bills none; null without a price
--- column of_cost_usd DOUBLE: the cost of all requests in the window; the same in each row
+-- column of_cost_usd DOUBLE: the cost of all requests in the window that logs state, as cost-by-model has it; the same in each row
 -- column last_at TIMESTAMP: the latest one, UTC
 with request as (
   select
@@ -42,15 +42,14 @@ error as (
     e.project,
     e.reason,
     -- Whoever answers with an error bills nothing; a connection that broke may have been billed.
-    coalesce(e.status, 0) >= 400
-      or e.detail = 'overloaded'
-      or e.reason not in ('network_transient', 'network_permanent', 'unknown') as is_answered,
-    e.outcome,
+    coalesce(e.status, 0) >= 400 or coalesce(e.detail in ('gateway', 'overloaded', 'server_error'), false) as is_refused,
+    is_refused or e.party not in ('network', 'unknown') as is_answered,
+    e.chain_outcome,
     r.event_id as request_id
   from (
     select
       e.*,
-      c.outcome
+      c.outcome as chain_outcome
     from errors as e
     left join retries as c
       on e.operation = c.operation
@@ -68,35 +67,11 @@ error as (
 failed as (
   select
     request_id as event_id,
-    min(reason) as reason
+    min(reason) as reason,
+    bool_and(is_refused) as is_free
   from error
   where request_id is not null
   group by request_id
-),
-
--- A failed call without tokens of its own: those of the prompt that came next, which is that of the next attempt.
-again as (
-  select
-    e.occurred_at,
-    e.session_id,
-    e.caller,
-    e.project,
-    e.reason,
-    e.outcome,
-    r.prompt_tokens as tokens,
-    case
-      when e.is_answered then 0.0
-      else r.prompt_cost_usd
-    end as cost_usd
-  from (
-    from error
-    where request_id is null
-      and outcome is not null
-  ) as e
-  asof inner join request as r
-    on e.session_id = r.session_id
-    and e.caller = r.caller
-    and e.occurred_at <= r.occurred_at
 ),
 
 failure as (
@@ -195,16 +170,43 @@ caused as (
     *,
     row_number() over (partition by event_id order by place) as turn
   from (
-    select 1 as place, 'failed_request' as cause, * from failed
+    select 1 as place, 'failed_request' as cause, event_id, reason, is_free from failed
     union all
-    select 2 as place, 'tool_loop' as cause, * from loop
+    select 2 as place, 'tool_loop' as cause, event_id, reason, false from loop
     union all
-    select 3 as place, 'unfinished' as cause, * from unfinished
+    select 3 as place, 'unfinished' as cause, event_id, reason, false from unfinished
     union all
-    select 4 as place, 'compaction' as cause, * from compaction
+    select 4 as place, 'compaction' as cause, event_id, reason, false from compaction
     union all
-    select 5 as place, 'expired_cache' as cause, * from expired
+    select 5 as place, 'expired_cache' as cause, event_id, reason, false from expired
   )
+),
+
+-- A failed call without tokens of its own: those of the prompt that came next, which is that of the next attempt.
+again as (
+  select
+    e.occurred_at,
+    e.session_id,
+    e.caller,
+    e.project,
+    e.reason,
+    e.chain_outcome,
+    r.prompt_tokens as tokens,
+    case
+      when e.is_answered then 0.0
+      else r.prompt_cost_usd
+    end as cost_usd
+  from (
+    from error
+    where request_id is null
+      and chain_outcome is not null
+  ) as e
+  asof inner join request as r
+    on e.session_id = r.session_id
+    and e.caller = r.caller
+    and e.occurred_at <= r.occurred_at
+  -- A prompt that is counted already measures no other call.
+  where r.event_id not in (select event_id from caused)
 ),
 
 wasted as (
@@ -222,6 +224,7 @@ wasted as (
       else r.prompt_tokens + r.reply_tokens
     end as tokens,
     case
+      when c.is_free then 0.0
       when c.cause in ('compaction', 'expired_cache') then r.prompt_cost_usd
       else r.cost_usd
     end as cost_usd
@@ -234,7 +237,7 @@ wasted as (
     'sent_again' as cause,
     'estimated' as basis,
     reason,
-    outcome <> 'recovered' as never_recovered,
+    chain_outcome <> 'recovered' as never_recovered,
     caller,
     project,
     session_id,

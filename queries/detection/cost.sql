@@ -8,6 +8,8 @@
 -- column observed BIGINT: those of them that logs report whether they have errors or not
 -- column error_sessions BIGINT: those that met the errors
 -- column failed_sessions BIGINT: those of them that no retry recovered
+-- column failed_callers VARCHAR: whose sessions these are, a JSON array of names; null without any
+-- column failed_usd DOUBLE: what the requests of these sessions cost in US dollars; null where none has a price
 -- column failed_at TIMESTAMP: first failure of those of them that no retry recovered; null without any
 -- column waited_seconds DOUBLE: seconds waited between the calls of their retry chains
 -- column failing_at TIMESTAMP: first failure of the sessions that began after the hour's last one without; null without any
@@ -160,6 +162,27 @@ session as (
   group by all
 ),
 
+spent as (
+  select
+    s.place,
+    s.caller,
+    s.session,
+    internal.sum_usd(u.cost_usd) as usd
+  from session as s
+  inner join asked as a
+    on s.place = a.place
+  inner join usage as u
+    on s.session = u.session_id
+    and s.caller = coalesce(u.caller, '(none)')
+    and u.occurred_at >= a.since
+    and u.occurred_at < a.until
+  where s.failed
+  group by
+    s.place,
+    s.caller,
+    s.session
+),
+
 named as (
   select
     place,
@@ -177,10 +200,12 @@ dated as (
     t.place,
     date_trunc('hour', t.started_at) as hour_at,
     t.started_at,
+    t.caller,
     t.observed,
     s.session is not null as met,
     coalesce(s.failed, false) as failed,
     s.failed_at,
+    p.usd,
     coalesce(s.waited_seconds, 0) as waited_seconds,
     max(if(coalesce(s.failed, false), null, t.started_at))
       over (partition by t.place, date_trunc('hour', t.started_at)) as good_at
@@ -189,6 +214,10 @@ dated as (
     on t.place = s.place
     and t.caller = s.caller
     and t.session = s.session
+  left join spent as p
+    on t.place = p.place
+    and t.caller = p.caller
+    and t.session = p.session
 )
 
 select
@@ -198,6 +227,8 @@ select
   count(*) filter (where d.observed) as observed,
   count(*) filter (where d.met) as error_sessions,
   count(*) filter (where d.failed) as failed_sessions,
+  cast(to_json(list_sort(list(distinct d.caller) filter (where d.failed))) as varchar) as failed_callers,
+  internal.sum_usd(d.usd) as failed_usd,
   min(d.failed_at) as failed_at,
   -- Milliseconds: sums of fractions end differently with the order of their terms.
   round(sum(d.waited_seconds), 3) as waited_seconds,

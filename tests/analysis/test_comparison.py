@@ -96,9 +96,19 @@ def test_what_is_called_a_change_has_an_interval_without_zero() -> None:
     assert errors.p_value > CHANCE
 
 
+@pytest.mark.parametrize(("sides", "failing"), [(14, 0.4), (40, 0.3), (300, 0.2)])
+def test_an_interval_leaves_out_zero_where_the_change_is_no_noise(sides: int, failing: float) -> None:
+    """So it is of every figure that is judged, however many are compared."""
+    chance = random.Random(f"{sides}")
+    for _ in range(100):
+        for each in _figures(sessions(sides, chance, 0.1), sessions(sides, chance, failing)):
+            if each.low is not None and each.high is not None and each.verdict != "too_few":
+                assert (each.low <= 0 <= each.high) == (each.verdict == "noise"), each
+
+
 def test_textbook_values() -> None:
     """Wilson's interval of 1 in 29 (Newcombe 1998) and Fisher's test of the tea (1935)."""
-    low, high = _wilson(1, 29)
+    low, high = _wilson(1, 29, 1.959964)
     assert (round(low, 4), round(high, 4)) == (0.0061, 0.1718)
     assert round(_fisher(3, 4, 1, 4), 4) == 0.4857
 

@@ -59,9 +59,28 @@ def test_a_session_failed_where_no_retry_recovered(tmp_path: Any) -> None:
         rows = store.query("detection-cost", asked=json.dumps([{"place": 0, "caller": "bot"}]))
         nobody = store.query("detection-cost", asked=json.dumps([{"place": 0, "caller": "else"}]))
     since = datetime(2026, 10, 9, 10, 4, 5)
-    assert cost_of(rows) == Cost(8, 7, 10, 720.0, "network_transient", since, every_session=True)
+    assert cost_of(rows) == Cost(8, 7, 10, 720.0, "network_transient", since, every_session=True, callers=("bot",))
     assert nobody.is_empty()
     assert Cost.from_dict(json.loads(json.dumps(cost_of(rows).to_dict()))) == cost_of(rows)
+
+
+def test_a_cost_names_whose_sessions_failed_and_for_how_much(tmp_path: Any) -> None:
+    """The dollars are those of the requests of failed sessions, and of no session that recovered."""
+
+    def spent(session: int, outcome: str) -> Iterator[bytes]:
+        yield from chain(session, 9, outcome)
+        priced = {"caller": "bot", "cost_usd": 0.25 + session}
+        yield line(f"s-{session}-u", "usage.recorded", f"2026-10-09T09:{session:02}:01", f"s-{session}", **priced)
+
+    outcomes = ["exhausted", "recovered", "exhausted"]
+    with store_of((each for number, one in enumerate(outcomes) for each in spent(number, one)), tmp_path) as store:
+        cost = cost_of(store.query("detection-cost", asked=json.dumps([{"place": 0, "reason": "network_transient"}])))
+    assert (cost.callers, cost.failed_usd) == (("bot",), 2.5)
+    outage = replace(DAY, finding="outage", caller=None, scope="anthropic")
+    one = Finding(
+        id="x", state="new", severity="warning", opened_on=outage.day, last_on=outage.day, latest=outage, cost=cost
+    )
+    assert "; 2 of 3 sessions of 2026-10-09 failed at bot, for $2.50" in sentence(one)
 
 
 def test_sessions_that_only_errors_show_are_no_share(tmp_path: Any) -> None:

@@ -35,7 +35,7 @@ def test_a_quiet_night_prints_nothing_and_exits_with_zero(run: Run, store: Path)
     """The verdict stands on stderr, where `--quiet` takes it away."""
     done = run(*QUIET)
     assert (done.returncode, done.stdout) == (0, "")
-    assert done.stderr.startswith("Nothing to report for 2026-10-06.")
+    assert done.stderr.startswith("No findings for 2026-10-06.")
     assert run(*QUIET, "--quiet").stderr == ""
 
 
@@ -113,7 +113,7 @@ def test_a_job_gets_its_summary(run: Run, store: Path, tmp_path: Path) -> None:
     run(*QUIET, env={"GITHUB_STEP_SUMMARY": str(summary)})
     run(*NIGHT, env={"GITHUB_STEP_SUMMARY": str(summary)})
     text = summary.read_text("utf-8")
-    assert text.startswith("before\n## Nothing to report for 2026-10-06.")
+    assert text.startswith("before\n## No findings for 2026-10-06.")
     assert "## 1 new finding for 2026-10-07." in text
     assert "| warning | new | Unknown errors spiked | planner |" in text
 
@@ -165,7 +165,9 @@ def test_a_webhook_that_fails_twice_is_told_in_the_end(run: Run, store: Path, ho
     assert len(hook.bodies) == 3
     assert hook.bodies[0] == hook.bodies[2]
     assert hook.bodies[2]["schema"] == "analyzer.check/1"
-    assert hook.bodies[2]["text"].startswith("*1 new finding for 2026-10-07.*\n• warning, new: planner:")
+    assert hook.bodies[2]["text"].startswith(
+        "1 new finding for 2026-10-07.\n• warning, new: Unknown errors spiked: planner. planner: "
+    )
 
 
 def test_a_webhook_that_nobody_answers_exits_with_three(run: Run, store: Path, hook: Any) -> None:

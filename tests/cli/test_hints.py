@@ -98,14 +98,13 @@ def test_hints_of_work_on_a_store_are_pasted_too(run: Run, tmp_path: Path) -> No
 
 
 def test_hints_of_a_report_on_logs_work(run: Run, logs: str, tmp_path: Path) -> None:
-    """They read the logs into a store first, since there is none."""
+    """They read the logs first into a store of the report's own, which no later command asks by itself."""
     found = hints(run("report", logs).stdout)
     assert len(found) == 3
     for line in found:
-        assert line.startswith("analyzer ingest './-my logs' && analyzer ")
+        assert line.startswith("analyzer ingest './-my logs' --store my-logs-report.duckdb && analyzer ")
         assert pasted(run, line) == 0, line
-        (tmp_path / "analyzer.duckdb").unlink()
-        shutil.rmtree(tmp_path / "analyzer.journal")
+    assert not list(tmp_path.glob("analyzer.*"))
 
 
 def test_hints_name_no_store_that_is_asked_anyway(run: Run, store: str) -> None:

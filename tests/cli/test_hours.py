@@ -77,7 +77,7 @@ def test_an_hour_of_refusals_is_told_in_the_hour(run: Run, logged: Path, tmp_pat
     )
     quiet = run("check", *STORE, "--since", f"{TODAY}T09:00", "--until", f"{TODAY}T10:00")
     assert (quiet.returncode, quiet.stdout) == (0, "")
-    assert quiet.stderr == f"Nothing to report for {TODAY} 09:00 to 10:00 UTC.\n"
+    assert quiet.stderr == f"No findings for {TODAY} 09:00 to 10:00 UTC.\n"
 
 
 def test_hours_are_counted_back_from_a_moment_of_the_past(run: Run, logged: Path, tmp_path: Path) -> None:

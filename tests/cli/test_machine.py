@@ -142,6 +142,15 @@ def test_alone_at_a_terminal_it_is_the_report(home: Path, tmp_path: Path) -> Non
     assert not (tmp_path / "opened").exists()
 
 
+def test_alone_it_looks_at_the_machine_whatever_the_folder_holds(run: Run, home: Path, tmp_path: Path) -> None:
+    """A store of the working directory is read by `analyzer report`, which says so."""
+    run("ingest", "-q", str(home / ".codex" / "sessions"))
+    code, text = _at_a_terminal(home, tmp_path)
+    assert (code, text.startswith("Found logs of 2 agents")) == (0, True)
+    assert "Kept in ~/.local/share/analyzer/analyzer.duckdb" in text
+    assert run("report").stderr.startswith("from the store analyzer.duckdb\n")
+
+
 def test_classify_answers_a_person_in_words(home: Path, tmp_path: Path) -> None:
     """At a terminal; with --json it is the line that everybody else gets."""
     code, said = _at_a_terminal(home, tmp_path, "classify", "--status", "529", "Overloaded")

@@ -86,6 +86,30 @@ def test_five_questions_are_answered(tmp_path: Path, store: str) -> None:
     assert hashlib.sha256(Path(store).read_bytes()).hexdigest() == before
 
 
+def test_an_argument_that_a_tool_does_not_have_is_refused(tmp_path: Path, store: str) -> None:
+    """Every tool names the arguments that it has, and answers nothing."""
+    answers = ask(tmp_path, *((name, {"about": "x", "sinc": "30d"}) for name in sorted(TOOLS)), store=store)
+    assert all(refused for refused, _ in answers)
+    assert all(" known: " in text or "did you mean" in text for _, text in answers)
+    ((refused, text),) = ask(tmp_path, ("recent_failures", {"since": "30d"}), store=store)
+    assert refused
+    assert text.endswith("unknown argument 'since'; known: caller, last")
+
+
+def test_an_empty_window_shows_the_newest_failures(tmp_path: Path, store: str) -> None:
+    """The answer says that nothing failed lately, and of which hours it is."""
+    with open_store(store) as opened:
+        text = agent_answers.recent_failures(opened, "24h")
+        alone = agent_answers.recent_failures(opened, "24h", "figma-probe")
+        nobody = agent_answers.recent_failures(opened, "24h", "nobody")
+    shown = "Nothing failed in the last 24h. Shown: the 24h up to the newest failure, 2026-11-"
+    assert text.startswith(f"{shown}10 08:")
+    assert alone.startswith(f"{shown}09")
+    assert "Errors (whose they are)" in text
+    assert "Errors (whose they are)" in alone
+    assert nobody.startswith("No error in the last 24h.")
+
+
 def _outage(path: Path) -> None:
     """Errors of a provider in six sessions of three callers some minutes ago, and one of our own."""
     at = datetime.now(UTC).replace(tzinfo=None) - timedelta(minutes=5)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import gzip
 import http.client
 import json
+import math
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -14,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,8 @@ from opentelemetry.trace import StatusCode
 import analyzer
 from analyzer.cli import receiving
 from analyzer.cli.receiving import Receiver, RefusedError, Spool, line_of, unpacked
+from analyzer.events import Reject
+from analyzer.events.codec import MOST_ITEMS, decode_object
 from analyzer.redaction import redact_value
 from tests import REPOSITORY
 
@@ -44,7 +48,7 @@ class Served:
     """A receiver in this process, and what it wrote."""
 
     def __init__(self, folder: Path, server: Receiver) -> None:
-        self.folder, self.port = folder, server.server_address[1]
+        self.folder, self.server, self.port = folder, server, server.server_address[1]
         self.url = f"http://127.0.0.1:{self.port}"
 
     def lines(self) -> list[dict[str, Any]]:
@@ -244,7 +248,7 @@ HOSTILE: list[tuple[str, bytes, dict[str, str], int]] = [
     ("/v1/logs", b'{"resourceLogs":{}}', {}, 400),
     ("/v1/logs", b'{"resourceLogs":[NaN]}', {}, 400),
     ("/v1/logs", b"[" * 100_000, {}, 400),
-    ("/v1/logs", b'{"resourceLogs":' + b"[" * 900 + b"]" * 900 + b"}", {}, 200),
+    ("/v1/logs", b'{"resourceLogs":' + b"[" * 900 + b"]" * 900 + b"}", {}, 400),
     ("/v1/logs", b"\xff\xfe", {}, 400),
     ("/v1/logs", b"\xff\xfe\x00", {"Content_Type": "application/x-protobuf"}, 400),
     ("/v1/logs", b"{}", {"Content_Type": "text/plain"}, 415),
@@ -252,6 +256,10 @@ HOSTILE: list[tuple[str, bytes, dict[str, str], int]] = [
     ("/v1/logs", b"no gzip", {"Content_Encoding": "gzip"}, 400),
     ("/v1/logs", gzip.compress(request())[:-9], {"Content_Encoding": "gzip"}, 400),
     ("/v1/logs", BOMB, {"Content_Encoding": "gzip"}, 413),
+    ("/v1/logs", gzip.compress(request()) + gzip.compress(request()), {"Content_Encoding": "gzip"}, 400),
+    ("/v1/logs", gzip.compress(request()) + b"more", {"Content_Encoding": "gzip"}, 400),
+    ("/v1/logs", b'{"resourceLogs":[' + b"[]," * MOST_ITEMS + b"[]]}", {}, 413),
+    ("/v1/logs", b'{"resourceLogs":[{}],"resourceLogs":[]}', {}, 400),
     ("/elsewhere", b"{}", {}, 404),
     ("/v1/logs", b"{}", {"Content_Length": "99999999999"}, 413),
     ("/v1/logs", b"{}", {"Content_Length": "-1"}, 411),
@@ -268,6 +276,69 @@ def test_what_is_no_request_is_refused(
     assert served.post(path, body, **headers)[0] == status
     assert served.post("/v1/logs", request())[0] == 200
     assert served.lines()[-1] == json.loads(request())
+
+
+def nested(levels: int) -> str:
+    """Return a value in so many lists."""
+    return '{"arrayValue":{"values":[' * levels + '{"stringValue":"x"}' + "]}}" * levels
+
+
+ODD_VALUES = [
+    '{"doubleValue":1e999}',
+    '{"doubleValue":-Infinity}',
+    '{"intValue":' + "9" * 4_000 + "}",
+    '{"stringValue":"\\ud800 \\u0000"}',
+    '{"stringValue":"a","stringValue":"b"}',
+    "null",
+    "[]",
+    nested(15),
+    nested(25),
+    '{"arrayValue":{"values":[' + ",".join(["1"] * 450_000) + "]}}",
+    '{"arrayValue":{"values":[' + ",".join(["1"] * 550_000) + "]}}",
+    '{"stringValue":"' + "a b " * 150_000 + '"}',
+]
+PLACES = [
+    ('"key": "status_code", "value": {"stringValue": "529"}', '"key": "odd", "value": VALUE'),
+    ('"timeUnixNano": "1772704800000000000"', '"timeUnixNano": VALUE'),
+    ('{"resource": {', '{"odd": VALUE, "resource": {'),
+    ('"scopeLogs": [', '"scopeLogs": [VALUE, '),
+    ('{"resourceLogs"', '{"resourceLogs": VALUE, "resourceLogs"'),
+    ("}]}]}]}", "}]}]}, VALUE]}"),
+]
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("value", ODD_VALUES, ids=lambda value: value[:30])
+def test_what_is_acknowledged_is_read(value: str, place: tuple[str, str], tmp_path: Path) -> None:
+    """A request with an odd value is refused, or it gives its events; the one after it gives its own in any case."""
+    old, new = place
+    body = request(1).decode()
+    assert old in body
+    bodies = [body.replace(old, new.replace("VALUE", value)).encode(), request(2)]
+    taken = set()
+    with (tmp_path / "otlp.jsonl").open("wb") as file:
+        for number, body in enumerate(bodies, 1):
+            with suppress(RefusedError):
+                file.write(line_of("/v1/logs", "application/json", body))
+                taken.add(f"s-{number}")
+    with analyzer.open_store(":memory:") as store:
+        total = store.ingest([str(tmp_path)]).total
+        assert (total.quarantined, total.skipped) == (0, 0)
+        assert {session for (session,) in store.sql("select session_id from errors").rows()} == taken
+    assert "s-2" in taken
+
+
+@pytest.mark.parametrize("levels", [10, 90])
+def test_deep_protobuf_is_read_or_refused(levels: int) -> None:
+    """What protobuf can nest and a reader of lines cannot is refused."""
+    from google.protobuf.json_format import Parse
+
+    old, new = PLACES[0]
+    body = request().decode().replace(old, new.replace("VALUE", nested(levels // 3)))
+    binary = Parse(body, ExportLogsServiceRequest(), max_recursion_depth=200).SerializeToString()
+    with suppress(RefusedError):
+        line = line_of("/v1/logs", "application/x-protobuf", binary)
+        assert not isinstance(decode_object(line), Reject)
 
 
 def test_other_methods_and_broken_requests_do_no_harm(served: Served) -> None:
@@ -339,15 +410,82 @@ def test_too_much_at_once_is_told_to_come_again(served: Served, monkeypatch: pyt
     assert served.post("/v1/logs", request())[0] == 200
 
 
-def test_more_connections_than_places_are_told_to_come_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A connection beyond the last place gets 429 at once, and a place that is free again is given."""
+@pytest.mark.parametrize("head", [b"", b"POST /v1/logs HTTP/1.1\r\nHost: x\r\n", b"POST /v1/logs HTTP/1.1\r\nX"])
+def test_connections_that_keep_it_waiting_keep_nobody_out(
+    head: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where all places are held by connections without a whole request, a sender gets the place of one of them."""
     monkeypatch.setattr(receiving, "MOST_CONNECTIONS", 2)
-    with serving(tmp_path / "log") as served:
-        held = [socket.create_connection(("127.0.0.1", served.port)) for _ in range(2)]
+    with serving(tmp_path / "log", "secret") as served, ExitStack() as held:
+        for _ in range(3):
+            for _ in range(2):
+                held.enter_context(socket.create_connection(("127.0.0.1", served.port))).sendall(head)
+            assert served.post("/v1/logs", request(), Authorization="Bearer secret")[0] == 200
+
+
+def test_more_requests_than_places_are_told_to_come_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection gets 429 at once while all places wait for the disk, and a place that is free again is given."""
+    monkeypatch.setattr(receiving, "MOST_CONNECTIONS", 2)
+    real, is_free = os.fdatasync, threading.Event()
+    monkeypatch.setattr(receiving.os, "fdatasync", lambda file: is_free.wait(60) and real(file))
+    with serving(tmp_path / "log") as served, ThreadPoolExecutor(2) as pool:
+        posts = [pool.submit(served.post, "/v1/logs", request()) for _ in range(2)]
+        for _ in range(2_000):
+            if list(served.server._deadlines.values()) == [math.inf, math.inf]:
+                break
+            time.sleep(0.01)
         assert 429 in answers(served, until=429)
-        for each in held:
-            each.close()
+        is_free.set()
+        assert [post.result()[0] for post in posts] == [200, 200]
         assert 200 in answers(served, until=200)
+
+
+@pytest.mark.parametrize("drop", [b"X-a: b\r\n", b"Content-Length: 9000\r\n\r\n", b"1"])
+def test_a_request_that_takes_too_long_is_let_go(drop: bytes, served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection is closed when its request has not come whole in time, though it sends something all the while."""
+    monkeypatch.setattr(receiving, "REQUEST_SECONDS", 0.1)
+    with socket.create_connection(("127.0.0.1", served.port), 30) as connection, suppress(OSError):
+        connection.sendall(b"POST /v1/logs HTTP/1.1\r\n" + b"Content-Length: 9000\r\n\r\n" * (drop == b"1"))
+        for _ in range(1_000):
+            connection.sendall(drop)
+            time.sleep(0.01)
+        pytest.fail("it is still open")
+    assert served.lines() == []
+
+
+@pytest.mark.parametrize("how", ["file", "folder", "moved folder", "moved file"])
+def test_files_that_go_away_are_written_anew(how: str, served: Served) -> None:
+    """After the file or the folder is deleted or moved, what is acknowledged is in the folder again."""
+    folder = served.folder
+    assert served.post("/v1/logs", request(1))[0] == 200
+    (path,) = folder.iterdir()
+    match how:
+        case "file":
+            path.unlink()
+        case "folder":
+            shutil.rmtree(folder)
+        case "moved folder":
+            folder.rename(folder.with_name("elsewhere"))
+        case "moved file":
+            path.rename(folder.with_name("elsewhere"))
+    assert [served.post("/v1/logs", request(number))[0] for number in (2, 3)] == [200, 200]
+    assert served.lines() == [json.loads(request(2)), json.loads(request(3))]
+
+
+def test_a_file_that_goes_away_during_a_write_is_told(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line that was written to a deleted file is not acknowledged; the sender's next try is."""
+    real = os.fdatasync
+
+    def deleting(file: int) -> None:
+        for path in served.folder.iterdir():
+            path.unlink()
+        real(file)
+
+    monkeypatch.setattr(receiving.os, "fdatasync", deleting)
+    assert served.post("/v1/logs", request())[0] == 503
+    monkeypatch.undo()
+    assert served.post("/v1/logs", request())[0] == 200
+    assert served.lines() == [json.loads(request())]
 
 
 def answers(served: Served, until: int) -> list[int]:

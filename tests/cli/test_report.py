@@ -149,3 +149,23 @@ def test_an_interactive_page_has_plotly_inside(run: Run, store: str, tmp_path: P
         assert ('<svg id="chart-' in page, "Plotly.newPlot" in page) == (True, bool(option))
     done = run("report", "--store", store, "--interactive", "--json")
     assert (done.returncode, "--interactive is for a page" in done.stderr) == (2, True)
+
+
+def test_a_token_in_a_folder_s_name_is_not_shown(run: Run, samples: Path, tmp_path: Path) -> None:
+    """Neither page, Markdown nor terminal shows a token that is the name of a log's folder."""
+    token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    folder = tmp_path / token
+    folder.mkdir()
+    (folder / "events.jsonl").write_bytes((samples / "unknown-spike.jsonl").read_bytes() + b'{"torn\n')
+    assert run("ingest", token, "--store", "s.duckdb").returncode == 0
+    commands = (
+        ("report", "-o", "r.html"),
+        ("report", "-f", "markdown"),
+        ("query", "quarantine-lines"),
+        ("doctor",),
+    )
+    for command in commands:
+        done = run(*command, "--store", "s.duckdb")
+        assert token not in done.stdout + done.stderr, command
+    page = (tmp_path / "r.html").read_text("utf-8")
+    assert token not in page and "[REDACTED:github_token:" in page

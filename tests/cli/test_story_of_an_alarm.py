@@ -135,7 +135,7 @@ def test_a_day_of_refusals_is_told_first_and_in_plain_words(run: Run, tmp_path: 
     assert "20 of 20 sessions of 2026-10-01 failed" in one["explanation"]
     cost = {"error_sessions": 20, "sessions_failed": 20, "sessions_seen": 20, "waited_seconds": 0.0}
     since = {"reason": "auth_error", "failed_since": "2026-10-01T02:10:01.000Z", "every_session": True}
-    assert one["cost"] == {**cost, **since}
+    assert one["cost"] == {**cost, **since, "callers": ["deploy-bot"], "failed_usd": None}
     states = [[(each["id"] == one["id"], each["state"]) for each in told(every, CHANGE + later)] for later in range(5)]
     assert states == [[(True, "new")], [(True, "resolved")], [], [], []]
     (over,) = told(every, CHANGE + 1)
@@ -289,7 +289,7 @@ def test_from_a_new_wording_to_a_quiet_night(run: Run, tmp_path: Path, native: N
 
     quiet = run("check", "--store", "x.duckdb", "--until", after(NEW_ON - 1))
     assert (quiet.returncode, quiet.stdout) == (0, "")
-    assert quiet.stderr.startswith("Nothing to report for 2026-10-06.")
+    assert quiet.stderr.startswith("No findings for 2026-10-06.")
 
     failed = run("check", "--store", "x.duckdb", "--until", after(NEW_ON), "--json")
     assert failed.returncode == 1

@@ -38,6 +38,7 @@ WRITING = [
     ("reclassify", "--apply", "--rules", "rules.toml", *STORE),
     ("prune", "--older-than", "1d", *STORE),
     ("quarantine", "retry", *STORE),
+    ("rebuild", "--quiet", *STORE),
 ]
 RULES = """
 [[rule]]
@@ -107,6 +108,15 @@ def test_a_full_disk_is_told_as_such(forks: Forks, folder: Path, command: tuple[
     done = forks.run(Line(command, str(folder), file_limit=limit))
     assert in_our_words(done) or (done.code == 0 and command[0] in {"prune", "quarantine"}), done
     assert forks.run(Line(command, str(folder))).code == 0
+
+
+@pytest.mark.parametrize("limit", [1_000, 40_000, 200_000])
+def test_a_rebuild_on_a_full_disk_says_to_free_space(forks: Forks, folder: Path, limit: int) -> None:
+    """Wherever it stops, the hint names no file that is gone with the rebuild."""
+    done = forks.run(Line(("rebuild", "-q", *STORE), str(folder), file_limit=limit))
+    assert in_our_words(done), done
+    hint = done.stderr.rpartition("hint: ")[2]
+    assert hint.startswith("free space") or "the store before is untouched" in hint, done
 
 
 @pytest.mark.parametrize(

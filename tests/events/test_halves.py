@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from analyzer import EventLog, classify
 from analyzer.events import Event, Reject, codec, decode
 from analyzer.events.codec import decode_object, sealed_line
-from analyzer.importers.shapes.files import unfolded
+from analyzer.importers.shapes.documents import unfolded
 from analyzer.redaction.unfolding import readable
 from analyzer.store import Store, open_store
 from tests.cli.conftest import Run, forks, run

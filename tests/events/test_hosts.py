@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import sys
+import traceback
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -176,3 +178,27 @@ def test_a_failure_that_has_no_text_is_told_by_its_name(tmp_path: Path, capsys: 
     assert log.append("a.b", at=HostileMoment(2026, 1, 1)) is None
     assert log.dropped == 1
     assert "cannot write to the event log: Fault" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("write", [lambda log: log.append("x"), lambda log: log.error_classified(ValueError("x"))])
+def test_a_host_at_the_end_of_its_stack_sees_no_error_of_ours(
+    write: Callable[[EventLog], str | None], tmp_path: Path
+) -> None:
+    """At every depth of calls an event is written or counted as lost; only a call of the host's own may fail."""
+    log = EventLog(tmp_path)
+    write(log)
+
+    def descend(levels: int) -> str | None:
+        return descend(levels - 1) if levels else write(log)
+
+    ids, failed = [], 0
+    for levels in range(sys.getrecursionlimit() - 300, sys.getrecursionlimit()):
+        try:
+            ids.append(descend(levels))
+        except RecursionError as error:
+            frames = traceback.extract_tb(error.__traceback__)
+            assert {frame.filename for frame in frames} == {__file__}
+            failed += 1
+    assert failed and None in ids
+    assert log.dropped == ids.count(None)
+    assert len(read_back(tmp_path)) == len(ids) - ids.count(None) + 1

@@ -300,7 +300,7 @@ def test_a_line_is_what_the_codec_would_make_of_its_event(tmp_path: Path) -> Non
     assert json.loads(lines[2])["timestamp"] == "2026-11-01T02:03:04.567Z"
 
 
-@pytest.mark.parametrize(("time_source", "line"), [("event", 3), ("file", None)])
+@pytest.mark.parametrize(("time_source", "line"), [("event", 3), ("log", 4), ("file", None)])
 def test_the_row_of_a_derived_event_is_written_as_the_event_is(
     tmp_path: Path, time_source: str, line: int | None
 ) -> None:

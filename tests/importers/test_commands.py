@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analyzer.importers.commands import command_head
+from analyzer.importers.commands import answers_by_one, command_head
 
 
 @pytest.mark.parametrize(
@@ -30,6 +30,8 @@ from analyzer.importers.commands import command_head
         ("set -e\ncd web\npnpm build", "pnpm build"),
         ("mysql -u root -phunter2 shop", "mysql"),
         ("! rg needle", "rg"),
+        ("[ -f cart.py ]", "["),
+        ("command -v needle", "command"),
         ("echo 'never closed", "echo"),
         ("cd /only/there", "cd"),
         ("C:\\tools\\rg.exe needle", None),
@@ -55,3 +57,49 @@ def test_anything_is_told_or_not_and_no_argument_gets_out(words: list[str]) -> N
     assert len(head) < 100
     assert "Hunter2" not in head.split()[1:]
     assert "--k=v" not in head
+
+
+@pytest.mark.parametrize(
+    ("command", "printed", "is_answer"),
+    [
+        ("grep needle notes.txt", "", True),
+        ("cd /w && grep -rn needle .", "", True),
+        ("cd /w && grep -rn needle .", "bash: line 1: cd: /w: No such file or directory", False),
+        ("cd /w && grep -rn needle .", "cd: no such file or directory: /w", False),
+        ("cat notes.txt | grep needle", "", True),
+        ("grep needle notes.txt | python count.py", "", False),
+        ("grep needle notes.txt | rg other", "", True),
+        ("set -o pipefail; make | grep needle", "", False),
+        ("make && grep needle log", "", False),
+        ("make; grep needle log", "", True),
+        ("make || grep needle log", "", True),
+        ("grep needle log || make", "", False),
+        ("diff a b", "< error: x\n> y", True),
+        ("cmp a b", "a b differ: char 1, line 1", True),
+        ("test -f a", "", True),
+        ("[ -f a ]", "", True),
+        ("[[ -f a ]] && [[ -f b ]]", "", True),
+        ("test -f a && npm test", "", False),
+        ("pgrep -f server", "", True),
+        ("which node", "", True),
+        ("command -v node", "", True),
+        ("command pytest", "", False),
+        ("git diff --exit-code", "", True),
+        ("git commit -m x", "", False),
+        ("! grep needle log", "", True),
+        ("LC_ALL=C sudo grep needle log", "", True),
+        ("bash -lc 'cd x; rg needle | rg other'", "", True),
+        (["bash", "-lc", "rg -n needle src"], "", True),
+        (["/usr/bin/rg", "needle"], "", True),
+        (["bash", "-lc", "pytest"], "", False),
+        ("grep needle log\n", "", True),
+        ("grep needle log\npytest", "", False),
+        ("cd /w", "", False),
+        ("", "", False),
+        (None, "", False),
+        ([1], "", False),
+    ],
+)
+def test_exit_status_one_of_some_programs_is_an_answer(command: object, printed: str, is_answer: bool) -> None:
+    """It is where no other command can have given it: not a step that complains, not one joined by `&&`."""
+    assert answers_by_one(command, printed) == is_answer

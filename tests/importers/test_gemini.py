@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from analyzer.events import Event
-from analyzer.importers.shapes.files import unfolded
+from analyzer.importers.shapes.documents import unfolded
 
 Read = Callable[..., tuple[list[Event], Any]]
 HEAD = {"sessionId": "g-1", "projectHash": "h", "startTime": "2026-03-05T10:00:00.000Z", "kind": "main"}

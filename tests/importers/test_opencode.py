@@ -110,7 +110,7 @@ def test_retries_that_are_kept_make_a_chain(read: Read) -> None:
 def test_each_reply_is_one_request_however_often_it_is_read(read: Read) -> None:
     """A reply that has not ended yet is none."""
     begun = message(2, time={"created": BEGAN})
-    events, _ = read(reply(1, 5), reply(1, 5), begun)
+    events, _ = read(reply(1, 9), reply(1, 9), begun)
     assert {event.payload["part"] for event in of(events, "session.observed")} == {"msg_1"}
     for kind in ("session.observed", "usage.recorded"):
         assert len({event.id for event in of(events, kind)}) == 1

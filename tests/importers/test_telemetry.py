@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from analyzer.events import Event
-from analyzer.importers.shapes.files import unfolded
+from analyzer.importers.shapes.documents import unfolded
 
 Read = Callable[..., tuple[list[Event], Any]]
 BEGAN = 1_772_704_800_000_000_000

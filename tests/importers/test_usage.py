@@ -267,11 +267,56 @@ def test_what_a_compaction_of_copilot_took_is_a_request_of_its_own(read: Read) -
     assert (ended.payload["model"], ended.payload["input_tokens"]) == ("m", 90)
 
 
-@pytest.mark.parametrize("strange", [-5, 1.5, "7", None, [], 10**30, True])
-def test_strange_counts_are_none(read: Read, strange: object) -> None:
-    """They count nothing, and the request's other tokens stay."""
-    for record in (_opencode(1, input=strange, cache=strange), _cline(2, tokensIn=strange, tokensOut=40, cost=1)):
-        events, rejects = read(record)
-        assert not rejects
-        (told,) = _told(events)
-        assert (told.payload["input_tokens"], told.payload["output_tokens"]) == (0, 40)
+def _claude_with(strange: object) -> dict[str, object]:
+    message = {"id": "msg_1", "model": "m", "role": "assistant", "usage": {"input_tokens": strange, "output_tokens": 4}}
+    return {"type": "assistant", "uuid": "u", "sessionId": "s", "timestamp": AT.format(1), "message": message}
+
+
+def _codex_with(strange: object) -> dict[str, object]:
+    used = {"input_tokens": strange, "output_tokens": 40, "total_tokens": 44}
+    info = {"last_token_usage": used, "total_token_usage": used}
+    return {"timestamp": AT.format(1), "type": "event_msg", "payload": {"type": "token_count", "info": info}}
+
+
+def _gemini_with(strange: object) -> dict[str, object]:
+    return {
+        "id": "m",
+        "projectHash": "h",
+        "sessionId": "s",
+        "type": "gemini",
+        "tokens": {"input": strange, "output": 4},
+    }
+
+
+def _amp_with(strange: object) -> dict[str, object]:
+    message = {"role": "assistant", "messageId": 1, "usage": {"inputTokens": strange, "outputTokens": 4}}
+    return {"id": "T-1", "created": 1, "messages": [message]}
+
+
+WITH_COUNTS = [
+    lambda strange: _copilot("session.shutdown", 2, modelMetrics={"m": _metrics(inputTokens=strange, outputTokens=4)}),
+    lambda strange: {
+        "type": "result",
+        "subtype": "success",
+        "session_id": "s",
+        "modelUsage": {"m": {"inputTokens": strange, "outputTokens": 4}},
+    },
+    _claude_with,
+    _codex_with,
+    _gemini_with,
+    _amp_with,
+    lambda strange: _opencode(1, input=strange),
+    lambda strange: _cline(2, tokensIn=strange, tokensOut=40, cost=1),
+]
+
+
+@pytest.mark.parametrize("make", WITH_COUNTS)
+@pytest.mark.parametrize("strange", [-5, "7", [], {}, 10**15, 10**30, True])
+def test_a_count_that_is_none_is_refused(read: Read, make: Callable[[object], object], strange: object) -> None:
+    """Its line is in quarantine with the cause, and no usage is made of the request's other tokens."""
+    events, (reject,) = read(make(strange))
+    assert (reject.why, _told(events)) in [("bad_count", []), ("bad_number", [])]
+    events, rejects = read(make(7))
+    assert (len(_told(events)), rejects) == (1, [])
+    events, rejects = read(make(None))
+    assert (len(_told(events)), rejects) == (1, [])

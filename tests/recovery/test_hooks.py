@@ -106,6 +106,41 @@ def test_nothing_that_was_said_and_no_secret_is_written(tmp_path: Path) -> None:
     assert written.stat().st_mode & 0o777 == 0o600
 
 
+TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+LONG = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn" + "Q" * 600 + "." + "s" * 43 + " "
+ARMOUR = "-----BEGIN PRIVATE KEY-----\n" + "MIIEvQIBADANBgkqhkiG9w0BAQEF\n" * 3 + "c2VjcmV0bGFzdGxpbmU="
+
+
+@pytest.mark.parametrize("length", [990, 1_000, 16_384, 1 << 20])
+def test_no_half_of_a_token_is_written(length: int, tmp_path: Path) -> None:
+    """Wherever a text is cut, the secrets in it were taken out before, however many shorten what stands before them."""
+    cuts = range(5, len(TOKEN), 6)
+    for kept in cuts:
+        begins = LONG * ((length - kept) // len(LONG)) + "x " * length
+        text = begins[: length - kept - 1] + " " + TOKEN
+        hook(tmp_path, {**TOOL, "error": text})
+    (written,) = tmp_path.iterdir()
+    lines = written.read_text("utf-8").splitlines()
+    assert len(lines) == len(cuts) and not any("ghp_" in line for line in lines)
+
+
+def test_a_secret_of_several_lines_is_taken_out_before_a_line_is_picked(tmp_path: Path) -> None:
+    """Of a key in armour, nothing is left in the last line of a tool's output."""
+    hook(tmp_path, {**TOOL, "error": f"Exit code 1\n{ARMOUR}"})
+    (written,) = tmp_path.iterdir()
+    assert "c2VjcmV0" not in written.read_text("utf-8") and "REDACTED" in written.read_text("utf-8")
+
+
+@pytest.mark.parametrize("size", [1 << 20, 17 << 20])
+def test_a_long_input_is_an_event_all_the_same(size: int, tmp_path: Path) -> None:
+    """What a failed tool was called with may be long; beyond 16 MiB the event is marked, and says whose it is."""
+    hook(tmp_path, {**TOOL, "tool_input": {"content": "x" * size}})
+    with analyzer.open_store(":memory:") as store:
+        store.ingest([str(tmp_path)])
+        ((session, tool, message),) = store.sql("select session_id, tool, message from tool_failures").rows()
+    assert (session, tool, "longer than 16 MiB" in message) == ("s-1", "Bash", size > 16 << 20)
+
+
 @pytest.mark.parametrize(
     "given",
     [b"", b"\xff\xfe", b"{", b"[]", b"null", b"7", b'"x"', b'{"hook_event_name":["StopFailure"]}', b"[" * 200_000,

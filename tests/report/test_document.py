@@ -112,6 +112,29 @@ def test_chats_are_told_the_same_of_a_finding(monkeypatch: pytest.MonkeyPatch) -
     assert sum(isinstance(block, FindingBlock) for block in night_document(night)) == 13
 
 
+def test_a_webhook_has_plain_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its text has the title of a finding, and neither Slack's entities nor its marks; nobody is called by it."""
+    day = date(2026, 11, 9)
+    latest = Detection(day=day, caller="planner", finding="outage", scope="anthropic")
+    said = "a < b & <!channel>"
+    known = {"state": "new", "severity": "warning", "opened_on": day, "last_on": day, "latest": latest}
+    one = Finding(id="f-1", explanation=said, **known)  # type: ignore[arg-type]
+    night = Night(
+        day=day,
+        timezone="UTC",
+        judged_at=datetime(2026, 11, 10),
+        ruleset=None,
+        since=day,
+        caller_days=1,
+        callers=1,
+        findings=(one,),
+    )
+    head, line = webhook_body(night)["text"].split("\n")
+    assert head == "1 new finding for 2026-11-09."
+    assert line.startswith("• warning, new: A provider fails at many callers: planner. a < b & <")
+    assert "<!" not in line and "&amp;" not in line and "`" not in line
+
+
 def _fields(one: Finding) -> dict[str, Any]:
     return {name: getattr(one, name) for name in Finding.__slots__}
 

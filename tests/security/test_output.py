@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import unicodedata
@@ -53,13 +54,14 @@ def run(folder: Path, forks: Forks, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 def assert_harmless(done: subprocess.CompletedProcess[bytes], keep: str = "\n") -> str:
-    """Nothing on either stream steers a terminal or hides, and there is no traceback; stdout."""
+    """Nothing on either stream steers a terminal or the runner of a job, or hides, without a traceback; stdout."""
     for stream in (done.stdout, done.stderr):
         text = stream.decode("utf-8")
         found = {
             character for character in text if unicodedata.category(character) in STEERING and character not in keep
         }
         assert found == set(), text[:2000]
+        assert re.findall(r"(?m)^[ \t]*::.*::.*|##[\w.-]*\[.*", text) == []
         assert "Traceback" not in text
         assert "internal error" not in text
     return done.stdout.decode("utf-8")
@@ -88,6 +90,24 @@ COMMANDS = [
     ["sql", "select message::int from errors", "--store", "s.duckdb"],
     ["sql", "select error(message) from errors", "--store", "s.duckdb"],
     ["classify", attack("text")],
+    [
+        "sql",
+        "select '::error::pwned ##[error]x ##vso[y]z' as x, message as \"::error::y\" from errors",
+        "-f",
+        "csv",
+        "--store",
+        "s.duckdb",
+    ],
+    ["sql", "select error('::error::pwned ##[error]x ##vso[y]z')", "--store", "s.duckdb"],
+    ["unknowns", "--store", "s.duckdb"],
+    ["unknowns", "--store", "s.duckdb", "--suggest"],
+    ["check", "--store", "s.duckdb"],
+    ["quarantine", "list", "--store", "s.duckdb"],
+    ["findings", "list", "--store", "s.duckdb"],
+    ["show", f"1 {attack('session')}", "--store", "s.duckdb"],
+    ["verdict", "logs/run.ndjson"],
+    ["verdict", "logs/run.ndjson", "--json"],
+    ["verdict", "logs/run.txt", "--agent", "claude"],
     ["classify", "x", "--at", "\x1b[31m\u202e"],
     ["classify", "x", "--rules", "\x1b[31m\u202e"],
     ["rules", "explain", attack("text")],

@@ -38,10 +38,11 @@ def with_causes(seen: Observations, findings: tuple[Finding, ...]) -> tuple[Find
 
 
 def _causes(seen: Observations, head: Finding) -> list[Finding]:
-    rows = _sampled(seen.around(head.onset, seen.night, head.scope.caller))
+    # What came after its last day is none of it.
+    rows = _sampled(seen.around(head.onset, head.last_on, head.scope.caller))
     found = [
         one
-        for one in detections_in(causes(distinct(rows), day=seen.night, caller=head.scope.caller))
+        for one in detections_in(causes(distinct(rows), day=head.last_on, caller=head.scope.caller))
         if one.finding != "classifier_changed" or _is_recent(rows, one.scope)
     ]
     # A new unknown text is a finding of its own kind already.
@@ -49,7 +50,10 @@ def _causes(seen: Observations, head: Finding) -> list[Finding]:
     if any(one.finding == "wording_changed" for one in told):
         # Another mix is what another wording makes of it.
         told = [one for one in told if one.finding != "traffic_changed"]
-    return [_part(one) for one in sorted(told, key=lambda one: list(KINDS).index(one.finding))]
+    return [
+        _part(replace(one, onset=one.onset or head.onset))
+        for one in sorted(told, key=lambda one: list(KINDS).index(one.finding))
+    ]
 
 
 def _is_recent(rows: pl.DataFrame, pair: str | None) -> bool:

@@ -49,8 +49,16 @@ MOST_NAMED_CHARS = 200
 """A name that is longer stands in no command: nobody would paste it."""
 
 
+_PARTS = ("caller", "provider", "model", "project")
+"""What the command of a finding is limited to. Not the reason: that of a store may be the recorded one."""
 SHARED = (*SHARED_OF_ERRORS, "tool", "version")
 """What callers share that a finding may be about: each is a field of `Scope`."""
+
+
+def who_of(caller: str) -> str:
+    """Return the name of a caller for people: one as long as a log may make it is cut, an empty one named so."""
+    name = caller if caller.strip() else "(none)"
+    return name if len(name) <= WHO_CHARS else f"{name[: WHO_CHARS - 1]}…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +96,7 @@ class Scope:
         """The caller for people: a name as long as a log may make it is cut, and one without letters named so."""
         if self.caller is None:
             return next(filter(None, (getattr(self, name) for name in SHARED)), "the fleet")
-        name = self.caller if self.caller.strip() else "(none)"
-        return name if len(name) <= WHO_CHARS else f"{name[: WHO_CHARS - 1]}…"
+        return who_of(self.caller)
 
     def to_dict(self) -> dict[str, str | None]:
         """JSON-ready."""
@@ -182,16 +189,18 @@ class Finding(Shown):
         own = {MESSAGE_ITSELF: self.samples[0] if self.samples else None, SESSION_ITSELF: self.scope.session}
         asked = [own.get(word, word) for word in self.kind.asks if self.is_open]
         words = tuple(filter(None, asked))
-        named = [who for name in ("caller", "model", "session") if (who := getattr(self.scope, name))]
+        named = [who for name in (*_PARTS, "session") if (who := getattr(self.scope, name))]
         if len(words) < max(1, len(asked)) or max(map(len, named), default=0) > MOST_NAMED_CHARS:
             return ()
         if set(self.kind.asks) & own.keys() or self.kind.asks_all:
             return words
-        first = min(self.onset, self.last_on - timedelta(days=self.kind.evidence_days - 1))
-        about = [
-            part for name in ("caller", "model") if (who := getattr(self.scope, name)) for part in (f"--{name}", who)
-        ]
-        return (*words, *about, *window_words(first, self.last_on + timedelta(days=1), self.timezone))
+        about = [part for name in _PARTS if (who := getattr(self.scope, name)) for part in (f"--{name}", who)]
+        first: date = min(self.onset, self.last_on - timedelta(days=self.kind.evidence_days - 1))
+        until: date = self.last_on + timedelta(days=1)
+        if self.kind.asks_errors and self.first_error_at and self.last_error_at:
+            first = self.first_error_at.replace(microsecond=0)
+            until = self.last_error_at.replace(microsecond=0) + timedelta(seconds=1)
+        return (*words, *about, *window_words(first, until, self.timezone))
 
     @property
     def command(self) -> str:
@@ -482,6 +491,8 @@ class Kind:
     """The words of the command that shows more; MESSAGE and SESSION are its own."""
     asks_all: bool = False
     """Whether this command asks for all of history."""
+    asks_errors: bool = False
+    """Whether it asks for its errors alone, from the first to the last, and not for whole days."""
     family: str | None = None
     """Detections of one family are one incident, whichever test made them; None: the kind is alone in its own."""
     scope: str | None = None

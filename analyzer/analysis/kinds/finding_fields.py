@@ -5,6 +5,7 @@ Invariant: a cost is that of one day, and nothing after that day has a say in it
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -47,18 +48,25 @@ class Cost:
     """The moment from which on sessions fail, naive UTC; None where the day shows none."""
     every_session: bool = False
     """Whether every session has failed since then."""
+    callers: tuple[str, ...] = ()
+    """Whose sessions failed, by name."""
+    failed_usd: float | None = None
+    """What the requests of the failed sessions cost in US dollars; None where none has a price."""
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""
         since = None if self.failed_since is None else format_time(self.failed_since)
-        return {**{name: getattr(self, name) for name in Cost.__slots__}, "failed_since": since}
+        own = {name: getattr(self, name) for name in Cost.__slots__}
+        return {**own, "failed_since": since, "callers": list(self.callers)}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Cost:
         """What `to_dict` made, read back; raises ValueError or LookupError for anything else."""
         since = data["failed_since"]
-        known = {name: data[name] for name in cls.__slots__}
-        return cls(**{**known, "failed_since": None if since is None else parse_time(since)})
+        # What later versions tell is missing where an earlier one wrote it down.
+        known = {name: data[name] for name in cls.__slots__ if name in data or name not in {"callers", "failed_usd"}}
+        callers = tuple(data.get("callers", ()))
+        return cls(**{**known, "callers": callers, "failed_since": None if since is None else parse_time(since)})
 
     def after(self, before: Cost) -> Cost:
         """The cost of a day; where all of its sessions failed, too, with the beginning that an earlier day had."""
@@ -135,6 +143,8 @@ def cost_of(hours: pl.DataFrame) -> Cost:
         reason=hours["reason"][0],
         failed_since=since,
         every_session=every,
+        callers=tuple(sorted({name for names in hours["failed_callers"].drop_nulls() for name in json.loads(names)})),
+        failed_usd=float(hours["failed_usd"].sum()) if hours["failed_usd"].count() else None,
     )
 
 

@@ -5,9 +5,14 @@ from __future__ import annotations
 from datetime import UTC
 from zoneinfo import ZoneInfo
 
-from analyzer.analysis.kinds.finding import SHARED, Finding
+from analyzer.analysis.kinds.finding import SHARED, Finding, who_of
+from analyzer.analysis.kinds.finding_fields import Cost
 from analyzer.readable import counted, percent
 
+MAX_CALLERS = 3
+"""Callers that a sentence names."""
+LEAST_USD = 0.005
+"""A smaller cost is shown as nothing."""
 _LEAST_WAIT = 60.0
 """Seconds of waiting that are worth a word."""
 
@@ -51,13 +56,25 @@ def _lost(finding: Finding, timezone: str, when: str) -> str:
         return ""
     text = ""
     if cost.sessions_failed and cost.sessions_seen is not None:
-        text = f"; {cost.sessions_failed:,} of {cost.sessions_seen:,} sessions {when} failed"
+        text = f"; {cost.sessions_failed:,} of {cost.sessions_seen:,} sessions {when} failed{_whose(finding, cost)}"
         if cost.failed_since is not None and not cost.every_session:
             text += f", more of them from {_moment(finding, timezone)} on"
     if cost.waited_seconds >= _LEAST_WAIT:
         hours = cost.waited_seconds / 3_600
         waited = f"{hours:,.1f} h" if hours >= 1 else f"{cost.waited_seconds / 60:.0f} min"
         text += f"{',' if text else ';'} {waited} were spent waiting for retries"
+    return text
+
+
+def _whose(finding: Finding, cost: Cost) -> str:
+    """Name the callers of failed sessions, where the finding is about no single one, and what their requests cost."""
+    text = ""
+    if finding.scope.caller is None and cost.callers:
+        more = len(cost.callers) - MAX_CALLERS
+        names = ", ".join(who_of(caller) for caller in cost.callers[:MAX_CALLERS])
+        text = f" at {names}" + (f" and {counted(more, 'more caller')}" if more > 0 else "")
+    if cost.failed_usd is not None and cost.failed_usd >= LEAST_USD:
+        text += f", for ${cost.failed_usd:,.2f}"
     return text
 
 

@@ -108,7 +108,7 @@ class Night(ShownRows):
         if not parts and self.unjudged:
             return f"Not judged: too little history to tell. {self.unjudged}"
         if not parts:
-            return f"Nothing to report for {self.span}."
+            return f"No findings for {self.span}."
         kinds = "finding" if len(self.findings) == 1 else "findings"
         return f"{', '.join(parts)} {kinds} for {self.span}."
 

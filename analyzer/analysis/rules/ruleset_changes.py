@@ -6,6 +6,7 @@ sides are judged by the same tests with the same settings; only the verdicts dif
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -217,7 +218,7 @@ def _changes(store: Store, changed: pl.DataFrame) -> list[Rejudged]:
             "new_rule",
         )
     )
-    wanted = ",".join(each for shown in rows["shown"] for each in shown)
+    wanted = json.dumps([each for shown in rows["shown"] for each in shown])
     texts = {
         row["event_id"]: row["message"] for row in store.query("errors-facts", event_ids=wanted).iter_rows(named=True)
     }

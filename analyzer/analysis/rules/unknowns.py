@@ -365,7 +365,7 @@ def _groups(members: dict[str, pl.DataFrame]) -> dict[str, Group]:
 
 def _latest_facts(store: Store, groups: Iterable[pl.DataFrame]) -> dict[str, Facts]:
     """The facts of each group's latest error, by event."""
-    latest = ",".join(_latest(rows) for rows in groups)
+    latest = json.dumps([_latest(rows) for rows in groups])
     return {
         row["event_id"]: Facts.from_dict(json.loads(row["facts"])) if row["facts"] else extract(row["message"] or "")
         for row in store.query("errors-facts", event_ids=latest).iter_rows(named=True)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from analyzer.analysis.detection.statistics.tails import chance_of_shares
+from analyzer.analysis.kinds.sentences import LEAST_USD
 from analyzer.analysis.nightly.night import Night
 from analyzer.analysis.observations import end_of, start_of
 from analyzer.analysis.summary.day_figures import LatestDay
@@ -30,8 +31,6 @@ LEADING_TABLES = (
 )
 """The queries whose answers the sentences cannot do without; `versions-by-agent` is for windows with a history."""
 _MOST_PARTIES = 4
-LEAST_USD = 0.005
-"""A smaller cost is shown as nothing."""
 _LEAST_SESSIONS = 10
 """Sessions of each week, of each version, or at other providers, below which a comparison with them says nothing."""
 _UNNAMED = {None, "unknown"}
@@ -133,36 +132,43 @@ _CAUSES = {
 }
 
 
-def failure_usd(causes: Table) -> tuple[float, float]:
-    """What failures cost in US dollars, and what all requests do, those that are estimated with them."""
-    rows = causes.frame.rows(named=True)
-    # What is estimated is no request of the logs.
-    estimated = sum(row["cost_usd"] or 0 for row in rows if row["basis"] == "estimated")
-    whole = (rows[0]["of_cost_usd"] or 0) + estimated if rows else 0.0
-    return sum(row["cost_usd"] or 0 for row in rows), whole
+def failure_usd(causes: Table, basis: str = "measured") -> float:
+    """Sum up what the causes of a basis cost in US dollars."""
+    return sum(row["cost_usd"] or 0 for row in causes.frame.rows(named=True) if row["basis"] == basis)
 
 
 def failure_cost(causes: Table) -> Leading | None:
-    """What failures cost, and what of it most; their tokens where nobody bills them or no model has a price."""
+    """Say what failures cost, and on what most was spent; their tokens where nobody bills them or no model has a price.
+
+    Measured costs are a part of what all requests cost; what is estimated comes on top of that.
+    """
     rows = causes.frame.rows(named=True)
     if not rows:
         return None
-    paid = any((row["cost_usd"] or 0) >= LEAST_USD for row in rows)
+    measured, estimated = failure_usd(causes), failure_usd(causes, "estimated")
+    paid = max(measured, estimated) >= LEAST_USD
     sums: dict[str, float] = {}
     for row in rows:
+        if paid and row["basis"] == "estimated":
+            continue
         what = _CAUSES[row["cause"]].format(row["reason"]) + (" that never recovered" if row["never_recovered"] else "")
         sums[what] = sums.get(what, 0) + (row["cost_usd" if paid else "tokens"] or 0)
-    most, total = max(sums, key=lambda what: sums[what]), sum(sums.values())
+    most = max(sums, key=lambda what: sums[what], default="")
     if paid:
-        _, of = failure_usd(causes)
-        part = "all" if total - sums[most] < LEAST_USD else f"${sums[most]:,.2f}"
-        said = f"Failures cost ${total:,.2f} of ${of:,.2f}; {part} of it {most}, at list prices or as logged."
-    else:
-        why = "no model of theirs has a price" if any(row["cost_usd"] is None for row in rows) else "nobody bills them"
-        said = (
-            f"Failures took {total:,.0f} tokens, {percent(sums[most] / total)} of them {most}; {why}." if total else ""
-        )
-    return Leading("cost", said, causes.query) if said else None
+        text = f"Failures cost ${measured:,.2f} of ${rows[0]['of_cost_usd'] or 0:,.2f}"
+        if measured >= LEAST_USD:
+            part = "all" if measured - sums[most] < LEAST_USD else f"${sums[most]:,.2f}"
+            text += f"; {part} of it {most}"
+        text += ", at list prices or as logged."
+        if estimated >= LEAST_USD:
+            text += f" Calls that broke off and were sent again may have cost ${estimated:,.2f} more."
+        return Leading("cost", text, causes.query)
+    total = sum(sums.values())
+    if not total:
+        return None
+    why = "no model of theirs has a price" if any(row["cost_usd"] is None for row in rows) else "nobody bills them"
+    text = f"Failures took {total:,.0f} tokens, {percent(sums[most] / total)} of them {most}; {why}."
+    return Leading("cost", text, causes.query)
 
 
 def whole_usd(models: Table) -> float:

@@ -11,8 +11,9 @@ from typing import Any, Unpack
 
 from analyzer.analysis.kinds.causes import Drifts, drifts
 from analyzer.analysis.kinds.finding import Finding
+from analyzer.analysis.kinds.sentences import LEAST_USD
 from analyzer.analysis.summary.day_figures import FORTNIGHT, LatestDay, latest_day
-from analyzer.analysis.summary.leading import LEAST_USD, Leading, leading
+from analyzer.analysis.summary.leading import Leading, leading
 from analyzer.analysis.summary.window_findings import (
     Case,
     Judged,

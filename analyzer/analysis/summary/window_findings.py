@@ -132,12 +132,12 @@ def callers_of(store: Store, only: Selection) -> frozenset[str]:
 
 
 def concerns(finding: Finding, only: Selection, callers: frozenset[str]) -> bool:
-    """Whether a finding is about that part: one of its callers, or its model; and its reason, if one is asked for."""
+    """Return whether a finding is about a part: its reason, if asked for, and a caller or what callers share."""
     if only.reason and only.reason != _reason_of(finding):
         return False
     if finding.scope.caller is not None:
         return finding.scope.caller in callers
-    return only.model is not None and finding.scope.model == only.model
+    return any(value == getattr(finding.scope, name, None) for name, value in only.given.items() if name != "reason")
 
 
 def select_nights(store: Store, nights: Iterable[Night], only: Selection) -> list[Night]:

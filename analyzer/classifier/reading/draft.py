@@ -278,12 +278,18 @@ def _clean(text: str, limit: int) -> str | None:
     return _clean_short(text, limit) if len(text) <= MESSAGE_CHARS else _clean_any(text, limit)
 
 
+def without_colours(text: str) -> str:
+    """Return the text without the codes that colour and steer a terminal."""
+    if "\x1b" not in text:
+        return text
+    return bytes(_regex(_ANSI).sub(b"", text.encode())).decode("utf-8", "replace")
+
+
 def _clean_any(text: str, limit: int) -> str | None:
     if not text.isascii():
         text = readable(text)
     if not text.isprintable():
-        if "\x1b" in text:
-            text = _regex(_ANSI).sub(b"", text.encode()).decode("utf-8", "replace")
+        text = without_colours(text)
         text = text.replace("\r\n", "\n").replace("\r", "\n")
         # Line breaks are the rule in output and in long messages; looking at each character is dear.
         if not text.replace("\n", "").replace("\t", "").isprintable():

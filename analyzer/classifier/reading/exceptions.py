@@ -1,7 +1,8 @@
 """Foreign exceptions into facts, by the attributes that client libraries agree on; none of them is imported.
 
-Invariant: reading has no effect on the exception: no body is fetched, no method of it called but `str` (and gRPC's two
-getters), and an attribute that raises counts as missing. Secrets go before anything is taken out of a text or a body.
+Invariant: reading has no effect on the exception: of a body that nobody has read what is here is looked at and left
+there (`responses`), no method of it called but `str` (and gRPC's two getters), and an attribute that raises counts as
+missing. Secrets go before anything is taken out of a text or a body.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Mapping
 from analyzer.classifier.reading.bodies import read_body, read_output, read_text
 from analyzer.classifier.reading.draft import Draft, integer, plain
 from analyzer.classifier.reading.facts import MAX_CAUSES, Facts
+from analyzer.classifier.reading.responses import attribute_of, body_of
 from analyzer.redaction import redact, redact_value
 
 _PROVIDERS = {
@@ -41,7 +43,7 @@ def _read(error: object, causes: int, seen: set[int]) -> Facts:
     root = str(getattr(type(error), "__module__", "")).split(".", 1)[0]
     _read_class(draft, error)
     for attribute in _STATUS:
-        value = _attribute(error, attribute)
+        value = attribute_of(error, attribute)
         if value is None or callable(value) or issubclass(type(error), SystemExit):
             continue
         if attribute == "code":
@@ -50,12 +52,14 @@ def _read(error: object, causes: int, seen: set[int]) -> Facts:
             draft.take_status(value)
     if root == "grpc":
         _read_grpc(draft, error)
-    draft.take_type(_attribute(error, "type"))
+    draft.take_type(attribute_of(error, "type"))
     _read_texts(draft, error)
-    _read_response(draft, _attribute(error, "response"))
-    draft.take_headers(_attribute(error, "headers"))
+    _read_response(draft, attribute_of(error, "response"))
+    if issubclass(type(error), OSError) and attribute_of(error, "fp") is not None:  # urllib's HTTPError is its response
+        _read_content(draft, error)
+    draft.take_headers(attribute_of(error, "headers"))
     for attribute in ("body", "error", "details"):
-        value = _attribute(error, attribute)
+        value = attribute_of(error, attribute)
         if isinstance(value, (Mapping, list, str, bytes)):
             read_body(draft, redact_value(value))
         elif attribute == "error" and value is not None and not callable(value):
@@ -76,24 +80,17 @@ def _read_class(draft: Draft, error: object) -> None:
     if issubclass(type(error), OSError):
         _read_os_error(draft, error)
     elif issubclass(type(error), SystemExit):
-        draft.exit_code = integer(_attribute(error, "code"))
+        draft.exit_code = integer(attribute_of(error, "code"))
     if cls.__module__ != "builtins":
         draft.type = next((family.__name__ for family in _FAMILIES if issubclass(cls, family)), None)
 
 
 def _text_of(error: object, *names: str) -> str | None:
     for name in names:
-        value = _attribute(error, name)
+        value = attribute_of(error, name)
         if isinstance(value, str) and value:
             return value
     return None
-
-
-def _attribute(error: object, name: str) -> object:
-    try:
-        return getattr(error, name, None)
-    except Exception:  # noqa: BLE001  # a property of a foreign class may raise anything
-        return None
 
 
 def _read_texts(draft: Draft, error: object) -> None:
@@ -103,51 +100,55 @@ def _read_texts(draft: Draft, error: object) -> None:
         text = ""
     if type(error).__str__ is object.__str__:
         text = ""
-    message = _attribute(error, "message")
+    message = attribute_of(error, "message")
     for candidate in (text, plain(message)):
         if candidate and isinstance(candidate, str):
             read_text(draft, redact(candidate))
     for name, attributes in _OUTPUT:
         for attribute in attributes:
-            output = plain(_attribute(error, attribute))
+            output = plain(attribute_of(error, attribute))
             if output and getattr(draft, name) is None:
                 setattr(draft, name, redact(output))
     for attribute in ("returncode", "exit_code"):
-        value = _attribute(error, attribute)
+        value = attribute_of(error, attribute)
         if isinstance(value, int) and draft.exit_code is None:
             draft.exit_code = integer(value)
 
 
 def _read_response(draft: Draft, response: object) -> None:
-    """Read an HTTP response object, or botocore's parsed dict. Only a body that is already in memory is read."""
+    """Read an HTTP response object, or botocore's parsed dict."""
     if response is None or callable(response):
         return
     if isinstance(response, Mapping):
         read_body(draft, redact_value(response))
         return
     for attribute in ("status_code", "status"):
-        value = _attribute(response, attribute)
+        value = attribute_of(response, attribute)
         if value is not None and not callable(value):
             draft.take_status(value)
-    draft.take_headers(_attribute(response, "headers"))
-    content = _attribute(response, "_content")
-    if isinstance(content, (bytes, str)) and content:
+    draft.take_headers(attribute_of(response, "headers"))
+    _read_content(draft, response)
+
+
+def _read_content(draft: Draft, response: object) -> None:
+    content = body_of(response)
+    if content:
         read_body(draft, redact_value(content))
 
 
 def _read_error_data(draft: Draft, data: object) -> None:
     """Read the error object inside an exception, such as MCP's `McpError.error`: code, message, data."""
-    code = _attribute(data, "code")
+    code = attribute_of(data, "code")
     if code is not None and not callable(code):
         draft.take_code(code)
-    draft.take_type(_attribute(data, "type"))
-    message = plain(_attribute(data, "message"))
+    draft.take_type(attribute_of(data, "type"))
+    message = plain(attribute_of(data, "message"))
     if message:
         read_text(draft, redact(message))
 
 
 def _read_os_error(draft: Draft, error: object) -> None:
-    number = _attribute(error, "errno")
+    number = attribute_of(error, "errno")
     if not isinstance(number, int):
         return
     # getaddrinfo has codes of its own, negative on Linux; the others are errno numbers of this machine.
@@ -171,14 +172,14 @@ def _read_grpc(draft: Draft, error: object) -> None:
         ("code", draft.take_type),
         ("details", lambda text: read_text(draft, redact(str(text or "")))),
     ):
-        function = _attribute(error, method)
+        function = attribute_of(error, method)
         if not callable(function):
             continue
         try:
             value = function()
         except Exception:  # noqa: BLE001  # a foreign method
             value = None
-        name = _attribute(value, "name")
+        name = attribute_of(value, "name")
         take(name if isinstance(name, str) else value)
 
 
@@ -186,17 +187,17 @@ def _next_cause(error: object, causes: int, seen: set[int]) -> Facts | None:
     """The exception this one was raised from; in a group, its first member."""
     if causes <= 0:
         return None
-    candidate = _attribute(error, "__cause__")
-    if candidate is None and not _attribute(error, "__suppress_context__"):
-        candidate = _attribute(error, "__context__")
+    candidate = attribute_of(error, "__cause__")
+    if candidate is None and not attribute_of(error, "__suppress_context__"):
+        candidate = attribute_of(error, "__context__")
     if candidate is None:
         for name in ("os_error", "original_exception", "original_error", "cause"):
-            candidate = _attribute(error, name)
+            candidate = attribute_of(error, name)
             if issubclass(type(candidate), BaseException):
                 break
             candidate = None
     if candidate is None:
-        members = _attribute(error, "exceptions")
+        members = attribute_of(error, "exceptions")
         candidate = members[0] if isinstance(members, (list, tuple)) and members else None
     if not issubclass(type(candidate), BaseException) or id(candidate) in seen:
         return None

@@ -39,12 +39,35 @@ _FAREWELL = Late(
 )
 """What command lines of agents, and those who start them, print behind their last words."""
 
-_INTRODUCTION = Late(
-    r"(?ai)(?:user|human|system|prompt|input|instructions?|user instructions|task|tool(?: result| output)?|output)\s*:?"
-    r"|[$%#❯+>] \S.*"
-    r"|[⏺●•] ?\w{1,40}\(.*"
+_SPEAKER = (
+    r"(?:(?:the|this|my|your|an?|user|last|first) ){0,3}(?:users?(?:'s)?|human|system|prompts?|inputs?|instructions?"
+    r"|tasks?|tool(?: result| output)?|output|requests?|questions?|messages?|lines?|logs?|texts?|examples?|you|me|q)"
 )
-"""A line behind which somebody else speaks: a role, a shell's prompt, a call of a tool."""
+_SPEAKS = Late(
+    rf"(?ai)[\[(<#*\s]{{0,8}}{_SPEAKER}[\])>*\s]{{0,8}}(?:[:>»\])]|\Z)"
+    r"|[$%#❯+>] \S"
+    r"|[⏺●•] ?\w{1,40}\("
+)
+"""The beginning of a line after which somebody else speaks: a role, a shell's prompt, a call of a tool."""
+_LEADS_ON = Late(
+    r"(?ai)\?[\"')\s*]*\Z"
+    r"| (?:is|was|are|were|say|says|said|reads?|prints?|printed|shows?|showed|as follows|for example|below)\W*\Z"
+)
+"""The end of a question, or of a sentence that goes on in the next line."""
+_INSTRUCTS = Late(
+    r"(?ai)(?:\A|[.;:!] )(?:(?:please|now|then|just|(?:can|could|would|will) you) ){0,2}"
+    r"(?:explain|describe|translate|summari[sz]e|classify|interpret|parse|analy[sz]e|repeat|echo|print|say|quote|tell"
+    r"|what|why|when|how|who|consider|given|suppose|here(?: is|'s| are)|e\.g\.)\b"
+)
+"""Words that tell an agent what to do with a text."""
+_OF_OTHERS = Late(
+    r"(?ai)\b(?:you|your|(?:to|for|with) (?:me|us)|(?:my|our) (?:\w+ )?(?:agent|terminal|screen|logs?|console|run))\b"
+    r"|\b(?:this|these|(?:the )?following|the next|such an?) (?:\w+ ){0,3}"
+    r"(?:lines?|messages?|texts?|errors?|outputs?|logs?|strings?|sentences?|words|signature|snippet)\b"
+)
+"""Words of somebody who is not at work: of what is theirs, or of a text that follows."""
+_OWN_WORK = Late(r"(?ai)(?:i|i'\w{1,9}|let me|let's|now|next|\w{1,20}ing)\b")
+"""The beginning of a line in which an agent speaks of its own work."""
 _LABEL = Late(r"(?ai)[\w. -]{0,40}(?:error|exception|fatal|failed|failure)\b.*")
 
 
@@ -59,7 +82,7 @@ def last_words(text: str) -> str:
     """The last line of a stream where it is the command's own; empty where the command quotes it.
 
     Quoted is what stands in a block of code, behind a mark of quoting or far to the right, and what a line before it
-    introduces: a sentence that ends in a colon, a role, a shell's prompt, a call of a tool.
+    introduces: a sentence that ends in a colon, and what `_introduces` names.
     """
     lines = text.splitlines()
     place = _place(lines)
@@ -71,11 +94,18 @@ def last_words(text: str) -> str:
     if sum(each.lstrip().startswith(_FENCES) for each in lines[:place]) % 2:
         return ""
     before = next((each.strip() for each in reversed(lines[:place]) if each.strip()), "")[-_LOOKED_AT_CHARS:]
-    if _INTRODUCTION.fullmatch(before):
+    if _introduces(before):
         return ""
     if before.endswith(":") and before.count(" ") >= 2 and not _LABEL.fullmatch(before):
         return ""
     return line.strip()
+
+
+def _introduces(line: str) -> bool:
+    """Tell whether the text after a line is somebody else's: quoted, asked about, or to be worked on."""
+    if _SPEAKS.match(line) or _LEADS_ON.search(line) or _INSTRUCTS.search(line):
+        return True
+    return not _OWN_WORK.match(line) and bool(_OF_OTHERS.search(line))
 
 
 def _place(lines: list[str]) -> int:

@@ -16,6 +16,7 @@ from click.core import ParameterSource
 
 from analyzer.cli.inputs import rules_in_use
 from analyzer.cli.options import (
+    ListingGroup,
     chosen_window,
     deliver_option,
     fail_on_option,
@@ -210,7 +211,7 @@ def decision_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return store_option(note(by(function)))
 
 
-@click.group("findings")
+@click.group("findings", cls=ListingGroup)
 def findings_command() -> None:
     """List the findings of the nightly check, show one, and say what becomes of it.
 
@@ -219,7 +220,7 @@ def findings_command() -> None:
     is in the journal. The first characters of an ID are enough.
 
     \b
-      analyzer findings list --store fleet.duckdb
+      analyzer findings --store fleet.duckdb
       analyzer findings ack 3f9c --note "known: the gateway moves on Monday"
       analyzer findings ack --provider openai --kind outage
       analyzer findings snooze 3f9c 7d

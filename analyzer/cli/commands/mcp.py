@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -87,14 +87,28 @@ def _server(stores: _Stores) -> MCPServer:
     from analyzer import __version__
     from analyzer.cli import agent_answers as answers
 
-    server = MCPServer("analyzer", instructions=INSTRUCTIONS, version=__version__, log_level="WARNING")
+    def refusal(error: AnalyzerError) -> ToolError:
+        return ToolError(f"{error.message}; {error.hint}" if error.hint else error.message)
+
+    class Server(MCPServer):
+        """A server that ignores no argument."""
+
+        async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
+            """Answer by the tool; a ToolError names an argument that the tool does not have."""
+            names = {tool.name: tool.input_schema.get("properties", {}) for tool in await self.list_tools()}
+            for argument in arguments:
+                if argument not in names.get(name, arguments):
+                    raise refusal(AnalyzerError.unknown_value("argument", argument, names[name]))
+            return await super().call_tool(name, arguments, context)
+
+    server = Server("analyzer", instructions=INSTRUCTIONS, version=__version__, log_level="WARNING")
     tool = server.tool(structured_output=False, annotations=ToolAnnotations(read_only_hint=True))
 
     def answered(question: Callable[[Store], str]) -> str:
         try:
             return stores.answer(question)
         except AnalyzerError as error:
-            raise ToolError(f"{error.message}; {error.hint}" if error.hint else error.message) from None
+            raise refusal(error) from None
 
     @tool
     def recent_failures(last: str = "24h", caller: str | None = None) -> str:

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import click
 
-from analyzer.cli.options import json_option
+from analyzer.cli.options import ListingGroup, json_option
 from analyzer.cli.output import Out
 from analyzer.errors import FINDINGS, InputError, system_text
 from analyzer.readable import terminal_safe
@@ -14,7 +14,7 @@ from analyzer.readable import terminal_safe
 _MOST_BYTES = 64 * 1024 * 1024
 
 
-@click.group("prices")
+@click.group("prices", cls=ListingGroup)
 def command() -> None:
     """List the list prices of models, and compare them with the tables of others.
 

@@ -19,7 +19,7 @@ from analyzer.cli.options import (
     store_option,
     window_options,
 )
-from analyzer.cli.output import Out, copy, rows_width, write
+from analyzer.cli.output import Out, copy, rows_width
 from analyzer.cli.stores import NamedStore
 from analyzer.command_lines import command_line
 from analyzer.errors import USAGE, AnalyzerError
@@ -70,13 +70,14 @@ def query_command(
     if listing or name is None:
         if name is None and not listing:
             raise AnalyzerError("no query named", f"{command_line('query', '--list')} shows them all")
-        from analyzer.report.store_work import render_catalogue
+        from analyzer.report.store_work import described, render_catalogue
 
-        write(render_catalogue(name), out.path)
+        out.answer(described(name), lambda: render_catalogue(name))
         return
     query = find(name)
     if show_sql:
-        write(query.header.body + ";", out.path)
+        sql = query.header.body + ";"
+        out.answer({"schema": "analyzer.query-sql/1", "query": name, "sql": sql}, lambda: sql)
         return
     given: dict[str, object] = {}
     for item in params:
@@ -160,7 +161,7 @@ def sql_command(statement: str, limit: int, seconds: float, memory: int, store: 
     width = rows_width(out.form, out.path)
     request = Request(store.name, text, limit or None, out.form, width, seconds, memory)
     with answer(request) as answered:
-        copy(answered.content, out.path)
+        copy(answered.content, out.path, is_text=out.form != "parquet")
     if answered.truncated:
         out.narrate(f"cut after {answered.rows:,} rows; more with --limit N, all with --limit 0")
 

@@ -24,7 +24,7 @@ from analyzer.cli.options import (
     window_options,
 )
 from analyzer.cli.output import complain, narrate, report_problems, text_layout, write
-from analyzer.cli.stores import REPORTED, NamedStore, is_here, read_logs, store_to_fill
+from analyzer.cli.stores import REPORTED, NamedStore, home_folder, is_here, read_logs, store_of_agents, store_to_fill
 from analyzer.command_lines import command_line
 from analyzer.errors import UNREADABLE, AnalyzerError
 
@@ -79,10 +79,11 @@ def command(
     """Read logs and report on them: what broke or drifted, errors by reason and outcome, retries, relays.
 
     PATHs are files, folders, patterns, or - for standard input, of any format this program knows; compressed ones too.
-    Without --store they are read into a throw-away store. Without PATHs the report is on the store. Where none is named
-    either, and none is here, it is on all agents of this machine: what is new of their logs (see analyzer sources) is
-    read into one store for the whole machine, and the last 30 days are shown. --project and its like narrow the tables,
-    and the findings to those about that part; drifts are those of the whole fleet.
+    Without --store they are read into a throw-away store. Without PATHs the report is on the store. Where none is
+    named either, and none is here, and for analyzer without a command, it is on all agents of this machine: what is
+    new of their logs (see analyzer sources) is read into one store for the whole machine, and the last 30 days are
+    shown. --project and its like narrow the tables, and the findings to those about that part; drifts are those of
+    the whole fleet.
 
     \b
       analyzer report --open
@@ -91,22 +92,28 @@ def command(
       analyzer report --store fleet.duckdb --since 2026-11-01 --format markdown
       analyzer report --store delta:/lake/fleet --last 7d --project checkout
     """
+    from analyzer.redaction.walk import without_home
     from analyzer.store import MEMORY
 
     kind = "json" if as_json else report_format
     _want_page(kind, output, open_it=open_it, interactive=interactive)
-    everywhere = not paths and store_path is None and not is_here()
+    context = click.get_current_context()
+    bare = context.parent is not None and context.parent.invoked_subcommand is None
+    everywhere = not paths and store_path is None and (bare or not is_here())
     if everywhere and not {"since", "until", "last"} & words.keys():
         words["last"] = REPORTED
     chosen = chosen_window(**words)
     problems: list[Problem] = []
     # Python reads modules and templates while the database opens and reads logs.
     Thread(target=_load, args=(kind in ("summary", "html"),), daemon=True).start()
-    named = click.get_current_context().get_parameter_source("store_path") is ParameterSource.COMMANDLINE
+    named = context.get_parameter_source("store_path") is ParameterSource.COMMANDLINE
     # Only who names a store here wants logs read into it: $ANALYZER_STORE says which one to ask.
-    store = NamedStore(MEMORY if paths and not named else store_path or store_to_fill(), master)
+    unnamed = store_of_agents() if everywhere else store_to_fill()
+    store = NamedStore(MEMORY if paths and not named else store_path or unnamed, master)
     if everywhere:
         store.tell_found(quiet=quiet)
+    elif not paths and not named:
+        narrate(f"from the store {without_home(store.name, home_folder())}", quiet=quiet or kind != "summary")
     with ExitStack() as stack:
         opened = stack.enter_context(store.filling() if paths or everywhere else store.asked())
         if paths or everywhere:

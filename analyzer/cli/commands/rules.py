@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from analyzer.cli.inputs import read_lines, rules_in_use, ruleset_in_use, stated_time, time_option
-from analyzer.cli.options import json_option, rules_option, store_path_option
+from analyzer.cli.options import ListingGroup, json_option, rules_option, store_path_option
 from analyzer.cli.output import Out, counting, narrate, terminal_width, write
 from analyzer.cli.stores import NamedStore, default_store
 from analyzer.command_lines import command_line
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-@click.group("rules")
+@click.group("rules", cls=ListingGroup)
 def command() -> None:
     """List, test and explain the rules of the classifier, and score them against labelled errors.
 

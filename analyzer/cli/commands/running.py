@@ -14,7 +14,7 @@ import click
 
 from analyzer.cli.inputs import beside, rules_in_use, ruleset_in_use, sections
 from analyzer.cli.options import PathsCommand, Seconds, json_option, log_option, quiet_option, rules_option
-from analyzer.cli.output import Out, add_to_job_summary, append, complain, narrate, text_layout, write
+from analyzer.cli.output import Out, add_to_job_summary, append, complain, echo, narrate, text_layout, write
 from analyzer.cli.signals import ending_on
 from analyzer.errors import NOT_STARTED, AnalyzerError
 
@@ -225,7 +225,7 @@ def verdict_command(
     if not runs or output is not None:
         write(said, output)
     elif not quiet:
-        click.echo(said.rstrip("\n"), err=True)  # stdout is the command's
+        echo(said.rstrip("\n"), err=True)  # stdout is the command's
     if junit:
         write(render_junit(answer), junit)
     _tell_job(answer, workflow_outputs(answer), workflow_annotation(answer))
@@ -271,4 +271,4 @@ def _tell_job(answer: RunVerdict, outputs: str, annotation: str) -> None:
         except AnalyzerError as error:
             narrate(f"the outputs of the step are not written: {error.message}")
     if annotation and os.environ.get("GITHUB_ACTIONS") == "true":
-        narrate(annotation.rstrip("\n"))
+        click.echo(annotation.rstrip("\n"), err=True)  # a command for the runner, and meant to be one

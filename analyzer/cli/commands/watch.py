@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Self
 import click
 
 from analyzer.cli.options import PathsCommand, quiet_option, selection_options
-from analyzer.cli.output import narrate, report_problems, text_layout
+from analyzer.cli.output import echo, narrate, report_problems, text_layout
 from analyzer.cli.signals import raising
 from analyzer.cli.stores import places_here
 from analyzer.errors import FINDINGS, OK, UNREADABLE, AnalyzerError
@@ -88,7 +88,7 @@ def command(paths: tuple[str, ...], only: Selection, no_findings: bool, as_json:
         stack.enter_context(raising(_ENDINGS))
         hourly = None if no_findings else stack.enter_context(Hourly(paths, only))
         for line in _lines(changes, hourly, began, only, as_json=as_json):
-            click.echo(line)
+            echo(line)
             sys.stdout.flush()
     return 0
 

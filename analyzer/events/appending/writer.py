@@ -236,7 +236,7 @@ class LogWriter:
 
     def _row_line(self, seq: int, told: int, row: Row) -> bytes:
         """The line that `encode` makes of the event of a row."""
-        dated = b"" if row.time_source == "event" else b'"time_source":"file",'
+        dated = b"" if row.time_source == "event" else b'"time_source":"%s",' % row.time_source.encode()
         body = _ROW % (
             _BEGINNING,
             row.event_id.encode(),

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
-from analyzer.agent_stream import text
+from analyzer.agent_stream import MOST, mapping, text
 from analyzer.events.rows import Rows
-from analyzer.importers.base import objects_in
+from analyzer.importers.base import Hit, objects_in
 from analyzer.importers.replies import Replies, Shared, shared
 
 PROVIDERS = {None: "anthropic", b"bdrk_": "aws", b"vrtx_": "google"}
@@ -32,15 +31,18 @@ OPENINGS = (b'{"parentUuid"', b'{"type"', b'{"uuid"')
 _LONGEST_NAME = 100
 
 
+_Count = Annotated[int, msgspec.Meta(ge=0, lt=MOST)] | None
+
+
 class _Cache(msgspec.Struct, gc=False):
-    ephemeral_1h_input_tokens: int | None = None
+    ephemeral_1h_input_tokens: _Count = None
 
 
 class _Usage(msgspec.Struct, gc=False):
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cache_read_input_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
+    input_tokens: _Count = None
+    output_tokens: _Count = None
+    cache_read_input_tokens: _Count = None
+    cache_creation_input_tokens: _Count = None
     cache_creation: _Cache | None = None
 
 
@@ -67,16 +69,20 @@ class _Record(msgspec.Struct, gc=False):
 _record = msgspec.json.Decoder(_Record).decode
 
 
-def _records(line: bytes) -> list[_Record]:
-    """The record of a line; of one that is torn or holds several all that can be read."""
+def _records(line: bytes) -> tuple[list[_Record], str]:
+    """The record of a line, of one that is torn or holds several all that can be read; and what is wrong with a usage
+    of them."""
     try:
-        return [_record(line)]
+        return [_record(line)], ""
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        found = []
+        found, wrong = [], ""
         for each in objects_in(line, OPENINGS)[0]:
-            with suppress(msgspec.ValidationError):
+            try:
                 found.append(msgspec.convert(each, _Record))
-        return found
+            except msgspec.ValidationError as error:
+                message = mapping(each.get("message")) or mapping(mapping(mapping(each.get("data")).get("message")))
+                wrong = str(error) if each.get("type") == "assistant" or "usage" in message else wrong
+        return found, wrong
 
 
 def served(name: bytes, at: int = 0) -> str | None:
@@ -99,9 +105,11 @@ def replies(
     session: str | None,
     caller: str,
     known: Mapping[str, Any],
-    file_time: datetime,
-) -> tuple[Rows, tuple[str, int]]:
-    """The tokens of the replies of a block, by line; and the last reply that a row names, with its output tokens.
+    stands_in: datetime,
+    dated: str,
+) -> tuple[Rows, tuple[str, int], list[Hit]]:
+    """The tokens of the replies of a block, by line; the last reply that a row names, with its output tokens; and the
+    lines whose tokens cannot be read.
 
     `places` are those of `"usage":`, `last` is what the lines before told, and `known` what is known of the session. A
     reply is split over neighbouring lines, which repeat its tokens so far: a line with no more output tokens than the
@@ -109,12 +117,15 @@ def replies(
     """
     found = Replies("input", "output", "cache_read", "cache_write", "cache_write_hour")
     heads: dict[tuple[str, str, str | None], Shared] = {}
-    ends = 0
+    ends, refused = 0, list[Hit]()
     for place in places:
         if place < ends:
             continue
         begins, ends = data.rfind(b"\n", 0, place) + 1, data.find(b"\n", place)
-        for record in _records(data[begins:ends]):
+        records, wrong = _records(data[begins:ends])
+        if wrong:
+            refused.append(Hit(begins, ends - begins, (), "bad_count", wrong))
+        for record in records:
             reply = record.message or (record.data and record.data.message and record.data.message.message)
             if not reply or not reply.id or not reply.usage or not reply.model or reply.model[0] == "<":
                 continue
@@ -139,4 +150,4 @@ def replies(
                 by, more = caller + part, {**known, "provider": key[2]}
                 common = heads[key] = shared(session, ("claude", "usage", by), more, caller=by, model=reply.model)
             found.add(common, request, output, counts, text(record.timestamp), begins, ends - begins)
-    return found.rows(file_time), last
+    return found.rows(stands_in, dated), last, refused

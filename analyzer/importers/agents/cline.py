@@ -91,12 +91,12 @@ class ClineReader(RecordReader, name="cline", agent="cline", visibility="full"):
 
     def _spent(self, told: Mapping[str, Any]) -> list[Event]:
         """The tokens of a request. APIs other than Anthropic's count what a cache has into the prompt."""
-        put, read, written = (count(told.get(key)) or 0 for key in ("tokensIn", "cacheReads", "cacheWrites"))
+        put, read, written = (self.counted(told, key) or 0 for key in ("tokensIn", "cacheReads", "cacheWrites"))
         return self.spent(
             self.session,
             format_time(self.at),
             input_tokens=put - read - written if read + written <= put else put,
-            output_tokens=count(told.get("tokensOut")),
+            output_tokens=self.counted(told, "tokensOut"),
             cache_read_tokens=read,
             cache_write_tokens=written,
             cost_usd=quantity(told.get("cost")) or None,
@@ -121,10 +121,10 @@ class ClineReader(RecordReader, name="cline", agent="cline", visibility="full"):
         return []
 
     def _tool_error(self, _row: Mapping[str, Any], said: str | None, unique: object) -> list[Event]:
-        return [self.tool_failed(self._tool, said, unique)]
+        return self.tool_failed(self._tool, said, unique)
 
     def _diff_error(self, _row: Mapping[str, Any], said: str | None, unique: object) -> list[Event]:
-        return [self.tool_failed(self._tool, said, unique, kind="edit_mismatch")]
+        return self.tool_failed(self._tool, said, unique, kind="edit_mismatch")
 
     def _compaction(self, _row: Mapping[str, Any], said: str | None, unique: object) -> list[Event]:
         told = mapping(parsed(said))

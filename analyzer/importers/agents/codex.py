@@ -14,7 +14,7 @@ from analyzer.events.codec import parsed
 from analyzer.events.model import derived_id, present
 from analyzer.events.rows import Rows
 from analyzer.events.times import format_time
-from analyzer.importers.base import RAW, Block, Hit, Line, Source, glance, shape
+from analyzer.importers.base import RAW, Block, Hit, Line, Source, glance, is_sound, shape
 from analyzer.importers.failures import digits, number, quantity
 from analyzer.importers.records import MAIN, RecordReader, identity_of, kept, moment_of
 from analyzer.importers.replies import Replies, ReplyReader, Shared, shared
@@ -32,11 +32,10 @@ _BEGINS = re.compile(
     rb'\{"timestamp": ?"([0-9TZ:.+-]{1,40})", ?"type": ?"(event_msg|response_item)", ?'
     rb'"payload": ?\{"type": ?"(\w{1,60})"'
 )
-_OPENING = b'{"timestamp"'
-"""Where it stands once more, a line has another record behind one whose writer died."""
 _FINE = re.compile(rb'"output": ?"(?:Exit code: |(?:[^"\\]{0,200}\\n){0,4}Process exited with code )0\\n')
 """The result of a tool that tells no failure. Prose has its quotes escaped."""
 _WHOLE = frozenset({"session_meta", "turn_context", "compacted"})
+_COUNTS = ("total_tokens", "input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens")
 _LONGEST_NAME = 100
 _EXIT = re.compile(r"^(?:Exit code: |(?:.{0,200}\n){0,4}Process exited with code )(-?\d{1,10})")
 _REFUSED = re.compile(
@@ -132,11 +131,11 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
         hits = list(RecordReader.read(self, block))
         self.time(self._last_at)
         (self.see_calls if self._called else self.see)(*self._called)
-        return hits, self._replies.rows(self.source.file_time)
+        return hits, self._replies.rows(*self.source.stand_in(self._near))
 
     def _lines(self, block: Block) -> Iterator[Line]:
         """The lines that matter: of the others, which are most, the beginning alone is looked at."""
-        if not block.uniform:
+        if not is_sound(block):
             yield from super()._lines(block)
             return
         data, offset = block.data, 0
@@ -145,7 +144,7 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
             at, kind, of = begins.groups() if begins else (b"", b"", b"")
             matters = not kind or of in (_MESSAGES if kind == b"event_msg" else _ITEMS)
             fine = of.endswith(b"_output") and _FINE.search(data, offset, end)
-            if (matters and not fine) or data.find(_OPENING, offset + 1, end) >= 0:
+            if matters and not fine:
                 yield Line(offset, data[offset:end])
             elif (moment := at.decode()) > self._last_at:
                 self._last_at = moment
@@ -181,6 +180,8 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
             return told
         self.time(record.get("timestamp"))
         kind, payload = record.get("type"), mapping(record.get("payload"))
+        if "payload" in record and not isinstance(record["payload"], Mapping):
+            self.refuse("bad_payload", "`payload` is no object")
         if kind == "session_meta":
             self._meta(payload)
         elif "instructions" in record and "type" not in record:
@@ -281,7 +282,7 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
         tool, given = self._asked.get(call or "", (None, None))
         asked = mapping(parsed(parsed(bytes(given)) if isinstance(given, RAW) else given))
         command = asked.get("command") or asked.get("cmd")
-        return [self.tool_failed(tool, shown, call, format_time(self.at), kind=kind, command=command)]
+        return self.tool_failed(tool, shown, call, format_time(self.at), kind=kind, command=command)
 
     # Tokens and compactions ------------------------------------------------------------------------------------------
 
@@ -291,8 +292,12 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
         # A window that is told by how long it lasts yet ends at another moment each time.
         self._limits_told = limits if "resets_in_seconds" not in mapping(limits.get("primary")) else {}
         info = mapping(payload.get("info"))
-        last, window = mapping(info.get("last_token_usage")), count(info.get("model_context_window"))
-        used, total = count(last.get("total_tokens")), count(mapping(info.get("total_token_usage")).get("total_tokens"))
+        usage, window = info.get("last_token_usage"), count(info.get("model_context_window"))
+        counts = [self.counted(usage, name) for name in _COUNTS]
+        if self._refused:
+            return observed
+        last = mapping(usage)
+        used, total = counts[0], count(mapping(info.get("total_token_usage")).get("total_tokens"))
         if not used or (window and used >= window):
             return observed  # nothing, more than there can be, or the mark of a window that was exceeded
         if last.get("input_tokens") == 0 and last.get("output_tokens") == 0:

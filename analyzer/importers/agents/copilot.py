@@ -23,11 +23,6 @@ _COUNTERS = {
 _RETRIED = re.compile(r"\bretried (\d{1,6}) times? \(total retry wait time: (\d{1,9}(?:\.\d{1,9})?) seconds\)")
 
 
-def _tokens(usage: object) -> dict[str, int]:
-    """Counts of tokens, by their names in events."""
-    return {name: count(mapping(usage).get(key)) or 0 for key, name in _COUNTERS.items()}
-
-
 class CopilotReader(RecordReader, name="copilot", agent="copilot", visibility="terminal"):
     """Reads a session."""
 
@@ -79,7 +74,7 @@ class CopilotReader(RecordReader, name="copilot", agent="copilot", visibility="t
         """The tokens of the session by model since its last end: of a resumed session each end sums up all of them."""
         events = []
         for model, metrics in models.items():
-            summed = _tokens(mapping(metrics).get("usage"))
+            summed = self._tokens(mapping(metrics).get("usage"))
             before = self._summed.get(model) or {}
             if any(summed[name] < before.get(name, 0) for name in summed):
                 before = {}  # a sum that was begun anew
@@ -88,10 +83,13 @@ class CopilotReader(RecordReader, name="copilot", agent="copilot", visibility="t
             events += self._request(model, spent, format_time(self.at), model)
         return events
 
+    def _tokens(self, usage: object) -> dict[str, int]:
+        return {name: self.counted(usage, key) or 0 for key, name in _COUNTERS.items()}
+
     def _summarised(self, data: Mapping[str, Any], unique: object) -> list[Event]:
         """The tokens of a compaction's own request, which no sum holds."""
         used = mapping(data.get("compactionTokensUsed"))
-        return self._request(text(used.get("model")) or self.known.get("model"), _tokens(used), unique)
+        return self._request(text(used.get("model")) or self.known.get("model"), self._tokens(used), unique)
 
     def _request(self, model: str | None, tokens: dict[str, int], *identity: object) -> list[Event]:
         known, prompt = self.known, tokens.pop("input_tokens")
@@ -118,7 +116,7 @@ class CopilotReader(RecordReader, name="copilot", agent="copilot", visibility="t
         )
         error = mapping(data.get("error"))
         said, hint = text(error.get("message")), text(error.get("code"))
-        return [self.tool_failed(tool, said, unique, hint=hint)]
+        return self.tool_failed(tool, said, unique, hint=hint)
 
     def _failed(self, data: Mapping[str, Any], unique: object) -> list[Event]:
         kind = text(data.get("errorType"))

@@ -145,7 +145,7 @@ class CrushStoreReader(_CrushReader, visibility="terminal"):
         events = self._summarised(text(record.get("id")) or "") if record.get("is_summary_message") == 1 else []
         for index, failed in enumerate(listed(record.get("failed"))):
             tool = text(failed.get("name"))
-            events.append(self.tool_failed(tool, failed.get("said"), self.session, text(record.get("id")), index))
+            events += self.tool_failed(tool, failed.get("said"), self.session, text(record.get("id")), index)
         for part in finished:
             if part.get("reason") == "error":
                 self.clock(moment_of(part.get("time")) or moment_of(record.get("updated_at")))

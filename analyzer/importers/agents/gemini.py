@@ -109,7 +109,7 @@ class GeminiChatReader(RecordReader, name="gemini_chat", agent="gemini-cli", vis
             tokens = mapping(message.get("tokens"))
             return [
                 *self._measured(count(tokens.get("input"))),
-                *self._spent(tokens, unique),
+                *self._spent(message.get("tokens"), unique),
                 *self._tools(message.get("toolCalls")),
             ]
         self.see()
@@ -120,15 +120,15 @@ class GeminiChatReader(RecordReader, name="gemini_chat", agent="gemini-cli", vis
             return self._informed(said, unique)
         return []
 
-    def _spent(self, tokens: Mapping[str, Any], unique: str) -> list[Event]:
+    def _spent(self, tokens: object, unique: str) -> list[Event]:
         """The tokens of a reply, which does not count what was thought."""
-        thought = count(tokens.get("thoughts")) or 0
+        thought = self.counted(tokens, "thoughts") or 0
         return self.spent(
             unique,
-            prompt=count(tokens.get("input")) or 0,
-            input_tokens=count(tokens.get("tool")),
-            output_tokens=(count(tokens.get("output")) or 0) + thought,
-            cache_read_tokens=count(tokens.get("cached")) or 0,
+            prompt=self.counted(tokens, "input") or 0,
+            input_tokens=self.counted(tokens, "tool"),
+            output_tokens=(self.counted(tokens, "output") or 0) + thought,
+            cache_read_tokens=self.counted(tokens, "cached") or 0,
             reasoning_tokens=thought,
         )
 
@@ -143,7 +143,7 @@ class GeminiChatReader(RecordReader, name="gemini_chat", agent="gemini-cli", vis
             if status != "success":
                 self.clock(moment_of(call.get("timestamp")) or (self.at if self.timed else None))
                 said = _answer_of(call.get("result")) or text(call.get("resultDisplay"))
-                events.append(self.tool_failed(tool, said, unique, kind=None if said else _KINDS[status]))
+                events += self.tool_failed(tool, said, unique, kind=None if said else _KINDS[status])
         return events
 
     def _new(self, unique: str) -> bool:
@@ -232,7 +232,7 @@ class GeminiStreamReader(RecordReader, name="gemini_stream", agent="gemini-cli",
             return []
         error = mapping(record.get("error"))
         said, hint = text(error.get("message")), text(error.get("type"))
-        return [self.tool_failed(tool, said, self.session, call, str(record.get("timestamp")), hint=hint)]
+        return self.tool_failed(tool, said, self.session, call, str(record.get("timestamp")), hint=hint)
 
     def _ended(self, record: Mapping[str, Any], unique: object) -> list[Event]:
         self._replying = False

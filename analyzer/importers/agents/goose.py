@@ -85,7 +85,7 @@ class GooseReader(RecordReader, name="goose", agent="goose", visibility="termina
         failed = list(listed(message.get("failed")))
         for call in failed:
             name = text(call.get("call"))
-            events.append(self.tool_failed(self._calls.get(name or ""), call.get("said"), session, name or shape))
+            events += self.tool_failed(self._calls.get(name or ""), call.get("said"), session, name or shape)
         told = list(listed(message.get("told")))
         for index, notice in enumerate(told):
             events += self._told(notice, (session, shape, index), found)

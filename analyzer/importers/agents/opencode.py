@@ -99,15 +99,17 @@ class OpencodeReader(RecordReader, name="opencode", agent="opencode", visibility
     def _spent(self, tokens: Mapping[str, Any], unique: str, cost: float | None) -> list[Event]:
         """The tokens of a reply; where there is a total, it tells whether the reply's own hold those of reasoning."""
         cache = mapping(tokens.get("cache"))
-        put, read, written = (count(each) or 0 for each in (tokens.get("input"), cache.get("read"), cache.get("write")))
-        total, reply = count(tokens.get("total")), count(tokens.get("output")) or 0
+        put, read, written = (
+            self.counted(usage, key) or 0 for usage, key in ((tokens, "input"), (cache, "read"), (cache, "write"))
+        )
+        total, reply = self.counted(tokens, "total"), self.counted(tokens, "output") or 0
         return self.spent(
             unique,
             input_tokens=put,
             output_tokens=max(reply, total - put - read - written) if total else reply,
             cache_read_tokens=read,
             cache_write_tokens=written,
-            reasoning_tokens=count(tokens.get("reasoning")),
+            reasoning_tokens=self.counted(tokens, "reasoning"),
             cost_usd=cost or None,
         )
 
@@ -154,7 +156,7 @@ class OpencodeReader(RecordReader, name="opencode", agent="opencode", visibility
         tool = text(part.get("tool"))
         events = [self.observed(unique, unique, tools={tool: 1} if tool else None)]
         if state.get("status") == "error":
-            events.append(self.tool_failed(tool, text(state.get("error")), unique))
+            events += self.tool_failed(tool, text(state.get("error")), unique)
         return events
 
     def _compacted(self, unique: str, known: dict[str, Any], trigger: str | None) -> list[Event]:

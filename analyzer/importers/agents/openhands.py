@@ -51,19 +51,19 @@ class OpenHandsReader(RecordReader, name="openhands", agent="openhands", visibil
         kind, seen = record.get("kind"), record.get("observation")
         tool = _tool(record)
         if kind == "AgentErrorEvent":
-            return [self.tool_failed(tool, text(record.get("error")), unique)]
+            return self.tool_failed(tool, text(record.get("error")), unique)
         if kind == "UserRejectObservation" or seen == "user_rejected":
-            return [self.tool_failed(tool, text(record.get("rejection_reason")), unique, kind="refused")]
+            return self.tool_failed(tool, text(record.get("rejection_reason")), unique, kind="refused")
         if kind == "ObservationEvent":
             told = mapping(seen)
             code = number(told.get("exit_code")) or number(mapping(told.get("metadata")).get("exit_code"))
             failed = told.get("is_error") is True or told.get("error") is True or bool(code)
             said = f"Exit code {code}\n{said_by(told.get('content'))}" if code else text(told.get("error"))
-            return [self.tool_failed(tool, said, unique)] if failed else []
+            return self.tool_failed(tool, said, unique) if failed else []
         if seen == "error":
-            return [self.tool_failed(tool, text(record.get("message")) or text(record.get("content")), unique)]
+            return self.tool_failed(tool, text(record.get("message")) or text(record.get("content")), unique)
         code = number(mapping(extras.get("metadata")).get("exit_code")) if seen == "run" else None
-        return [self.tool_failed(tool, f"Exit code {code}\n{said_by(record.get('content'))}", unique)] if code else []
+        return self.tool_failed(tool, f"Exit code {code}\n{said_by(record.get('content'))}", unique) if code else []
 
     def _failed(self, kind: str | None, said: str | None, unique: object) -> list[Event]:
         self.see()

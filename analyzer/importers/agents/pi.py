@@ -94,7 +94,7 @@ class PiReader(RecordReader, name="pi", agent="pi", visibility="full"):
             ended = _ENDED.search(said)
             shown = f"{ended[1]}\n{said[: ended.start()]}" if ended else said
             command = self._command(text(message.get("toolCallId")))
-            return [self.tool_failed(tool, shown, *unique, command=command)]
+            return self.tool_failed(tool, shown, *unique, command=command)
         return self._asked_again() if message.get("role") == "user" else ()
 
     def _asked_again(self) -> list[Event]:

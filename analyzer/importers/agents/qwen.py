@@ -60,14 +60,14 @@ class QwenReader(TelemetryReader, name="qwen", agent="qwen-code", visibility="fu
 
     def _spent(self, tokens: Mapping[str, Any], unique: object) -> list[Event]:
         """The tokens of a reply, under the names of Google's API: its total holds what was thought beside the reply."""
-        prompt = count(tokens.get("promptTokenCount")) or 0
-        total, thought = count(tokens.get("totalTokenCount")), count(tokens.get("thoughtsTokenCount"))
-        reply = count(tokens.get("candidatesTokenCount")) or 0
+        prompt = self.counted(tokens, "promptTokenCount") or 0
+        total, thought = self.counted(tokens, "totalTokenCount"), self.counted(tokens, "thoughtsTokenCount")
+        reply = self.counted(tokens, "candidatesTokenCount") or 0
         return self.spent(
             unique,
             prompt=prompt,
             output_tokens=max(reply, total - prompt) if total else reply,
-            cache_read_tokens=count(tokens.get("cachedContentTokenCount")) or 0,
+            cache_read_tokens=self.counted(tokens, "cachedContentTokenCount") or 0,
             reasoning_tokens=thought,
         )
 

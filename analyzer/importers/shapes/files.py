@@ -1,21 +1,14 @@
-"""Files that are no lines, as lines: JSON documents, and SQLite databases of agents.
-
-A document gives the elements of an array, objects one after another over many lines, or the messages of a chat. A
-database gives one line that names it, then the rows that are new, in order of change.
-"""
+"""SQLite databases of agents as lines: one that names the database, then the rows that are new, in order of change."""
 
 from __future__ import annotations
 
 import heapq
-import json
 import os
-import re
 import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
-from itertools import islice
+from contextlib import closing, contextmanager, suppress
 from typing import Any
 from urllib.parse import quote
 
@@ -25,84 +18,10 @@ from analyzer.agent_stream import mapping
 from analyzer.errors import system_text
 from analyzer.events.model import derived_id
 from analyzer.importers.failures import quantity
-from analyzer.importers.shapes.rows import Row, RowTable
+from analyzer.importers.shapes.rows import Ask, Row, RowTable, UnreadableError
 from analyzer.importers.shapes.threads import SHAPES
-from analyzer.redaction.unfolding import mended
 
-MOST_BYTES = 256 * 1024 * 1024
-"""Of a document, which is held in memory as a whole; larger ones are not read."""
-_MOST_BROKEN = 1_000
-"""Parts of a document that are no records; what is behind them is one more. Each costs a look at all before it."""
-_BETWEEN = re.compile(r"[\s,]*")
-_raw = json.JSONDecoder()
 _encode = msgspec.json.Encoder().encode
-
-
-def first_records(data: bytes, most: int) -> tuple[dict[str, Any], ...]:
-    """The first objects of a document, whose end may be missing; none where it does not begin with a whole one."""
-    found = list(islice(_records(mended(data).decode("utf-8-sig", "replace")), most))
-    return tuple(record for record, _ in found if isinstance(record, dict)) if found and found[0][1] is None else ()
-
-
-def unfolded(data: bytes) -> bytes:
-    """The records of a document, one a line. What is broken between two of them is a line too."""
-    lines = bytearray()
-    for record, broken in _records(mended(data).decode("utf-8-sig", "replace")):
-        if broken is None:
-            for part in _parts(record):
-                lines += _encode(part) + b"\n"
-        else:
-            lines += " ".join(broken.split()).encode("utf-8", "replace") + b"\n"
-    if _breaks_off(lines):
-        del lines[-1:]
-    return bytes(lines)
-
-
-def _breaks_off(lines: bytearray) -> bool:
-    """Whether the last line is no whole record: whoever writes the document may be in the middle of it."""
-    last = bytes(lines[lines.rfind(b"\n", 0, -1) + 1 :])
-    try:
-        msgspec.json.decode(last or b"0")
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return True
-    return False
-
-
-def _parts(record: Any) -> list[Any]:
-    """A chat that is one object is its head and its messages."""
-    if isinstance(record, dict) and "projectHash" in record and isinstance(record.get("messages"), list):
-        return [{key: value for key, value in record.items() if key != "messages"}, *record["messages"]]
-    return [record]
-
-
-def _records(text: str) -> Iterator[tuple[Any, str | None]]:
-    """Each record, or the text that is none."""
-    at, left = _after(text, 0), _MOST_BROKEN
-    array = text.startswith("[", at)
-    at += array
-    while (at := _after(text, at)) < len(text):
-        if array and text[at] == "]":
-            array, at = False, at + 1
-            continue
-        try:
-            record, end = _raw.raw_decode(text, at)
-        except (ValueError, RecursionError):
-            # The next record begins in the same column; what is indented further belongs to this one.
-            indent = text[text.rfind("\n", 0, at) + 1 : at]
-            left -= 1
-            end = text.find(f"\n{indent}{{", at) if left and not indent.strip() else -1
-            end = len(text) if end < 0 else end
-            yield None, text[at:end]
-        else:
-            yield record, None
-        at = end
-
-
-def _after(text: str, at: int) -> int:
-    found = _BETWEEN.match(text, at)
-    return found.end() if found else at
-
-
 SQLITE = b"SQLite format 3\0"
 FIRST_LINE = 1_024
 """Bytes of the line that names the database: always the same, so that the database is known by it."""
@@ -110,6 +29,7 @@ SIDES = ("-wal", "-journal")
 """Endings of the files beside a database that say what of it is committed: they change without it."""
 _LONGEST = 64 * 1024 * 1024
 """Bytes of a value; longer ones are refused by SQLite itself."""
+_TOO_LONG = ["line_too_long", f"a row with a value of more than {_LONGEST >> 20} MiB"]
 UNKNOWN = _encode({"sqlite": {"tables": []}}).ljust(FIRST_LINE - 1) + b"\n"
 """The line of a database that cannot be looked into."""
 
@@ -292,24 +212,66 @@ def _changed(
     columns = [name for name in table.columns.split() if name in there]
     missing = {name: None for name in table.columns.split() if name not in there}
     listed = ", ".join(f'"{name}"' for name in columns)
-    complete = table.completing(connection.execute) if table.completing else None
-    # The places of rows are put in order, and not the rows, which hold all that was said. The limit keeps that order.
-    query = (
-        f'select {listed}, "$place", "$changed" from (select rowid as "$place", {table.changed} as "$changed"'  # noqa: S608 - names out of the tables of `rows`
-        f' from "{table.name}" where {table.changed} >= ? order by {table.changed}, rowid limit -1)'
-        f' cross join "{table.name}" as found on found.rowid = "$place"'
-    )
-    for *values, place, changed in connection.execute(query, (since,)):
-        row: Row = {**missing, **dict(zip(columns, values, strict=True))}
-        name = str(row[table.key])
+    complete = table.completing(_asking(connection)) if table.completing else None
+    query = f'select {listed} from "{table.name}" where rowid = ?'  # noqa: S608 - names out of the tables of `rows`
+    for place, changed in _places(connection, table, since):
         # A change beyond all that can be would hide whatever comes later.
-        if quantity(changed) is None or (changed == since and name in known):
+        if quantity(changed) is None:
             continue
-        record = table.record(row)
-        if complete is not None:
-            complete(record, place)
+        try:
+            values = connection.execute(query, (place,)).fetchone()
+            row: Row = {**missing, **dict(zip(columns, values, strict=True))}
+            name = str(row[table.key])
+            if changed == since and name in known:
+                continue
+            record = table.record(row)
+            if complete is not None:
+                complete(record, place)
+        except sqlite3.DataError:
+            name, record = f"row {place}", {"$refused": _TOO_LONG}
+            if changed == since and name in known:
+                continue
+        except UnreadableError as error:
+            record = {"$refused": [error.reject.why, error.reject.detail]}
         # Texts that were stored as bytes are texts, whose secrets are looked for.
         for key in [key for key, value in record.items() if isinstance(value, bytes)]:
             record[key] = record[key].decode("utf-8", "replace")
         line = _encode({**record, "$row": [table.name, changed, name]}) + b"\n"
         yield float(changed), table.name, line
+
+
+def _places(connection: sqlite3.Connection, table: RowTable, since: Any) -> Iterator[tuple[int, Any]]:
+    """Yield the places of rows that changed since then, each with its change, in the order of their changes.
+
+    The places are put in order, and not the rows, which hold all that was said.
+    """
+    changed = f'select rowid, {table.changed} from "{table.name}"'  # noqa: S608 - as above
+    try:
+        found = connection.execute(f"{changed} where {table.changed} >= ? order by {table.changed}, rowid", (since,))
+        first = found.fetchone()
+    except sqlite3.DataError:
+        # A change that is read out of a value cannot be told of one that is too long: such a row comes first.
+        places = [place for (place,) in connection.execute(f'select rowid from "{table.name}"')]  # noqa: S608
+        rows = [(place, _change(connection, f"{changed} where rowid = ?", place, since)) for place in places]
+        later = ((place, change) for place, change in rows if isinstance(change, int | float) and change >= since)
+        yield from sorted(later, key=lambda item: (item[1], item[0]))
+        return
+    if first is not None:
+        yield first
+        yield from found
+
+
+def _change(connection: sqlite3.Connection, query: str, place: int, since: Any) -> Any:
+    try:
+        return connection.execute(query, (place,)).fetchone()[1]
+    except sqlite3.DataError:
+        return since
+
+
+def _asking(connection: sqlite3.Connection) -> Ask:
+    def ask(query: str, parameters: tuple[object, ...]) -> Iterator[tuple[Any, ...]]:
+        # What other rows say of this one ends at one that is too long.
+        with suppress(sqlite3.DataError):
+            yield from connection.execute(query, parameters)
+
+    return ask

@@ -15,7 +15,8 @@ from typing import Any
 import msgspec
 
 from analyzer.agent_stream import mapping, text
-from analyzer.events.codec import parsed
+from analyzer.events import Reject
+from analyzer.events.codec import diagnosed, parsed
 from analyzer.events.model import derived_id
 from analyzer.importers.base import glance, shape
 
@@ -48,6 +49,27 @@ class RowTable:
     """The column that names a row."""
 
 
+class UnreadableError(Exception):
+    """A value of a row that is no JSON and should be."""
+
+    def __init__(self, reject: Reject) -> None:
+        super().__init__(reject.why)
+        self.reject = reject
+
+
+def decoded(value: object) -> Any:
+    """Decode the JSON that a column holds; None where it holds nothing.
+
+    Raises:
+        UnreadableError: it is no JSON.
+    """
+    found = parsed(value)
+    raw = value.encode("utf-8", "replace") if isinstance(value, str) else value
+    if found is None and isinstance(raw, bytes) and raw.strip() not in (b"", b"null"):
+        raise UnreadableError(diagnosed(raw, "the value of a row"))
+    return found
+
+
 def first_words(said: object) -> str | None:
     """The first line of a text, as far as it is kept; None of anything else."""
     return said.strip().split("\n", 1)[0][:2_000] if isinstance(said, str) else None
@@ -66,7 +88,7 @@ def slim_message(message: Mapping[str, Any]) -> Row:
 
 
 def _opencode_message(row: Row) -> Row:
-    return {**slim_message(mapping(parsed(row["data"]))), "id": row["id"], "sessionID": row["session_id"]}
+    return {**slim_message(mapping(decoded(row["data"]))), "id": row["id"], "sessionID": row["session_id"]}
 
 
 _part = glance("type tool attempt error auto overflow time", state=shape("status time error"))
@@ -77,7 +99,7 @@ def _opencode_part(row: Row) -> Row:
         # What a tool was given and answered is most of a store, and none of it is read.
         data: Mapping[str, Any] = _part(row["data"])
     except (msgspec.DecodeError, TypeError, ValueError, RecursionError):
-        data = mapping(parsed(row["data"]))
+        data = mapping(decoded(row["data"]))
     kind = data.get("type")
     kept = {key: value for key, value in data.items() if key in _PART_KEYS.get(str(kind), ())}
     if kind == "tool":
@@ -93,7 +115,7 @@ def _opencode_session(row: Row) -> Row:
 
 
 def _crush_message(row: Row) -> Row:
-    parts = parsed(row.pop("parts"))
+    parts = decoded(row.pop("parts"))
     listed = [
         (part.get("type"), mapping(part.get("data"))) for part in map(mapping, parts if isinstance(parts, list) else ())
     ]
@@ -199,13 +221,13 @@ def slim_goose(role: object, created: object, content: object) -> Row:
 
 
 def _goose_session(row: Row) -> Row:
-    model = mapping(parsed(row["model_config_json"])).get("model_name")
+    model = mapping(decoded(row["model_config_json"])).get("model_name")
     kept = {key: row[key] for key in ("id", "working_dir", "session_type", "provider_name")}
     return {**kept, "model": model, "updated": row["updated_at"]}
 
 
 def _goose_message(row: Row) -> Row:
-    slim = slim_goose(row["role"], row["created_timestamp"], parsed(row["content_json"]))
+    slim = slim_goose(row["role"], row["created_timestamp"], decoded(row["content_json"]))
     return {**slim, "session": row["session_id"]}
 
 

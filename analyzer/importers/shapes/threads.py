@@ -12,10 +12,10 @@ from io import BytesIO
 from typing import Any
 
 from analyzer.agent_stream import mapping, text
-from analyzer.events.codec import parsed
+from analyzer.events import Reject
 from analyzer.importers.failures import number
 from analyzer.importers.shapes.rows import SHAPES as ROWS
-from analyzer.importers.shapes.rows import Ask, Row, RowTable, first_words, listed
+from analyzer.importers.shapes.rows import Ask, Row, RowTable, UnreadableError, decoded, first_words, listed
 
 _MOST_BYTES = 64 * 1024 * 1024
 """Of an unpacked conversation; larger ones are not read."""
@@ -26,7 +26,7 @@ _CODE = re.compile(r"-?\d{1,6}")
 
 
 def _q_conversation(row: Row) -> Row:
-    state = mapping(parsed(row["value"]))
+    state = mapping(decoded(row["value"]))
     summary = state.get("latest_summary")
     meta = mapping(summary[1]) if isinstance(summary, list) and len(summary) == 2 else {}
     return {
@@ -71,7 +71,7 @@ def _q_failure(result: Mapping[str, Any]) -> Row | None:
 
 
 def _zed_thread(row: Row) -> Row:
-    thread = mapping(parsed(_unpacked(row["data_type"], row["data"])))
+    thread = mapping(decoded(_unpacked(row["data_type"], row["data"])))
     model = mapping(thread.get("model"))
     messages = enumerate(listed(thread.get("messages")))
     spent = mapping(thread.get("request_token_usage"))
@@ -108,7 +108,11 @@ def _zed_said(content: object) -> str | None:
 
 
 def _unpacked(kind: object, data: object) -> str:
-    """A conversation as JSON; empty where it is packed in another way, or too large."""
+    """A conversation as JSON; empty where it is packed in another way.
+
+    Raises:
+        UnreadableError: it is damaged, or too large.
+    """
     if isinstance(data, str):
         return data
     if kind == "zstd" and isinstance(data, bytes):
@@ -117,9 +121,11 @@ def _unpacked(kind: object, data: object) -> str:
         try:
             unpacking = zstandard.ZstdDecompressor(max_window_size=2**27).stream_reader(BytesIO(data))
             data = unpacking.read(_MOST_BYTES + 1)
-        except zstandard.ZstdError:
-            return ""
-    return data.decode("utf-8", "replace") if isinstance(data, bytes) and len(data) <= _MOST_BYTES else ""
+        except zstandard.ZstdError as error:
+            raise UnreadableError(Reject("not_json", f"damaged zstd data: {error}")) from None
+        if len(data) > _MOST_BYTES:
+            raise UnreadableError(Reject("line_too_long", f"more than {_MOST_BYTES >> 20} MiB when it is unpacked"))
+    return data.decode("utf-8", "replace") if isinstance(data, bytes) else ""
 
 
 # grok-cli: superagent-ai/grok-cli, `src/storage/migrations.ts`, version 3 of May 2026
@@ -128,7 +134,7 @@ _TOOL_OF_RESULT = "select session_id, tool_name from tool_calls where id = ?"
 
 
 def _grok_result(row: Row) -> Row:
-    said = mapping(parsed(row["output_json"]))
+    said = mapping(decoded(row["output_json"]))
     failed = row["success"] == 0
     shown = first_words(text(said.get("error")) or text(said.get("value")) or "") if failed else None
     return {"result": row["id"], "at": row["created_at"], "failed": shown, "of": row["tool_call_row_id"]}

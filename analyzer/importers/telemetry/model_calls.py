@@ -228,7 +228,7 @@ class TelemetryReader(RecordReader, name="otlp", agent="otlp", visibility="termi
         payload, session, moment = given_up
         kept = self.session, self.at, self.timed
         self.session, self.timed = session, moment is not None
-        self.at = datetime.fromisoformat(moment) if moment else self.source.file_time
+        self.at = datetime.fromisoformat(moment) if moment else self.source.stand_in(self._near)[0]
         event = self.event("retry.settled", payload, payload["operation"])
         self.session, self.at, self.timed = kept
         return event
@@ -335,7 +335,7 @@ class TelemetryReader(RecordReader, name="otlp", agent="otlp", visibility="termi
         kind = {"reject": "refused", "cancelled": "cancelled"}.get(decision or "")
         said = _first(attributes, "error", "error.message", "error_message")
         hint = _first(attributes, "error_type", "error.type")
-        return [self.tool_failed(tool, said, unique, kind=kind, hint=hint)]
+        return self.tool_failed(tool, said, unique, kind=kind, hint=hint)
 
 
 _KINDS: dict[str, Callable[[TelemetryReader, Attributes, object], Iterable[Event]]] = {

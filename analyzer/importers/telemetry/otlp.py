@@ -165,7 +165,7 @@ class SpanReader(TelemetryReader):
         self.see_calls(tool)
         said = text(found.get("exception.message")) or text(found.get("error.message"))
         said = said or text(found.get("status.message"))
-        return [self.tool_failed(tool, said, unique, hint=kind)] if failed else []
+        return self.tool_failed(tool, said, unique, hint=kind) if failed else []
 
     def _model_called(
         self, found: Attributes, unique: tuple[str | None, str | None], failed: bool, kind: str | None, chain: str

@@ -65,7 +65,7 @@ class AuggieReader(RecordReader, name="auggie", agent="auggie", visibility="none
         tool = self.tool_of(call)
         if result.get("is_error") is not True:
             return []
-        return [self.tool_failed(tool, result.get("content"), self.session, call or identity_of(result))]
+        return self.tool_failed(tool, result.get("content"), self.session, call or identity_of(result))
 
 
 class AmpReader(RecordReader, name="amp", agent="amp", visibility="terminal"):
@@ -109,7 +109,7 @@ class AmpReader(RecordReader, name="amp", agent="amp", visibility="terminal"):
         if status not in _FAILED:
             return []
         said = text(mapping(run.get("error")).get("message")) or text(run.get("error")) or text(run.get("reason"))
-        return [self.tool_failed(tool, said, self.session, call, kind=_FAILED[status])]
+        return self.tool_failed(tool, said, self.session, call, kind=_FAILED[status])
 
 
 class ClineCliReader(RecordReader, name="cline_cli", agent="cline", visibility="none"):
@@ -145,7 +145,7 @@ def block_events(reader: RecordReader, content: object) -> list[Event]:
             call = text(block.get("tool_use_id")) or text(block.get("toolUseId"))
             tool = reader.tool_of(call)
             if block.get("is_error") is True or block.get("isError") is True:
-                events.append(reader.tool_failed(tool, said_by(block.get("content")), reader.session, call))
+                events += reader.tool_failed(tool, said_by(block.get("content")), reader.session, call)
     return events
 
 
@@ -169,7 +169,7 @@ class ContinueReader(RecordReader, name="continue", agent="continue", visibility
                 self.see_calls(tool)
                 if isinstance(status, str) and status in _FAILED:
                     said = next((text(part.get("content")) for part in listed(call.get("output"))), None)
-                    events.append(self.tool_failed(tool, said, self.session, unique, kind=_FAILED[status]))
+                    events += self.tool_failed(tool, said, self.session, unique, kind=_FAILED[status])
             if text(item.get("conversationSummary")):
                 events += self.compacted({}, self.session, place)
         return events

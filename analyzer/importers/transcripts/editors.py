@@ -110,7 +110,7 @@ class CopilotChatReader(RecordReader, name="copilot_chat", agent="copilot-chat",
             return []
         said = next((text(output.get("value")) for output in listed(details.get("output"))), None)
         kind = "refused" if denied else None
-        return [self.tool_failed(tool, f"Exit code {code}" if code else said, self.session, call, kind=kind)]
+        return self.tool_failed(tool, f"Exit code {code}" if code else said, self.session, call, kind=kind)
 
 
 class CursorReader(RecordReader, name="cursor", agent="cursor", visibility="terminal"):

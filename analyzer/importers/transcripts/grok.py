@@ -48,7 +48,7 @@ class GrokReader(RecordReader, name="grok", agent="grok-build", visibility="full
             if update.get("status") != "failed":
                 return ()
             said = (text(mapping(part.get("content")).get("text")) for part in listed(update.get("content")))
-            return [self.tool_failed(self.tool_of(call), next(said, None), self.session, call or identity_of(record))]
+            return self.tool_failed(self.tool_of(call), next(said, None), self.session, call or identity_of(record))
         unique = self.session, identity_of(record)
         if kind == "retry_state":
             self.see()

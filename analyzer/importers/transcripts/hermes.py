@@ -60,7 +60,7 @@ class HermesReader(RecordReader, name="hermes", agent="hermes", visibility="none
         self.see(requests=int(row.get("role") == "assistant"))
         self.see_calls(*(text(call.get("name")) for call in listed(row.get("called"))))
         failed, unique = row.get("failed"), (self.session, row.get("timestamp"), row.get("call"), row.get("failed"))
-        return [self.tool_failed(text(row.get("tool")), failed, *unique)] if isinstance(failed, str) else []
+        return self.tool_failed(text(row.get("tool")), failed, *unique) if isinstance(failed, str) else []
 
 
 class HermesLogReader(RecordReader, name="hermes_log", agent="hermes", visibility="full"):

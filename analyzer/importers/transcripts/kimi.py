@@ -84,10 +84,10 @@ class KimiReader(RecordReader, name="kimi", agent="kimi-code", visibility="full"
         self.learn(model=record.get("model"))
         return self.spent(
             (self.session, self.role, str(record.get("time")), identity_of(usage)),
-            input_tokens=count(usage.get("inputOther")),
-            output_tokens=count(usage.get("output")),
-            cache_read_tokens=count(usage.get("inputCacheRead")),
-            cache_write_tokens=count(usage.get("inputCacheCreation")),
+            input_tokens=self.counted(usage, "inputOther"),
+            output_tokens=self.counted(usage, "output"),
+            cache_read_tokens=self.counted(usage, "inputCacheRead"),
+            cache_write_tokens=self.counted(usage, "inputCacheCreation"),
         )
 
     def _unique(self, record: Mapping[str, Any]) -> object:
@@ -129,7 +129,7 @@ class KimiReader(RecordReader, name="kimi", agent="kimi-code", visibility="full"
         elif kind == "tool.result":
             tool, result = self.tool_of(text(event.get("toolCallId"))), mapping(event.get("result"))
             if result.get("isError") is True:
-                return [self.tool_failed(tool, said_by(result.get("output")), self._unique(record))]
+                return self.tool_failed(tool, said_by(result.get("output")), self._unique(record))
         return []
 
     def _ended(self, record: Mapping[str, Any]) -> list[Event]:

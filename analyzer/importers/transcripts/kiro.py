@@ -59,7 +59,7 @@ class KiroReader(RecordReader, name="kiro", agent="kiro-cli", visibility="termin
         if result.get("status") != "error" and ended in (None, _FINE):
             return []
         shown = ended.replace("exit status:", "Exit code") if ended not in (None, _FINE) and ended else said
-        return [self.tool_failed(tool, shown, self.session, call or identity_of(result))]
+        return self.tool_failed(tool, shown, self.session, call or identity_of(result))
 
     def _turns(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """Turns that failed; their requests are counted from the messages."""

@@ -43,9 +43,8 @@ class VibeReader(RecordReader, name="vibe", agent="mistral-vibe", visibility="no
             if failed := _FAILED.match(said):
                 returned = _RETURNED.match(failed[2])
                 kind = "cancelled" if failed[1] == "user_cancellation" else None
-                return [
-                    self.tool_failed(tool, f"Exit code {returned[1]}" if returned else failed[2], unique, kind=kind)
-                ]
+                shown = f"Exit code {returned[1]}" if returned else failed[2]
+                return self.tool_failed(tool, shown, unique, kind=kind)
         elif record.get("injected") is True and _SUMMARY in said:
             self.see()
             return self.compacted({}, unique)
@@ -91,7 +90,7 @@ class AntigravityReader(RecordReader, name="antigravity", agent="antigravity", v
             ended = _ENDED.search(said[:_LOOKED_AT])
             if ended or record.get("status") == "ERROR":
                 shown = ended[1].replace("exit code:", "Exit code") if ended else _HEAD.sub("", said)
-                return [self.tool_failed(kind.lower()[:100], shown, *unique)]
+                return self.tool_failed(kind.lower()[:100], shown, *unique)
         return ()
 
 
@@ -219,4 +218,4 @@ class JunieReader(RecordReader, name="junie", agent="junie", visibility="termina
             return []
         self._steps[step] = True
         said = f"Exit code {code}" if code else text(told.get("output")) or text(told.get("details"))
-        return [self.tool_failed(tool, said, self.session, step, command=told.get("command"))]
+        return self.tool_failed(tool, said, self.session, step, command=told.get("command"))

@@ -43,7 +43,7 @@ class ThreadReader(RecordReader, visibility="none"):
             self.learn(model=turn.get("model"))
             new = place > counted or (before is None and not place)
             told = [found for found in listed(turn.get("failed")) if new or text(found.get("call")) in self._calls]
-            events += [self._answered(found) for found in told]
+            events += [event for failed in told for event in self._answered(failed)]
             if new:
                 self.see(requests=1, aborted=int(turn.get("stopped") is True))
                 for call in listed(turn.get("called")):
@@ -57,7 +57,7 @@ class ThreadReader(RecordReader, visibility="none"):
             events += self.compacted({}, self.session, identity_of(name))
         return events
 
-    def _answered(self, failed: Mapping[str, Any]) -> Event:
+    def _answered(self, failed: Mapping[str, Any]) -> list[Event]:
         call = text(failed.get("call"))
         tool = self.tool_of(call) or text(failed.get("name"))
         return self.tool_failed(tool, failed.get("said"), self.session, call or identity_of(failed))
@@ -110,7 +110,7 @@ class GrokCliReader(RecordReader, name="grok_cli", agent="grok-cli", visibility=
             self.see_calls(text(record.get("tool_name")))
         elif "result" in record and record.get("failed") is not None:
             unique = self.session, number(record.get("result"))
-            return [self.tool_failed(text(record.get("tool")), record.get("failed"), *unique)]
+            return self.tool_failed(text(record.get("tool")), record.get("failed"), *unique)
         elif "output_tokens" in record:
             self.learn(model=record.get("model"))
             self.see(requests=1)

@@ -64,7 +64,7 @@ class SweReader(RecordReader, name="swe_agent", agent="swe-agent", visibility="n
         for place, message in enumerate(messages):
             code = number(mapping(message.get("extra")).get("returncode"))
             if code:
-                events.append(self.tool_failed("bash", f"Exit code {code}", self.session, place, identity_of(message)))
+                events += self.tool_failed("bash", f"Exit code {code}", self.session, place, identity_of(message))
         return [*events, *self._ended(info, mapping(messages[-1].get("extra")) if messages else {}, record)]
 
     def _ended(self, info: Mapping[str, Any], extra: Mapping[str, Any], record: Mapping[str, Any]) -> list[Event]:
@@ -109,7 +109,7 @@ class TraeReader(RecordReader, name="trae_agent", agent="trae-agent", visibility
                 tool = self.tool_of(text(result.get("call_id")))
                 if result.get("success") is False:
                     said = text(result.get("error")) or text(result.get("result"))
-                    events.append(self.tool_failed(tool, said, *unique, text(result.get("call_id"))))
+                    events += self.tool_failed(tool, said, *unique, text(result.get("call_id")))
             if said := text(step.get("error")):
                 events.append(self.failed({"message": said}, *unique))
         if record.get("final_result") == _OUT_OF_STEPS:

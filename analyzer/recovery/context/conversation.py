@@ -192,6 +192,14 @@ def calls_of(message: Message) -> list[str]:
     return [each for each in found if isinstance(each, str)]
 
 
+def calls_made(message: Message) -> list[str]:
+    """The tool calls that a message makes, each as its name and its arguments."""
+    blocks = [block for block in blocks_of(message) if get(block, "type") == "tool_use"]
+    called = [f"{get(block, 'name')} {get(block, 'input')}" for block in blocks]
+    functions = [get(call, "function") for call in get(message, "tool_calls") or ()]
+    return called + [f"{get(each, 'name')} {get(each, 'arguments')}" for each in functions if each is not None]
+
+
 def results_of(message: Message) -> list[str]:
     """Ids of the tool calls that a message answers; instructions answer none."""
     if is_system(message):

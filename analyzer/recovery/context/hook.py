@@ -19,8 +19,7 @@ from analyzer.recovery.context.conversation import (
     Message,
     Messages,
     answers_a_call,
-    blocks_of,
-    get,
+    calls_made,
     is_tool_output,
     role_of,
     text_of,
@@ -86,14 +85,7 @@ def _lines(message: Message) -> list[str]:
     label = {"user": "Asked", "assistant": "Answered"}.get(role, role or "Said")
     text = " ".join(text_of(message).split())
     found = [f"{label}: {_short(text)}"] if text else []
-    return found + [f"Called: {_short(call)}" for call in _calls(message)]
-
-
-def _calls(message: Message) -> list[str]:
-    blocks = [block for block in blocks_of(message) if get(block, "type") == "tool_use"]
-    called = [f"{get(block, 'name')} {get(block, 'input')}" for block in blocks]
-    functions = [get(call, "function") for call in get(message, "tool_calls") or ()]
-    return called + [f"{get(each, 'name')} {get(each, 'arguments')}" for each in functions]
+    return found + [f"Called: {_short(call)}" for call in calls_made(message)]
 
 
 def _short(text: str) -> str:
@@ -282,7 +274,8 @@ class ContextRecoveryHook:
             session.last_attempt_at = self._clock.now()
             return True
         session.pending = None
-        session.remains = session.remains.followed_by(behind)
+        if smaller:
+            session.remains = session.remains.followed_by(behind)
         if self._log is not None:
             self._log.context_unrecovered(session=session_id, caller=self._caller, attempt=session.attempts)
         said = f"It was tried {settings.max_attempts} times; start a fresh conversation."

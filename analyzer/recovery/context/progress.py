@@ -1,7 +1,7 @@
 """Whether a conversation grew from what an attempt to make it smaller left of it.
 
 Invariant: progress is new messages behind the ones that stayed, and what was taken out stayed out. Whatever else a host
-does with the result (ignores it, sends its full history again, cuts, reorders) is none.
+does with the result (ignores it, sends its full history again, marks it anew, cuts, reorders) is none.
 
 What an error says about the limit is the classifier's verdict; the state of a session is kept for whoever wants to
 know.
@@ -13,17 +13,14 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from hashlib import blake2b
 
 from analyzer.classifier import Classification, classify
 from analyzer.recovery.context.conversation import (
     Message,
     Messages,
     answers_a_call,
-    calls_of,
-    estimated_tokens,
+    calls_made,
     is_system,
-    results_of,
     role_of,
     text_of,
 )
@@ -56,80 +53,82 @@ def is_token_limit_error(error: object) -> bool:
 
 LASTING_ANSWERS = 3
 """So many answers of the model behind a recovery, and the session went on."""
-
-
-_MOST_AGAIN = 6
-"""Old messages whose words may stand among new ones, such as "go on"; more of them are a history sent again."""
+_MOST_AGAIN = 0.25
+"""The share of what was left that may be said again; more of it is a history sent again."""
+_LONG = 16
+"""Words of a text that is compared by runs of five words; a shorter one is compared by pairs."""
+_SAMPLED = 256
+"""Words of a text of which an eighth of the runs is looked at."""
 
 
 @dataclass(frozen=True, slots=True)
 class Remains:
-    """What an attempt left of a conversation, and what it took out. Instructions count as neither."""
+    """The words that an attempt left of a conversation, and those that it took out. Instructions count as neither.
 
-    kept: Counter[bytes] = field(default_factory=Counter)
-    kept_tokens: int = 0
-    """What the messages in `kept` weigh, as estimated."""
-    gone: Counter[bytes] = field(default_factory=Counter)
-    gone_tokens: int = 0
-    last: bytes | None = None
-    """The last message that was left."""
+    Words are compared in runs, so that a time or an id that a host puts into a message leaves most of them as they
+    were, and counted, so that the same words said twice are not the same message.
+    """
+
+    kept: Counter[int] = field(default_factory=Counter)
+    """Run of words → characters that were left of it."""
+    added: Counter[int] = field(default_factory=Counter)
+    """Of these, what the attempt wrote: what stands for an output that was cut, or for turns that were summed up."""
+    gone: Counter[int] = field(default_factory=Counter)
+    """Run of words → characters of it that were taken out; of tool outputs where nothing else was."""
 
     @classmethod
     def of(cls, before: Messages, after: Messages) -> Remains:
         """Compare a conversation before an attempt with what the attempt left of it."""
-        left = cls().followed_by(after)
-        missing, gone, gone_tokens = Counter(left.kept), Counter[bytes](), 0
+        kept = _runs_of(after)
+        added, said, outputs = Counter(kept), Counter[int](), Counter[int]()
         for message in _spoken(before):
-            if not _taken(missing, digest := _digest(message)):
-                gone[digest] += 1
-                gone_tokens += estimated_tokens(message)
-        return replace(left, gone=gone, gone_tokens=gone_tokens)
+            (outputs if answers_a_call(message) else said).update(_beyond(added, _runs(message)))
+        # A tool that is called again may well print what it did before, while nobody says all of it again.
+        return cls(kept, +added, said or outputs)
 
     def followed_by(self, messages: Messages) -> Remains:
         """Add messages to those that were left: progress is what comes behind them, too."""
-        added = _spoken(messages)
-        if not added:
-            return self
-        digests = [_digest(message) for message in added]
-        tokens = self.kept_tokens + sum(map(estimated_tokens, added))
-        return replace(self, kept=self.kept + Counter(digests), kept_tokens=tokens, last=digests[-1])
+        return replace(self, kept=self.kept + _runs_of(messages))
 
     def compared(self, messages: Messages) -> tuple[bool, list[Message]]:
         """Compare a conversation of later with these remains.
 
-        Returns whether it stayed smaller, with most of what was taken out still out and nothing sent again; and the new
-        messages behind the last one that was left: none where that one is not there.
+        Returns whether it stayed smaller, and the new messages behind the last one that was left. It stayed smaller
+        where half of what was left and of what was added is there, of what was taken out half of that share at most,
+        and little of what was left stands there twice.
         """
-        kept, gone = Counter(self.kept), Counter(self.gone)
+        missing, new, said = Counter(self.kept), Counter[int](), Counter[int]()
         behind: list[Message] = []
-        old_answers: set[bytes] = set()
-        found = False
-        returned = pending = 0
-        again: dict[bytes, int] = {}
-        back: set[bytes] = set()
         for message in _spoken(messages):
-            digest = _digest(message)
-            if digest in self.kept:
-                # What stands before something old is old; at the end, the same words may well be new ones.
-                returned, pending = returned + pending, 0
-            if _taken(kept, digest):
-                found |= digest == self.last
-                behind, old_answers = [], set()
-                continue
-            if digest in self.kept:
-                again[digest] = estimated_tokens(message)
-            elif _taken(gone, digest):
-                pending += estimated_tokens(message)
-                back.add(digest)
-            if role_of(message) == "assistant" and (digest in self.kept or digest in self.gone):
-                old_answers.add(digest)
-            behind.append(message)
-        if len(old_answers) > 1:
-            # A turn may be said again in the same words; two answers in old words are a piece of the history.
-            behind = []
-        returned += 0 if found else pending
-        sent_again = len(again) + len(back) > _MOST_AGAIN or 2 * sum(again.values()) > self.kept_tokens
-        return 2 * returned <= self.gone_tokens and not sent_again, behind if found else []
+            runs = _runs(message)
+            fresh = _beyond(missing, runs)
+            new.update(fresh)
+            if not answers_a_call(message):
+                said.update(fresh)
+            if 2 * fresh.total() >= runs.total():
+                behind.append(message)
+            else:
+                behind.clear()
+        answers = [_runs(message).keys() for message in behind if role_of(message) == "assistant"]
+        old = self.kept.keys() | self.gone.keys()
+        if sum(2 * len(runs & old) > len(runs) for runs in answers) > 1:
+            behind = []  # A turn may be said again in the same words; two answers in old words are the history.
+        missing = +missing
+        there = 1 - _share(missing, self.kept)
+        lost, back, again = _share(missing, self.added), _share(new, self.gone), _share(said, self.kept)
+        return there >= 0.5 >= lost and 2 * back <= there and again <= _MOST_AGAIN, behind
+
+
+def _beyond(left: Counter[int], runs: Counter[int]) -> Counter[int]:
+    """Take the runs of a message off those that are left, and return what they have beyond these."""
+    beyond = runs - left
+    left.subtract(runs - beyond)
+    return beyond
+
+
+def _share(runs: Counter[int], of: Counter[int]) -> float:
+    """Return the share of some runs that others have, however often: a long question may be asked twice."""
+    return len(runs.keys() & of.keys()) / max(1, len(of))
 
 
 def went_on(behind: Messages) -> bool:
@@ -152,17 +151,23 @@ def _spoken(messages: Messages) -> list[Message]:
     return [message for message in messages if not is_system(message)]
 
 
-def _digest(message: Message) -> bytes:
-    """A message by what it says, whatever it is made of: hosts add marks and counts, and turn mappings into objects."""
-    said = (role_of(message), text_of(message), calls_of(message), results_of(message))
-    return blake2b(repr(said).encode("utf-8", "replace"), digest_size=8).digest()
+def _runs_of(messages: Messages) -> Counter[int]:
+    runs = Counter[int]()
+    for message in _spoken(messages):
+        runs.update(_runs(message))
+    return runs
 
 
-def _taken(counts: Counter[bytes], digest: bytes) -> bool:
-    """Whether one is left of it, which is then counted off."""
-    left = counts[digest] > 0
-    counts[digest] -= left
-    return left
+def _runs(message: Message) -> Counter[int]:
+    """The runs of words in a message, each with the characters of its last word."""
+    words = " ".join([text_of(message), *calls_made(message)]).split()
+    length = min(5 if len(words) >= _LONG else 2, len(words))
+    runs = Counter[int]()
+    for end in range(length, len(words) + 1) if words else ():
+        run = hash(tuple(words[end - length : end]))
+        if len(words) < _SAMPLED or not run % 8:
+            runs[run] += len(words[end - 1])
+    return runs
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import aclosing, closing, contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
@@ -25,6 +25,8 @@ T = TypeVar("T")
 
 _RETRIED = frozenset((408, 409, 429))
 """What these SDKs try again beside 5xx, where a client cannot be asked (anthropic 2.14.0, openai 3.57.0)."""
+_BODY_SECONDS, _BODY_BYTES = 0.05, 65_536
+"""What is read of a streamed error that is tried again, after which the SDK waits for 0.375 s or longer by itself."""
 _MARK = "analyzer_observes"
 _present: ContextVar[_Call | None] = ContextVar("analyzer_observed_call", default=None)
 
@@ -129,8 +131,11 @@ def _sending(send: Callable[..., Any]) -> Callable[..., Any]:
             return send(*args, **kwargs)
         with call.attempt() as answered:
             response = send(*args, **kwargs)
-            if _is_error(response):
-                response.read()  # of a streamed call, too: what is wrong stands there
+            if _is_error(response) and not response.is_closed:  # of a streamed call: what is wrong stands in its body
+                if call.is_tried_again(response):
+                    _read_some(response)
+                else:
+                    response.read()  # as the SDK itself does next
             answered(response)
         return response
 
@@ -144,12 +149,48 @@ def _sending_async(send: Callable[..., Any]) -> Callable[..., Any]:
             return await send(*args, **kwargs)
         with call.attempt() as answered:
             response = await send(*args, **kwargs)
-            if _is_error(response):
-                await response.aread()
+            if _is_error(response) and not response.is_closed:
+                if call.is_tried_again(response):
+                    await _read_some_async(response)
+                else:
+                    await response.aread()
             answered(response)
         return response
 
     return sent
+
+
+def _read_some(response: Any) -> None:
+    """Keep what comes of a body at once: the SDK would close it unread, and must not wait for it."""
+    body = bytearray()
+    with suppress(Exception):
+        until = _hurry(response)
+        with closing(response.iter_bytes()) as chunks:
+            for chunk in chunks:
+                body += chunk
+                if len(body) > _BODY_BYTES or time.monotonic() > until:
+                    break
+    response._content = bytes(body)
+
+
+async def _read_some_async(response: Any) -> None:
+    body = bytearray()
+    with suppress(Exception):
+        until = _hurry(response)
+        async with aclosing(response.aiter_bytes()) as chunks:
+            async for chunk in chunks:
+                body += chunk
+                if len(body) > _BODY_BYTES or time.monotonic() > until:
+                    break
+        await response.aclose()
+    response._content = bytes(body)
+
+
+def _hurry(response: Any) -> float:
+    """Let each read of a body end soon; returns until when there may be another one."""
+    extensions = response.request.extensions
+    extensions["timeout"] = {**extensions.get("timeout", {}), "read": _BODY_SECONDS}
+    return time.monotonic() + _BODY_SECONDS
 
 
 class _Call:
@@ -176,6 +217,10 @@ class _Call:
             _quietly(self._failed, error)
             raise
 
+    def is_tried_again(self, response: Any) -> bool:
+        """Tell whether the SDK makes another attempt after this answer."""
+        return self._chain.attempt < self._most and _tries_again(self._client, response)
+
     def ends(self, error: BaseException | None) -> None:
         """Settle the chain of a call that returned, or raised what its last attempt or an interrupt left."""
         aborted = error is not None and not isinstance(error, Exception)
@@ -199,9 +244,7 @@ class _Call:
     def _failed(self, error: BaseException | None, response: Any = None) -> None:
         chain, left = self._chain, self._most - self._chain.attempt
         self._failed_at = time.monotonic()
-        again = left > 0 and (
-            isinstance(error, Exception) if error is not None else _tries_again(self._client, response)
-        )
+        again = left > 0 and isinstance(error, Exception) if error is not None else self.is_tried_again(response)
         verdict = classify(error if error is not None else self._facts(response))
         chain.reason = verdict.reason
         if error is not None and not isinstance(error, Exception):
@@ -214,7 +257,8 @@ class _Call:
         )
 
     def _facts(self, response: Any) -> dict[str, Any]:
-        facts = {"status": response.status_code, "headers": dict(response.headers), "body": response.text}
+        body = response.content[:_BODY_BYTES].decode(response.encoding or "utf-8", "replace")
+        facts = {"status": response.status_code, "headers": dict(response.headers), "body": body}
         return {**facts, "provider": self._chain.provider, "model": self._model}
 
 

@@ -98,7 +98,7 @@ def render_nights_text(nights: Sequence[Night], width: int = 80) -> str:
         if one.state not in {"ongoing", "open"}
     )
     if not rows:
-        return f"Nothing to report in {len(nights):,} nights{_young(nights)}.\n"
+        return f"No findings in {len(nights):,} nights{_young(nights)}.\n"
     opened = sum(len(night.of("new")) for night in nights)
     still = sum(one.is_open for one in nights[-1].findings)
     said = f"{counted(opened, 'finding')} in {len(nights):,} nights, {still:,} still open on the last."
@@ -109,9 +109,9 @@ def render_nights_text(nights: Sequence[Night], width: int = 80) -> str:
 def nothing_to_report(nights: Sequence[Night]) -> str:
     """What is said of nights without any finding: one line, and the remarks of a single night below it."""
     if not nights:
-        return "Nothing to report: there is no history in this window."
+        return "No findings: there is no history in this window."
     if len(nights) > 1:
-        return f"Nothing to report for {len(nights)} nights up to {nights[-1].day}{_young(nights)}."
+        return f"No findings for {len(nights)} nights up to {nights[-1].day}{_young(nights)}."
     return "\n".join([nights[0].headline, *(f"Note: {note}" for note in nights[0].remarks)])
 
 

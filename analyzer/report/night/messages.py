@@ -17,7 +17,15 @@ from analyzer.analysis.nightly.night import Night
 from analyzer.events.times import format_time
 from analyzer.readable import counted
 from analyzer.report.document import Block, FindingBlock, Heading, Paragraph
-from analyzer.report.escape import bare_markdown_code, bare_markdown_text, chat_code, chat_text, each_text, one_line
+from analyzer.report.escape import (
+    bare_markdown_code,
+    bare_markdown_text,
+    chat_code,
+    chat_text,
+    each_text,
+    one_line,
+    plain_text,
+)
 from analyzer.report.overview_words import entry_of
 
 MAX_TEXT_FINDINGS = 10
@@ -41,15 +49,14 @@ def news_document(night: Night) -> list[Block]:
 
 
 def webhook_body(night: Night) -> dict[str, Any]:
-    """JSON-ready: `text` for chats, and the keys of `analyzer.check/1` for programs."""
+    """Make JSON: `text` is plain text for whatever shows it, the keys of `analyzer.check/1` are for programs."""
     lines = []
     for block in news_document(night):
         if isinstance(block, FindingBlock):
-            command = f" → {chat_code(block.command_in_chats)}" if block.command_in_chats else ""
-            lines.append(f"• {_state(block)}: {chat_text(_said(block))}{command}")
+            command = f" → {one_line(block.command_in_chats)}" if block.command_in_chats else ""
+            lines.append(f"• {_state(block)}: {plain_text(f'{block.title}. {_said(block)}')}{command}")
         elif isinstance(block, Heading | Paragraph):
-            text = chat_text(one_line(block.text))
-            lines.append(f"*{text}*" if isinstance(block, Heading) else text)
+            lines.append(plain_text(block.text))
     return {"text": "\n".join(lines), **night.to_dict()}
 
 

@@ -10,8 +10,9 @@ from typing import Any
 import polars as pl
 
 from analyzer.analysis import Overview
+from analyzer.analysis.kinds.sentences import LEAST_USD
 from analyzer.analysis.summary.day_figures import LatestDay
-from analyzer.analysis.summary.leading import LEAST_USD, failure_usd, whole_usd
+from analyzer.analysis.summary.leading import failure_usd, whole_usd
 from analyzer.classifier import REASONS
 from analyzer.command_lines import Asking
 from analyzer.readable import counted, percent
@@ -156,11 +157,10 @@ def tiles(overview: Overview) -> list[Tile]:
 
 def _cost_tile(overview: Overview) -> list[Tile]:
     """What failures cost of all requests, or what these cost where no failure did; none without a price."""
-    usd, of_usd = failure_usd(overview.tables["cost-of-failure"])
+    usd, whole = failure_usd(overview.tables["cost-of-failure"]), whole_usd(overview.tables["cost-by-model"])
     if usd >= LEAST_USD:
-        more = f"of ${of_usd:,.2f}, at list prices or as logged"
+        more = f"of ${whole:,.2f}, at list prices or as logged"
         return [Tile("cost", "Cost of failures", f"${usd:,.2f}", more)]
-    whole = whole_usd(overview.tables["cost-by-model"])
     more = "all requests, at list prices or as logged"
     return [Tile("cost", "Cost", f"${whole:,.2f}", more)] if whole >= LEAST_USD else []
 

@@ -38,6 +38,7 @@ from analyzer.report.overview_words import (
     news,
     title_of,
     verdict_word,
+    window_details,
     window_words,
 )
 from analyzer.report.page.elements import Svg, palette
@@ -129,7 +130,7 @@ def render_html(overview: Overview, made: Made = ANYWHERE, *, interactive: bool 
             latest=overview.latest,
             news=news(overview),
             verdict=overview.verdict,
-            details=_details(overview),
+            details=window_details(overview),
             cases=cases,
             findings=findings,
             shown=shown,
@@ -148,12 +149,6 @@ def render_html(overview: Overview, made: Made = ANYWHERE, *, interactive: bool 
         )
     )
     return page
-
-
-def _details(overview: Overview) -> tuple[str, ...]:
-    """What the verdict says beside the findings; how many errors there were stands with the day and its tile."""
-    said = overview.verdict.details[len(overview.cases) :]
-    return said[1:] if overview.verdict.level == "quiet" and not overview.cases else said
 
 
 def page_title(overview: Overview, made: Made) -> str:

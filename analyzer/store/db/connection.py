@@ -17,9 +17,9 @@ from typing import TypeVar
 import duckdb
 
 from analyzer.command_lines import command_line
-from analyzer.errors import LimitError, QueryError, StoreBusyError, StoreError
-from analyzer.store.db.frames import OUT_OF_MEMORY_HINT, cannot_go_on, quoted, unusable
-from analyzer.store.db.location import CATALOG, MEMORY, STORAGE_VERSION, holder, location
+from analyzer.errors import FREE_SPACE, LimitError, QueryError, StoreBusyError, StoreError
+from analyzer.store.db.frames import OUT_OF_MEMORY_HINT, cannot_go_on, is_full, quoted, unusable
+from analyzer.store.db.location import CATALOG, MEMORY, STORAGE_VERSION, WORK, holder, location
 from analyzer.store.db.tables.schema import (
     MIGRATED,
     SCHEMA_VERSION,
@@ -60,12 +60,12 @@ def connect(
     try:
         connection = connect_plain(path, read_only=read_only and path != MEMORY, settings=settings)
     except duckdb.Error as error:
-        raise StoreError(f"{path} does not open: {first_line(error)}", _opening_hint(path)) from None
+        raise StoreError(f"{path} does not open: {first_line(error)}", _opening_hint(path, error)) from None
     try:
         _prepare(connection, path, read_only=read_only, closed=closed)
     except duckdb.Error as error:
         connection.close()
-        raise StoreError(f"{path} does not open: {first_line(error)}", _opening_hint(path)) from None
+        raise StoreError(f"{path} does not open: {first_line(error)}", _opening_hint(path, error)) from None
     except BaseException:
         connection.close()
         raise
@@ -159,12 +159,14 @@ def _busy(path: str, message: str) -> StoreBusyError | None:
     return StoreBusyError(f"{path} is in use by {who}", "try again when it has finished")
 
 
-def _opening_hint(path: str) -> str:
+def _opening_hint(path: str, error: Exception) -> str:
+    if is_full(str(error)):
+        return FREE_SPACE
     if not os.access(path if os.path.exists(path) else os.path.dirname(path), os.R_OK):
         return "check the path and its permissions"
     if os.path.exists(path) and not was_store(path):
         return "name another file with --store; this one is left as it is"
-    return rebuild_hint(path)
+    return rebuild_hint(path.removesuffix(WORK))
 
 
 def missing(path: str) -> StoreError:

@@ -91,6 +91,11 @@ _DAMAGED = (
 _FULL = ("No space left", "Disk quota", "File too large", "Failed to allocate", "max_temp_directory_size")
 
 
+def is_full(message: str) -> bool:
+    """Tell whether a message of the database is about a full disk."""
+    return any(words in message for words in _FULL)
+
+
 def unusable(message: str) -> StoreError | None:
     """The error of a store that is damaged, or for which there is no room; None for what is wrong with the query."""
     return cannot_go_on(message) if message.startswith(_DAMAGED) else None
@@ -99,7 +104,7 @@ def unusable(message: str) -> StoreError | None:
 def cannot_go_on(message: str) -> StoreError:
     """The error of a store under a statement of our own, whatever the database says."""
     line = message.strip().split("\n", 1)[0]
-    if any(said in line for said in _FULL):
+    if is_full(line):
         return StoreError(f"the store cannot be written: {line}", FREE_SPACE)
     again = command_line("rebuild", "PATH...", store="FILE")
     hint = f"{command_line('doctor', store='FILE')} says what is wrong; {again} makes it again from the logs"

@@ -208,11 +208,13 @@ def _held_by_other(descriptor: int, kind: int) -> str | None:
 
 
 WAL = ".wal"
+WORK = ".rebuild"
+"""How the file ends in which a new store is made."""
 
 
 def work_of(path: str) -> str:
     """Return the path at which a new store is made."""
-    return os.path.realpath(path) + ".rebuild"
+    return os.path.realpath(path) + WORK
 
 
 def kept_of(path: str) -> list[str]:

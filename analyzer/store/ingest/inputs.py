@@ -21,23 +21,18 @@ from io import BytesIO
 from typing import IO, Any, Self
 
 from analyzer.errors import InputError, system_text
-from analyzer.events import sealed
+from analyzer.events import Reject, sealed
+from analyzer.events.codec import decode_object
 from analyzer.events.times import from_epoch, now
 from analyzer.importers import HEAD_BYTES, detect, head_of
 from analyzer.importers.heads import looks_like_document
-from analyzer.importers.shapes.files import (
-    FIRST_LINE,
-    MOST_BYTES,
-    SIDES,
-    SQLITE,
-    UNKNOWN,
-    in_use,
-    rows_as_lines,
-    unfolded,
-)
+from analyzer.importers.shapes.documents import MOST_BYTES, unfolded
+from analyzer.importers.shapes.files import FIRST_LINE, SIDES, SQLITE, UNKNOWN, in_use, rows_as_lines
 from analyzer.store.db.location import kept, on_disk, open_below
 from analyzer.store.ingest.discover import STDIN
 
+BOM = b"\xef\xbb\xbf"
+"""What some editors put in front of a file; no part of its first line."""
 CHUNK = 4 * 1024 * 1024
 _GATHERED = 512 * 1024
 """Bytes that come out of a decompressor before anybody looks at them; a member may hold one."""
@@ -94,7 +89,7 @@ class Input:
         if self.codec == "plain" and magic.startswith(SQLITE):
             self.codec = "sqlite"
             self._take_sides(on_disk(path))
-        elif self.codec == "plain" and looks_like_document(magic) and self._is_read():
+        elif self.codec == "plain" and self._is_document(magic) and self._is_read():
             self.codec = "json"
         if limit is not None and self.codec == "plain":
             self.size = min(self.size, limit)
@@ -104,6 +99,16 @@ class Input:
 
     def __exit__(self, *_: object) -> None:
         self._handle.close()
+
+    def _is_document(self, magic: bytes) -> bool:
+        """Whether it is no log of lines: by how it begins, or as its only line cannot be read as one."""
+        if looks_like_document(magic) or magic.lstrip(BOM + b" \t")[:1] != b"{":
+            return looks_like_document(magic)
+        self._handle.seek(0)
+        data = self._handle.read(min(_GATHERED, self.size)).rstrip()
+        if b"\n" not in data and self.size > _GATHERED:
+            data = (data + self._handle.read(max(LONGEST_HEAD - len(data), 0))).rstrip()
+        return b"\n" not in data and isinstance(decode_object(data.removeprefix(BOM), unique_keys=False), Reject)
 
     def _is_read(self) -> bool:
         """Whether a reader takes this document; any other one stays as it is."""

@@ -31,8 +31,8 @@ from analyzer.importers import HEAD_BYTES, detect, head_of
 from analyzer.interpreter import Errand, Pool, start
 from analyzer.store.ingest.batch import Batch, Placed, Progress, Rejected, Tally, Told, staged, tell
 from analyzer.store.ingest.identity import SourceCheckpoint
-from analyzer.store.ingest.inputs import CHUNK, Input
-from analyzer.store.ingest.read import BOM, Blocks, SourceRun, Stretch
+from analyzer.store.ingest.inputs import BOM, CHUNK, Input
+from analyzer.store.ingest.read import Blocks, SourceRun, Stretch
 
 _MOST = 20_000
 """Events and rejected lines of one file; what gives more is read where its batches are saved."""

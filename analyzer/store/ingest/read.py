@@ -15,17 +15,16 @@ from analyzer.events.codec import decode_object
 from analyzer.events.rows import Rows
 from analyzer.events.sanitize import payload_json
 from analyzer.importers import Block, Format, Reader, RowReader, Source, blank_lines, block_of
+from analyzer.importers.shapes.documents import is_closed
 from analyzer.redaction.unfolding import mended
 from analyzer.store.ingest.batch import KEPT_BYTES, Batch, Progress, Rejected, Told, tell
 from analyzer.store.ingest.discover import STDIN
 from analyzer.store.ingest.identity import FINGERPRINT_BYTES, MARK_BYTES
-from analyzer.store.ingest.inputs import Input
+from analyzer.store.ingest.inputs import BOM, Input
 
 MAX_LINE = 64 * 1024 * 1024
 """Bytes; lines of transcripts with images in them reach several megabytes."""
 KEPT_OF_LONG = 64 * 1024
-BOM = b"\xef\xbb\xbf"
-"""What some editors put in front of a file; no part of its first line."""
 MOST_LINES = 64 * 1024
 """Of a stretch. A line of two bytes takes hundreds in memory; logs have a fifth as many in a chunk."""
 
@@ -278,7 +277,8 @@ class SourceRun:
         tail = blocks.tail
         if tail.strip() and not self._checkpoint.line_open:
             final = self._source.path == STDIN or (self._kind.native and self._source.sealed())
-            whole = self._reader is None or not isinstance(decode_object(tail.strip(), unique_keys=False), Reject)
+            read = decode_object(tail.strip(), unique_keys=False)
+            whole = self._reader is None or not isinstance(read, Reject) or is_closed(tail)
             if whole or final:
                 self._take(Stretch(self._checkpoint.offset, tail + b"\n", len(tail), torn=not whole))
                 self._checkpoint.line_open = whole

@@ -1,4 +1,4 @@
-"""A part of a store: what has one project, agent, caller, reason or model. Questions see its rows alone.
+"""A part of a store: what has one project, agent, caller, reason, provider or model. Questions see its rows alone.
 
 Invariant: a row that does not say what is asked for is not in the part; the analyzer's own decisions are in every one.
 
@@ -38,6 +38,8 @@ class Selection:
     """The program that was at work, such as `claude-code`."""
     caller: str | None = None
     reason: str | None = None
+    provider: str | None = None
+    """Who serves the model."""
     model: str | None = None
 
     def __post_init__(self) -> None:
@@ -67,10 +69,15 @@ _OF_EVENTS = {
     "agent": "work[1].agent",
     "caller": "coalesce(caller, '(none)')",
     "reason": "reason",
+    "provider": "provider",
     "model": "model",
 }
 """What stands for each name in the table of events."""
-_OF_ERRORS = {**_OF_EVENTS, "reason": "shown_reason", "model": "coalesce(model, seen_model)"}
+_OF_ERRORS = {
+    **_OF_EVENTS,
+    "reason": "shown_reason",
+    **{name: f"coalesce({name}, seen_{name})" for name in ("provider", "model")},
+}
 _ROWS = (
     "errors",
     "relays",
@@ -128,8 +135,13 @@ def statements_of(only: Selection, main: str) -> Iterator[str]:
     of_errors, of_events = _all(_OF_ERRORS, given), _all(_OF_EVENTS, given)
     yield _view(_ERRORS, sql("select event_id, operation, session_id from internal.error where {only}", only=of_errors))
     for name in _ROWS:
-        own = _all({column.name: column.name for column in views()[name].columns}, given)
-        yield _view(name, sql("select * from {main}.{name} where {only}", main=main, name=name, only=own))
+        columns = {column.name: column.name for column in views()[name].columns}
+        # A view without a provider has that of the session.
+        of_session = sql(
+            "(select max(s.provider) from {main}.sessions as s where s.session_id = own.session_id)", main=main
+        )
+        own = _all({"provider": of_session, **columns} if "session_id" in columns else columns, given)
+        yield _view(name, sql("select * from {main}.{name} as own where {only}", main=main, name=name, only=own))
     within = {
         "verdicts": "event_id in (select event_id from {errors})",
         "retries": "operation in (select operation from {errors})",

@@ -172,8 +172,11 @@ class FormerStore:
             [source_ids],
         ).fetchall()
 
-    def adopt_events(self) -> int:
-        """Events keep source and moments; those that no log and no journal has any more are taken over: how many."""
+    def adopt_events(self, read: list[str]) -> int:
+        """Events keep source and moments; those that no log and no journal has any more are taken over: how many.
+
+        Those of logs that were read again and that the time of their file dated are told anew.
+        """
         run = self._connection.execute
         run(
             "update internal.event_v1 as e set ingested_at = o.ingested_at, source_format = o.source_format,"
@@ -184,8 +187,10 @@ class FormerStore:
         carried = run(
             filled(
                 "event_v1",
-                "select * from former_event_v1 where event_id not in (select event_id from internal.event_v1)",
-            )
+                "select * from former_event_v1 where event_id not in (select event_id from internal.event_v1)"
+                " and not (time_source = 'file' and source_path in (select unnest($1)))",
+            ),
+            [read],
         ).fetchall()[0][0]
         leave_out_told_twice(self._connection)
         run(

@@ -161,6 +161,11 @@ class _Work:
         limits = {name: checkpoint.offset for name, checkpoint in matched.readable.items()}
         order = [*limits, *(name for name in files if name not in limits)]
         if order:
+            # What the time of its file dates is told anew by the log: a newer reader may date it better.
+            self._connection.execute(
+                "delete from internal.event_v1 where time_source = 'file' and source_path in (select unnest($1))",
+                [order],
+            ).fetchall()
             read = ingest(
                 self._connection,
                 order,
@@ -173,7 +178,7 @@ class _Work:
         with transaction(self._connection):
             split_by_events(self._connection)
             if former is not None:
-                self._adopt(former, known, matched)
+                self._adopt(former, known, matched, order)
             restore_horizon(self._connection)
             self._restore_ruleset(judge_all=former is None)
         if former is not None:
@@ -207,9 +212,9 @@ class _Work:
         self._below = {kept(name): folder for name, folder in found.below.items()}
         return [kept(name) for name in found.files if name != STDIN]
 
-    def _adopt(self, former: FormerStore, known: list[SourceCheckpoint], matched: Matched) -> None:
+    def _adopt(self, former: FormerStore, known: list[SourceCheckpoint], matched: Matched, read: list[str]) -> None:
         self._result.vanished = adopt_sources(self._connection, former, known, matched)
-        self._result.carried_events = former.adopt_events()
+        self._result.carried_events = former.adopt_events(read)
 
     def _restore_ruleset(self, *, judge_all: bool) -> None:
         """The last one applied is active; those before judged what had happened by then."""

@@ -18,6 +18,7 @@ from tests.analysis.histories import line
 
 Errors = list[dict[str, Any]]
 BASIS = "at list prices or as logged"
+BROKE_OFF = "Calls that broke off and were sent again may have cost"
 
 
 def report_on(errors: Errors, tmp_path: Any) -> Overview:
@@ -190,7 +191,7 @@ def spent(**more: Any) -> dict[str, Any]:
         ([], None),
         (
             [spent(cost_usd=5.0, caller="a"), spent(cost_usd=4.0), spent(cost_usd=2.0, never_recovered=False)],
-            f"Failures cost $11.00 of $247.00; $9.00 of it retries of x that never recovered, {BASIS}.",
+            f"Failures cost $0.00 of $236.00, {BASIS}. {BROKE_OFF} $11.00 more.",
         ),
         (
             [spent(cause="tool_loop", basis="measured", reason="Bash", never_recovered=None, cost_usd=1.5)],
@@ -207,7 +208,7 @@ def spent(**more: Any) -> dict[str, Any]:
     ],
 )
 def test_what_failures_cost_is_one_sentence(rows: Errors, text: str | None) -> None:
-    """What most of it was spent on is summed up over callers; what is estimated is added to what logs show."""
+    """What most of it was spent on is summed up over callers; an estimate comes on top of what logs show."""
     schema = {"cause": pl.String, "tokens": pl.Int64, "cost_usd": pl.Float64, "of_cost_usd": pl.Float64}
     frame = pl.DataFrame(rows, schema_overrides=schema if rows else None, infer_schema_length=None)
     found = failure_cost(Table("cost-of-failure", "", "", {}, frame))

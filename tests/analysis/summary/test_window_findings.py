@@ -157,7 +157,7 @@ def test_check_and_report_call_the_same_fleets_too_young(memory: Store, tmp_path
     night = check(memory, until=until)
     verdict = overview(memory, until=until).verdict
     assert verdict.level == level
-    assert night.headline.startswith("Not judged: too little history" if level == "unjudged" else "Nothing to report")
+    assert night.headline.startswith("Not judged: too little history" if level == "unjudged" else "No findings")
     assert night.unjudged == (verdict.details[0] if level == "unjudged" else "")
     assert Night.from_dict(night.to_dict()).headline == night.headline
 

@@ -118,7 +118,7 @@ def test_the_work_of_each_format_is_seen(name: str, tmp_path: Path) -> None:
     path.write_bytes(log_of(name))
     course = read_course(str(path))
     assert course.format == name
-    assert course.replies + course.calls > 0
+    assert course.run.replies + len(course.run.calls) > 0
 
 
 @pytest.mark.parametrize("row", shapes(), ids=str)
@@ -290,3 +290,11 @@ def test_broken_and_odd_lines_change_nothing(tmp_path: Path, broken: str) -> Non
     text = claude(say("Done."), broken, end("Done."))
     path.write_bytes(text.encode("utf-8", "surrogateescape"))
     assert run_verdict([str(path)], exit_code=0, at=NOON).verdict == "passed"
+
+
+def test_a_log_without_work_is_an_answer_only_by_itself(judged: Judge) -> None:
+    """Beside an answer its silence says nothing; what fails in it counts all the same."""
+    log = "2026-03-05 10:00:04,000 INFO [s] agent.conversation_loop: API call #1: model=m provider=p in=1 out=1\n"
+    assert judged(log, exit_code=0).verdict == "hollow"
+    assert judged("Done.\n", log, agent="hermes", exit_code=0).verdict == "passed"
+    assert judged(codex(said("Done."), DONE), log, exit_code=0).verdict == "passed"

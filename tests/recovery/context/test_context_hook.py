@@ -225,7 +225,7 @@ def answered(agent: Agent, steps: int, chars: int = 400_000) -> None:
         call = f"c{len(agent.messages)}"
         agent.messages.append({"role": "assistant", "content": None, "tool_calls": [{"id": call}]})
         size = chars if number + 1 == steps else 40
-        agent.messages.append({"role": "tool", "tool_call_id": call, "content": "r" * size})
+        agent.messages.append({"role": "tool", "tool_call_id": call, "content": f"{call} " + "r" * size})
 
 
 def test_attempts_start_anew_after_a_recovery_that_lasted(log: Log) -> None:

@@ -11,11 +11,19 @@ from hypothesis import strategies as st
 
 from analyzer.recovery import ContextRecovery, ContextRecoveryHook, ContextSettings, MemorySessions
 from analyzer.recovery.context.conversation import tokens_of
-from tests.recovery.context.test_context import talk
 from tests.recovery.simulated import FakeClock
 
 Messages = list[dict[str, Any]]
 OVERFLOW = "prompt is too long: 2100 tokens > 2000 maximum"
+
+
+def chat(turns: int) -> Messages:
+    """Instructions, and turns of two messages of some ten words each."""
+    messages: Messages = [{"role": "system", "content": "Be brief."}]
+    for number in range(turns):
+        messages.append({"role": "user", "content": f"question {number} about verse {number} of song {number}"})
+        messages.append({"role": "assistant", "content": f"answer {number} is that verse {number} rhymes {number}"})
+    return [*messages, {"role": "user", "content": "last"}]
 
 
 def rendered(messages: Messages) -> Messages:
@@ -33,12 +41,22 @@ def rendered(messages: Messages) -> Messages:
     ]
 
 
+def stamped(messages: Messages, number: int) -> Messages:
+    """The same messages, each with a new time before its words, as some hosts write them each time."""
+    return [
+        message | {"content": f"[10:{number:02}] {message['content'].removeprefix(f'[10:{number - 1:02}] ')}"}
+        if isinstance(message["content"], str)
+        else message
+        for message in messages
+    ]
+
+
 def step(number: int) -> Messages:
     """One call of a tool, whose output is too much again."""
     call = f"c{number}"
     return [
         {"role": "assistant", "content": None, "tool_calls": [{"id": call}]},
-        {"role": "tool", "tool_call_id": call, "content": "r" * 4_000},
+        {"role": "tool", "tool_call_id": call, "content": f"{number} " + "r" * 4_000},
     ]
 
 
@@ -63,6 +81,15 @@ STUCK: dict[str, Host] = {
     ),
     "sends its full history and a question": lambda sent, left, number: [*sent, {"role": "user", "content": "go on"}],
     "sends its full history and a step": lambda sent, left, number: sent + step(number),
+    "sends its full history with new times, and a turn": lambda sent, left, number: stamped(
+        sent + turn(number), number
+    ),
+    "puts back what was taken out with new times, and a turn": lambda sent, left, number: (
+        left + stamped([each for each in sent if each not in left], number) + turn(number)
+    ),
+    "sends all but its last messages with new times, and a turn": lambda sent, left, number: (
+        stamped(sent[:-2], number) + sent[-2:] + turn(number)
+    ),
     "appends a step": lambda sent, left, number: left + step(number),
     "appends nothing": lambda sent, left, number: left,
     "appends the error as an answer": lambda sent, left, number: [
@@ -75,10 +102,10 @@ STUCK: dict[str, Host] = {
     "reorders the result": lambda sent, left, number: [*left[:1], *reversed(left[1:])],
     "takes another conversation": lambda sent, left, number: [
         {"role": "user", "content": f"task {number}"},
-        *(each | {"content": f"{number} {each['content']}"} for each in talk(105, 40)[1:]),
+        *(each | {"content": f"{number} {each['content']}"} for each in chat(105)[1:]),
     ],
 }
-BACK = [name for name in STUCK if "full history" in name or name == "ignores the result"]
+BACK = [name for name in STUCK if "full history" in name or "new times" in name or name == "ignores the result"]
 
 
 def granted(hosts: list[str], messages: Messages, seconds: float = 1, **setting: Any) -> list[bool]:
@@ -98,11 +125,31 @@ def granted(hosts: list[str], messages: Messages, seconds: float = 1, **setting:
 @pytest.mark.parametrize("name", STUCK)
 def test_a_host_that_gets_nowhere_has_three_attempts(name: str) -> None:
     """Whatever it does with the result, the fourth overflow in a row and all behind it go on to others."""
-    assert granted([name] * 8, talk(105, 40)).count(True) <= 3
-    output = [*talk(10, 40), {"role": "tool", "content": "r" * 10_000}]
+    assert granted([name] * 6, chat(105)).count(True) <= 3
+    output = [*chat(10), {"role": "tool", "content": " ".join(f"row {n}" for n in range(1_500))}]
     assert granted([name] * 8, output, truncate_over_chars=500).count(True) <= 3
 
 
+@pytest.mark.parametrize("seconds", [1, 900])
+@pytest.mark.parametrize("more", [[], turn(0), [*step(0), *step(1), *step(2)], turn(0) * 3])
+def test_a_history_of_one_text_has_three_attempts(more: Messages, seconds: float) -> None:
+    """Where all turns say the same, a full history that is sent again is told by how often it says it."""
+    sessions = MemorySessions(
+        {"s-1": [{"role": role, "content": "again, please"} for role in ("user", "assistant") * 50]}
+    )
+    clock = FakeClock()
+    hook = ContextRecoveryHook(sessions, clock=clock)
+    results = []
+    for _ in range(12):
+        sent = list(sessions["s-1"])
+        results.append(hook.handle("session.error", "s-1", OVERFLOW) is not None)
+        sessions["s-1"] = sent + more
+        clock.advance(seconds)
+    assert results == [True] * 3 + [False] * 9
+
+
+MIXED = sorted(name for name in STUCK if "a turn" not in name and name != "takes another conversation")
+"""A turn behind what stayed is progress where another host came before."""
 OLD_ANSWERS = ["appends a step", *["sends its full history and a step"] * 2, "drops what is old", "reorders the result"]
 """What is left at their end has old answers behind the last message that was left."""
 
@@ -110,26 +157,26 @@ OLD_ANSWERS = ["appends a step", *["sends its full history and a step"] * 2, "dr
 # The same mixtures each time: of 1,400 random ones one had a fourth attempt.
 @settings(max_examples=60, deadline=None, derandomize=True)
 @example([*OLD_ANSWERS, "appends a step"])
-@given(st.lists(st.sampled_from(sorted({*STUCK} - {"takes another conversation"})), min_size=4, max_size=8))
+@given(st.lists(st.sampled_from(MIXED), min_size=4, max_size=8))
 def test_hosts_that_change_their_ways_have_three_attempts(names: list[str]) -> None:
     """Nor does any mixture of them look like progress, as long as the conversation stays the same one."""
-    assert granted(names, talk(105, 40)).count(True) <= 3
+    assert granted(names, chat(105)).count(True) <= 3
 
 
 @pytest.mark.parametrize("name", BACK)
 def test_time_is_no_progress_where_the_full_history_is_back(name: str) -> None:
     """An overflow every quarter of an hour ends after three attempts, too, where the result is not used."""
-    assert granted([name] * 8, talk(105, 40), seconds=900).count(True) <= 3
+    assert granted([name] * 8, chat(105), seconds=900).count(True) <= 3
 
 
-@pytest.mark.parametrize("write", [list, rendered])
+@pytest.mark.parametrize("write", [list, rendered, lambda messages: stamped(messages, 1)])
 @pytest.mark.parametrize("dropped", [0, 1])
 @pytest.mark.parametrize("again", ["turn", "the same turn", "three steps"])
 def test_a_host_that_gets_on_is_recovered_any_number_of_times(
     write: Callable[[Messages], Messages], dropped: int, again: str
 ) -> None:
     """New messages behind the ones that stayed: also where the host writes them anew, or drops old ones of its own."""
-    sessions = MemorySessions({"s-1": talk(105, 40)})
+    sessions = MemorySessions({"s-1": chat(105)})
     hook = ContextRecoveryHook(sessions, clock=FakeClock())
     for number in range(5):
         tokens = sum(map(tokens_of, sessions["s-1"]))

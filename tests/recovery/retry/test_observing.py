@@ -35,6 +35,10 @@ LIMITED = {
 AT_ONCE = {"retry-after-ms": "1"}
 
 
+class Endless(bytes):
+    """The beginning of a body, of which nothing more comes before the next request."""
+
+
 class Server(ThreadingHTTPServer):
     """Answers as it is told to, in order; the last answer stands for all that follow."""
 
@@ -43,7 +47,8 @@ class Server(ThreadingHTTPServer):
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.requests = 0
+        self.requests = self.given_up = 0
+        self.is_asked_again = threading.Event()
         self.answers: list[tuple[int, Any, dict[str, str]]] = [(200, GOOD, {})]
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
 
@@ -58,6 +63,8 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["content-length"] or 0))
         self.server.requests += 1
+        if self.server.requests > 1:
+            self.server.is_asked_again.set()
         answers = self.server.answers
         status, body, headers = answers.pop(0) if len(answers) > 1 else answers[0]
         if status == 0:  # hang up
@@ -69,6 +76,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(raw)
+        if isinstance(body, Endless):
+            self.server.given_up += not self.server.is_asked_again.wait(20)
 
     def log_message(self, *_: Any) -> None:
         """Nothing on stderr."""
@@ -175,6 +184,22 @@ def test_an_error_that_is_not_tried_again_surfaces(sdk: Any, server: Server, log
     assert log.types() == ["error.classified"]
 
 
+@pytest.mark.parametrize("begun", [b"", b'{"error": {"message": "overloaded, come again'])
+def test_a_body_that_does_not_end_keeps_no_call_waiting(begun: bytes, sdk: Any, server: Server, log: Log) -> None:
+    """The next attempt of a streamed call is sent while the error's body is still open; what came of it is logged."""
+    kind, ask = sdk
+    server.answers = [(503, Endless(begun), {**AT_ONCE, "content-length": "99"}), (200, b"", {})]
+
+    def streamed(client: Any) -> Any:
+        return ask(client, stream=True)
+
+    call(watched(kind, server, log, max_retries=1), streamed)
+    assert (server.requests, server.given_up) == (2, 0)
+    (error,) = log.payloads("error.classified")
+    assert (error["facts"]["status"], "come again" in str(error["facts"].get("message"))) == (503, bool(begun))
+    assert settled(log)["outcome"] == "recovered"
+
+
 @pytest.mark.parametrize("status", [400, 403, 404, 408, 409, 413, 422, 429, 500, 502, 503, 529])
 @pytest.mark.parametrize("name", ["openai", "anthropic"])
 def test_what_is_expected_of_a_refusal_is_what_the_sdk_does(name: str, status: int, server: Server, log: Log) -> None:
@@ -213,13 +238,13 @@ def test_timeouts_and_refused_connections_are_seen(server: Server, log: Log) -> 
     assert (refused["facts"]["exception_class"], refused["outcome"]) == ("ConnectError", "surfaced")
 
 
-def test_an_error_whose_body_breaks_off_is_a_failed_connection(server: Server, log: Log) -> None:
-    """A streamed call's refusal that ends in the middle is tried again, as a failed connection is."""
+def test_an_error_whose_body_breaks_off_is_what_its_status_says(server: Server, log: Log) -> None:
+    """A streamed call's refusal that ends in the middle is tried again for its status, as without being watched."""
     server.answers = [(503, b"{", {**AT_ONCE, "content-length": "99", "connection": "close"}), (200, b"", {})]
     with ask_openai(watched(openai.OpenAI, server, log), stream=True):
         pass
     (error,) = log.payloads("error.classified")
-    assert error["facts"]["exception_class"] == "RemoteProtocolError"
+    assert error["facts"]["status"] == 503
     assert settled(log)["outcome"] == "recovered"
 
 

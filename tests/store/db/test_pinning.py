@@ -75,7 +75,7 @@ def test_a_report_of_a_window_says_the_same_with_and_without(
     assert pinned | {"generated_at": ""} == plain | {"generated_at": ""}
     assert pinned["totals"]["retry_chains"]
     causes = {row["cause"] for row in pinned["tables"]["cost-of-failure"]["rows"]}
-    assert {"sent_again", "expired_cache"} <= causes
+    assert {"failed_request", "expired_cache"} <= causes
     # Hand-offs lie further apart than the shortest window is long.
     assert ("compaction" in causes) == (days != (5, 6))
     assert pinned["tables"]["endings-by-kind"]["rows"]

@@ -17,6 +17,7 @@ import pytest
 
 from analyzer.importers import records
 from analyzer.importers.shapes import files, rows
+from analyzer.importers.shapes.threads import SHAPES
 from analyzer.store import Store
 from analyzer.store.ingest import inputs
 
@@ -283,14 +284,52 @@ def test_a_database_that_its_writer_holds_is_a_problem_and_read_later(
     assert memory.ingest([str(path)]).total.event_lines == 1
 
 
-def test_rows_that_are_no_json_give_nothing(
+def test_rows_that_are_no_json_are_in_quarantine(
     memory: Store, path: Path, writer: sqlite3.Connection, fail: Callable[..., None]
 ) -> None:
-    """They are rows all the same, and are counted."""
+    """They are rows all the same, with their table and name; the others are read."""
     fail(1)
-    writer.execute("update message set data = 'no json'")
-    result = memory.ingest([str(path)])
-    assert (result.problems, result.total.lines, result.total.skipped) == ([], 3, 3)
+    fail(2)
+    writer.execute("update message set data = '{\"role\": NaN}' where id = 'msg_1'")
+    total = memory.ingest([str(path)]).total
+    assert (total.lines, total.event_lines, total.skipped, total.quarantined) == (4, 1, 2, 1)
+    assert memory.sql("select why from quarantine").rows() == [("bad_number",)]
+    assert memory.ingest([str(path)]).total.lines == 0
+
+
+@pytest.mark.parametrize("name", range(len(SHAPES)))
+def test_a_row_that_is_too_long_hides_no_other(
+    memory: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: int
+) -> None:
+    """Each table of each database has one, between two that are read; each is in quarantine, once."""
+    monkeypatch.setattr(files, "_LONGEST", 10_000)
+    needed, tables = SHAPES[name]
+    path = tmp_path / "agent.db"
+    with sqlite3.connect(path) as connection:
+        for other in {item.partition(".")[0] for item in needed} - {table.name for table in tables}:
+            connection.execute(f'create table "{other}" (id, span_id, key, value, name, attributes)')
+        for table in tables:
+            columns = table.columns.split()
+            own = [item.partition(".")[2] for item in needed if item.startswith(f"{table.name}.")]
+            columns += [column for column in own if column not in columns]
+            free = [column for column in columns if column not in table.changed and column != table.key]
+            long = "value" if "value" in columns else free[-1]
+            connection.execute(f'create table "{table.name}" ({", ".join(columns)})')
+            for number in (1, 2, 3):
+                values = dict.fromkeys(columns) | {table.key: number}
+                at = "2026-03-05 10:00:00" if "strftime" in table.changed or "julian" in table.changed else BEGAN
+                values |= {column: at for column in columns if column in table.changed and column != table.key}
+                values |= {long: "x" * 20_000} if number == 2 else {"value": None} if "value" in columns else {}
+                if "output_status" in columns:
+                    values["output_status"] = "done"
+                marks = ", ".join("?" for _ in columns)
+                connection.execute(f'insert into "{table.name}" values ({marks})', [values[key] for key in columns])
+    connection.close()
+    first, second = memory.ingest([str(path)]), memory.ingest([str(path)])
+    assert (first.problems, first.total.quarantined) == ([], len(tables))
+    assert memory.sql("select distinct why from quarantine").rows() == [("line_too_long",)]
+    assert first.total.lines == 1 + 3 * len(tables)
+    assert (second.problems, second.total.lines) == ([], 0)
 
 
 GOOSE = """

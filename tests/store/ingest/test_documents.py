@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from analyzer.importers.shapes import files
+from analyzer.importers.shapes import documents
 from analyzer.store import Store
 from analyzer.store.ingest.inputs import Input
 
@@ -48,7 +48,7 @@ def test_a_document_has_a_line_for_each_record(memory: Store, path: Path) -> Non
 def test_a_document_that_is_broken_all_over_costs_no_square_of_it() -> None:
     """Parts of it are told one by one up to a number; what is behind them is one more, and nothing is lost."""
     whole = '[\n{"a": 1},\n' + '{"a": [x]},\n' * 3_000 + "]"
-    lines = files.unfolded(whole.encode()).splitlines()
+    lines = documents.unfolded(whole.encode()).splitlines()
     assert (lines[0], len(lines)) == (b'{"a":1}', 1_001)
     assert b" ".join(lines[1:]).count(b"[x]") == 3_000
 
@@ -84,7 +84,7 @@ def test_a_document_that_breaks_off_waits_for_its_end(memory: Store, path: Path)
     path.write_text(chat(message(1)))
     assert memory.ingest([str(path)]).total.quarantined == 0
     assert errors(memory) == 1
-    assert files.unfolded(whole.encode()[:-20]).count(b"\n") == 2
+    assert documents.unfolded(whole.encode()[:-20]).count(b"\n") == 2
 
 
 def test_what_is_broken_between_two_records_is_one_line_of_quarantine(memory: Store, path: Path) -> None:
@@ -121,3 +121,132 @@ def test_bytes_of_a_document_can_be_had_from_any_place(path: Path) -> None:
         assert source.codec == "json"
         assert source.between(5, 9) == whole[5:9]
         assert source.length() == len(whole)
+
+
+UNREADABLE = {
+    "NaN": ('{"a": NaN}', "bad_number"),
+    "beyond all bounds": ('{"a": 1e999}', "bad_number"),
+    "too many digits": ('{"a": ' + "9" * 5_000 + "}", "bad_number"),
+    "depth": ('{"a":' * 70 + "1" + "}" * 70, "too_deep"),
+    "depth beyond the parser's": ('{"a":' * 3_000 + "1" + "}" * 3_000, "too_deep"),
+    "items": ("[" + "1," * 5_001 + "1]", "too_many_items"),
+    "control character": ('{"a": "x\ty"}', "not_json"),
+    "break in a text": ('{"a": "x\ry"}', "not_json"),
+    "no UTF-8": ('{"a": "\udcff"}', "invalid_utf8"),
+    "NUL": ('{"a": "\0"}', "nul_bytes"),
+    "no colon": ('{"a" 1}', "not_json"),
+    "no value": ('{"a": }', "not_json"),
+}
+"""Values that no line may hold, and why."""
+HOLE = '"a hole"'
+
+
+def items(number: int) -> list[dict[str, Any]]:
+    """Items of a list, of which the fourth holds a value that cannot be read."""
+    return [{"id": f"t{place}", "args": json.loads(HOLE) if place == 3 else {}} for place in range(number)]
+
+
+def gemini_document() -> dict[str, Any]:
+    """A chat whose messages are records of their own."""
+    failed = {"name": "sh", "status": "error", "result": [{"functionResponse": {"response": {"error": "e"}}}]}
+    messages = [
+        message(place) | {"type": "gemini", "toolCalls": [item | failed]} for place, item in enumerate(items(9))
+    ]
+    return {"sessionId": "s", "projectHash": "h", "messages": messages}
+
+
+def auggie_document() -> dict[str, Any]:
+    """A session that is one record."""
+    nodes = [
+        {"type": 1, "tool_result_node": {"tool_use_id": item["id"], "is_error": True, "content": "e", **item}}
+        for item in items(9)
+    ]
+    history = [{"exchange": {"request_id": f"r{place}", "request_nodes": [node]}} for place, node in enumerate(nodes)]
+    return {"sessionId": "s", "created": "2026-03-05T10:00:00Z", "modified": "", "chatHistory": history}
+
+
+def otlp_document() -> dict[str, Any]:
+    """Records three lists deep."""
+    said = {"event.name": "gemini_cli.tool_call", "session.id": "s", "function_name": "sh", "error": "e"}
+    attributes: list[dict[str, Any]] = [{"key": key, "value": {"stringValue": word}} for key, word in said.items()]
+    attributes.append({"key": "success", "value": {"boolValue": False}})
+    logs = [
+        {"timeUnixNano": str((1_772_704_800 + place) * 10**9), "attributes": attributes, "x": item}
+        for place, item in enumerate(items(9))
+    ]
+    service = {"key": "service.name", "value": {"stringValue": "gemini-cli"}}
+    return {"resourceLogs": [{"resource": {"attributes": [service]}, "scopeLogs": [{"logRecords": logs}]}]}
+
+
+def litellm_document() -> list[dict[str, Any]]:
+    """An array of records, each of which is a failed request."""
+    named = {"call_type": "acompletion", "status": "failure", "custom_llm_provider": "openai", "model": "m"}
+    error = {"error_information": {"error_code": "503", "error_message": "busy"}}
+    return [
+        {"id": f"c{place}", "trace_id": "t", **named, "startTime": 1_772_704_800 + place, **error, "x": item}
+        for place, item in enumerate(items(9))
+    ]
+
+
+MAKERS = [gemini_document, auggie_document, otlp_document, litellm_document]
+FAILURES = "select count(*) from events where type in ('tool.failed', 'error.classified')"
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_each_item_of_a_whole_document_is_read(memory: Store, path: Path, make: Any) -> None:
+    """Each of the nine is a failure."""
+    path.write_text(json.dumps(make()).replace(HOLE, "{}"))
+    memory.ingest([str(path)])
+    assert memory.sql(FAILURES).item() == 9
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+@pytest.mark.parametrize("make", MAKERS)
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_an_item_that_cannot_be_read_hides_no_other(
+    memory: Store, path: Path, monkeypatch: pytest.MonkeyPatch, name: str, make: Any, indent: int | None
+) -> None:
+    """It is in quarantine with its cause, whatever the document and however it is written; all others are read."""
+    value, why = UNREADABLE[name]
+    monkeypatch.setattr("analyzer.events.codec.MOST_ITEMS", 5_000)
+    whole = json.dumps(make(), indent=indent)
+    path.write_bytes(whole.replace(HOLE, value).encode("utf-8", "surrogateescape"))
+    total = memory.ingest([str(path)]).total
+    assert memory.sql(FAILURES).item() == 8
+    assert memory.sql("select why from quarantine").rows() == [(why,)]
+    assert memory.sql("select sum(pending_bytes) from sources").item() == 0
+    parts = total.event_lines + total.duplicates + total.blank + total.skipped + total.quarantined
+    assert (total.lines, total.quarantined) == (parts, 1)
+
+
+def test_a_member_that_cannot_be_read_hides_no_list(memory: Store, path: Path) -> None:
+    """What is neither in a list nor read itself is cut out of the document."""
+    document = {**auggie_document(), "settings": json.loads(HOLE)}
+    document = json.loads(json.dumps(document).replace('"args": ' + HOLE, '"args": 1'))
+    path.write_text(json.dumps(document).replace(HOLE, "[NaN]"))
+    memory.ingest([str(path)])
+    assert memory.sql("select count(*) from events where type = 'tool.failed'").item() == 9
+    assert memory.sql("select why from quarantine").rows() == [("bad_number",)]
+
+
+def test_of_a_key_that_stands_twice_the_last_value_counts(memory: Store, path: Path) -> None:
+    """As in the programs that write such logs, in a document and in a line."""
+    record = json.dumps(message(1))
+    twice = record.replace('"content"', '"content": "[API Error: {\\"code\\": 400}]", "content"')
+    path.write_text('{"sessionId": "s", "projectHash": "h", "messages": [' + twice + "]}")
+    lines = path.with_name("session.jsonl")
+    lines.write_text('{"sessionId": "t", "projectHash": "h"}\n' + twice.replace("m-1", "m-2") + "\n")
+    memory.ingest([str(path), str(lines)])
+    assert memory.sql("select status from errors").rows() == [(500,), (500,)]
+
+
+def test_a_last_line_that_is_whole_and_cannot_be_read_does_not_wait(memory: Store, path: Path) -> None:
+    """Nobody will complete it, so it is in quarantine; one that breaks off waits."""
+    head = '{"sessionId": "s", "projectHash": "h"}\n'
+    path.write_text(head + '{"id": "m", "type": "error", "content": NaN}')
+    first = memory.ingest([str(path)]).total
+    assert (first.lines, first.quarantined) == (2, 1)
+    torn = path.with_name("torn.json")
+    torn.write_text(head + '{"id": "m", "type": "error", "content": {}')
+    second = memory.ingest([str(torn)])
+    assert (second.total.lines, second.sources[0].pending_bytes) == (1, 42)

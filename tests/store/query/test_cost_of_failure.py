@@ -8,7 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from analyzer.analysis.summary.leading import failure_cost
+from analyzer.analysis.tables import Table
 from analyzer.events import Event
 from analyzer.events.codec import encode
 from analyzer.store import open_store
@@ -147,6 +151,86 @@ def test_without_tokens_nothing_is_told(tell: Tell, ask: Ask) -> None:
     assert ask("tokens", "cost_usd", "of_cost_usd") == [(10, None, None)]
     assert ask("tokens", until="2026-11-03T10:00:02Z") == [(5,)]
     assert ask("tokens", caller="another") == []
+
+
+def test_an_error_without_a_chain_was_not_sent_again(tell: Tell, ask: Ask) -> None:
+    """A session that shows an error to its user and goes on later sends another prompt, and the old one once."""
+    fail(tell, 1, 1, operation=None)
+    spend(tell, 60)
+    assert ask("cause") == []
+
+
+@pytest.mark.parametrize(
+    "facts", [{"status": 500, "message": "x"}, {"message": "API Error: 500 Internal server error"}]
+)
+def test_an_error_of_a_server_is_free_also_where_tokens_are_stated(tell: Tell, ask: Ask, facts: dict[str, Any]) -> None:
+    """The tokens of the refused request are shown at a cost of 0."""
+    spend(tell, 1)
+    fail(tell, 1, 1, operation=None, facts=facts, detail="server_error")
+    spend(tell, 2)
+    assert ask("cause", "tokens", "cost_usd") == [("failed_request", PROMPT + REPLY, 0.0)]
+
+
+def test_a_prompt_that_has_a_cause_measures_no_other_call(tell: Tell, ask: Ask) -> None:
+    """The prompt after a broken chain and an expired cache counts as the expired cache only."""
+    cached = {"model": MODEL, "output_tokens": REPLY, "cache_write_tokens": PROMPT}
+    tell("usage.recorded", 0, **cached)
+    fail(tell, 1, 1)
+    tell("retry.scheduled", 1.1, operation="op", attempt=1, reason="network_transient")
+    fail(tell, 2, 2)
+    tell("retry.settled", 2.1, operation="op", attempts=2, outcome="surfaced", reason="network_transient")
+    tell("usage.recorded", 900, **cached)
+    assert ask("cause", "requests") == [("expired_cache", 1)]
+
+
+happenings = st.lists(
+    st.tuples(
+        st.sampled_from(["spend", "cached", "fail", "refuse", "tool", "compact", "stop"]),
+        st.integers(0, 900),
+        st.sampled_from(["s", "t"]),
+    ),
+    max_size=25,
+)
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(happened=happenings)
+def test_parts_never_exceed_the_whole(happened: list[tuple[str, int, str]], log: Path, tell: Tell) -> None:
+    """Measured causes cost no more than all requests, which cost what `cost-by-model` sums up; so says the headline."""
+    log.write_bytes(b"")
+    at = 0
+    for number, (what, wait, session) in enumerate(happened):
+        at += wait
+
+        cached = {"model": MODEL, "output_tokens": REPLY, "cache_write_tokens": PROMPT, "session": session}
+        chain = {"session": session, "operation": f"op-{session}", "attempt": number + 1}
+        relay = {"session": session, "relay": f"r-{number}"}
+        if what == "spend":
+            spend(tell, at, session=session)
+        elif what == "cached":
+            tell("usage.recorded", at, **cached)
+        elif what in {"fail", "refuse"}:
+            fail(tell, at, facts={"status": 500 if what == "refuse" else None, "message": "x"}, **chain)
+            tell("retry.scheduled", at + 0.1, reason="network_transient", **chain)
+        elif what == "tool":
+            tell("tool.failed", at, session=session, tool="Bash", command="gh api", exit_code=1, kind="exit_code")
+        elif what == "compact":
+            tell("relay.triggered", at, strategy="compact", pre_tokens=9, **relay)
+            tell("relay.resumed", at, post_tokens=5, **relay)
+        else:
+            spend(tell, at, session=session)
+            fail(tell, at, 1, session=session, operation=None)
+    with open_store(":memory:") as store:
+        store.ingest([str(log)])
+        causes, models = store.query("cost-of-failure"), store.query("cost-by-model")
+    whole = models["cost_usd"].sum()
+    measured = causes.filter(causes["basis"] == "measured")
+    assert measured["cost_usd"].sum() <= whole + 1e-6
+    assert measured["requests"].sum() <= models["requests"].sum()
+    assert all(of == pytest.approx(whole) for of in causes["of_cost_usd"])
+    sentence = failure_cost(Table("cost-of-failure", "", "", {}, causes))
+    if sentence and "cost" in sentence.text:
+        assert sentence.text.startswith(f"Failures cost ${measured['cost_usd'].sum():,.2f} of ${whole:,.2f}")
 
 
 @pytest.mark.parametrize(

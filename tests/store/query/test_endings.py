@@ -121,6 +121,6 @@ def test_a_report_says_how_many_stopped(store: Store) -> None:
     assert endings_words(overview(store)) == (
         "2 sessions stopped before a retry that was due, 1 after an error without an answer, 1 after a failed tool "
         "without an answer, 1 in retries without end, 1 session said success and did nothing, "
-        "in 1 session a hand-off made the context larger."
+        "in 1 session a compaction made the context larger."
     )
     assert endings_words(overview(store, since=LATEST)) == ""

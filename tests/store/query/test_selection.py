@@ -1,4 +1,4 @@
-"""A part of a store: what has one project, agent, caller, reason or model."""
+"""A part of a store: what has one project, agent, caller, reason, provider or model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,13 @@ VIEWS = ("errors", "retries", "relays", "exhaustions", "sessions", "tool_failure
 
 def _lines(number: int, project: str, reason: str, model: str) -> Iterator[dict[str, Any]]:
     """A session with an error that is tried again in vain, a hand-off, a limit and a failed tool."""
-    work = {"project": project, "agent": "claude-code", "caller": f"claude-code@{project}", "model": model}
+    work = {
+        "project": project,
+        "agent": "claude-code",
+        "caller": f"claude-code@{project}",
+        "model": model,
+        "provider": f"of-{model}",
+    }
     ended = {"requests": 3, "part": "x", "tools": {"Bash": 2}, "ended_at": "2026-11-02T10:00:00Z"}
     chain = {"operation": f"op-{number}", "reason": reason, "attempt": 1}
     for kind, payload in (
@@ -69,6 +75,7 @@ def _counts(store: Store) -> dict[str, int]:
         (Selection(agent="claude-code"), 3, 3),
         (Selection(caller="claude-code@shop"), 2, 2),
         (Selection(model="m2"), 1, 1),
+        (Selection(provider="of-m1"), 2, 2),
         (Selection(project="shop", model="m2"), 0, 0),
         # What has no reason is in no part of one reason: hand-offs, limits and failed tools.
         (Selection(reason="network_transient"), 2, 0),
@@ -132,7 +139,7 @@ def test_a_query_about_the_whole_store_has_no_parts() -> None:
     assert str(Selection(project="shop", model="m")) == "project shop, model m"
 
 
-@pytest.mark.parametrize("name", ["project", "agent", "caller", "reason", "model"])
+@pytest.mark.parametrize("name", ["project", "agent", "caller", "reason", "provider", "model"])
 def test_what_is_no_text_is_refused(name: str) -> None:
     """Half of a UTF-16 pair, which stands in Python for a byte that is no UTF-8."""
     with pytest.raises(AnalyzerError, match=rf"{name} '\\udcff' is not UTF-8"):

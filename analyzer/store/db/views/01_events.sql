@@ -8,7 +8,7 @@
 -- column writer VARCHAR: The process that wrote it, as host:pid:random.
 -- column seq BIGINT: 0-based position among the events of its writer.
 -- column host VARCHAR: The machine that wrote it, where the log says so.
--- column time_source VARCHAR: event, or file where the record names no time and the time of its file stands in.
+-- column time_source VARCHAR: event; where the record names no time log (the record before it, the log's header or the file's name does) or file (the file's time of change).
 -- column recognised BOOLEAN: Whether this program knows the type and the version of the line; others are kept as they are.
 -- column source_format VARCHAR: The format it was read from, as in analyzer or claude_code.
 -- column source_path VARCHAR: The file it was read from; for derived events the foreign file.

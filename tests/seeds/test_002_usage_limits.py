@@ -89,14 +89,14 @@ def says(role: str, **content: Any) -> dict[str, Any]:
 # Exit code defense
 
 
-def test_a_run_with_a_nonzero_exit_code_may_be_exhausted(bench: Bench) -> None:
-    """Claude's exhaustion is considered only if the exit code is not 0."""
+def test_002_37_a_run_with_a_nonzero_exit_code_may_be_exhausted(bench: Bench) -> None:
+    """A limit is considered only if the exit code is not 0."""
     assert bench.run(LINE, exit_code=1) is not None
 
 
 @pytest.mark.parametrize("where", ["stdout", "stderr"])
-def test_a_successful_run_is_never_marked_exhausted(bench: Bench, where: str) -> None:
-    """The same text of a run with exit code 0 leaves the agent in the pool, and is no error either."""
+def test_002_38_a_successful_run_is_never_marked_exhausted(bench: Bench, where: str) -> None:
+    """The same text of a run with exit code 0 leaves the agent in the pool, and is no error."""
     assert bench.run(**{where: LINE}, exit_code=0) is None
     assert bench.events("agent.exhausted") == bench.events("error.classified") == []
 
@@ -104,11 +104,8 @@ def test_a_successful_run_is_never_marked_exhausted(bench: Bench, where: str) ->
 # Stdout-based detection
 
 
-def test_the_signature_on_stdout_is_an_exhausted_limit_with_its_reset(bench: Bench) -> None:
-    """`Claude AI usage limit reached|<unix_epoch>` on stdout: the limit of a plan, and when the agent is back.
-
-    A person reads both in the reason.
-    """
+def test_002_43_the_signature_on_stdout_is_an_exhausted_limit_with_its_reset(bench: Bench) -> None:
+    """The line with an epoch on stdout is a usage limit, and says when the agent is back."""
     out = bench.run(stdout=LINE)
     assert out is not None
     (error,) = bench.events("error.classified")
@@ -133,6 +130,24 @@ QUOTING = {
     "a quotation": (f"{WORK}> {QUOTED}\n", ""),
     "a diff": (f"@@ -1 +1 @@\n+{QUOTED}\n", ""),
     "introduced by a sentence": (f"{WORK}The last line of the log is:\n\n{QUOTED}\n", ""),
+    **{
+        f"asked about: {line}": (f"{before}{line}\n{QUOTED}\n", "")
+        for before in ("", WORK)
+        for line in (
+            "Explain this line to me.",
+            "User: what does my agent mean by that?",
+            "the prompt:",
+            "Q: when may I go on?",
+            "Please translate the words",
+            "[user] Fix the parser",
+            "### Instruction",
+            "You get one line of a log. Classify it",
+            "It stands in the following message",
+            "What is the time in this one",
+            "The log of last night was",
+            "Tell me when that is\n",
+        )
+    },
     "in a sentence": (f"The prompt says: print {QUOTED} when done\n", ""),
     "a tool's stderr, then its end": ("", f"{QUOTED}\nnpm error code ELIFECYCLE\n"),
     "a tool's stderr, then the agent's failure": ("", f"npm test\n{QUOTED}\n{FAILURE}\n"),
@@ -188,8 +203,8 @@ QUOTING = {
 
 
 @pytest.mark.parametrize("name", QUOTING)
-def test_a_text_that_mentions_the_signature_is_no_exhaustion(bench: Bench, name: str) -> None:
-    """A failed run that quotes the signature, wherever and however, keeps its agent in the pool."""
+def test_002_49_a_text_that_mentions_the_signature_is_no_exhaustion(bench: Bench, name: str) -> None:
+    """A failed run that quotes the line, wherever and however, keeps its agent in the pool."""
     stdout, stderr = QUOTING[name]
     assert bench.run(stdout, stderr) is None
     assert bench.events("agent.exhausted") == []
@@ -202,8 +217,8 @@ _WAITING = Limits(retries=2, max_wait_seconds=10_000)
 
 
 @pytest.mark.parametrize("name", QUOTING)
-def test_a_mention_changes_neither_pool_nor_guard_nor_waits(bench: Bench, name: str) -> None:
-    """Nothing is on record after it, no try waits for the moment that it names, and the next run begins at once."""
+def test_002_49_a_mention_changes_neither_pool_nor_guard_nor_waits(bench: Bench, name: str) -> None:
+    """A quoted line leaves pool, guard and waits as they were."""
     stdout, stderr = QUOTING[name]
     done = bench.start(*bench.prints(stdout, stderr), holds="pool and guard", limits=_WAITING)
     assert done.exit_code == 1
@@ -228,8 +243,8 @@ def test_a_mention_changes_neither_pool_nor_guard_nor_waits(bench: Bench, name: 
     ],
 )
 @pytest.mark.parametrize("where", ["stdout", "stderr"])
-def test_loose_keywords_are_no_exhaustion(bench: Bench, text: str, where: str) -> None:
-    """The signature's format is required."""
+def test_002_50_loose_keywords_are_no_exhaustion(bench: Bench, text: str, where: str) -> None:
+    """Words such as usage limit, without the format of the line, are no exhaustion."""
     assert bench.run(**{where: text}) is None
 
 
@@ -239,6 +254,20 @@ TRUE = {
     "last on stderr": ("", f"{WORK}{LINE}\n"),
     "on stderr behind an answer": (WORK, LINE),
     "with a debug line on stderr": (LINE, "debug: retrying in 5 s\n"),
+    **{
+        f"after: {line}": (f"{line}\n{LINE}\n", "")
+        for line in (
+            "I'll run the tests now.",
+            "Let me look at this error message.",
+            "Looking at the next log",
+            "Done with 3 of 5 files.",
+            "The parser handles empty lines now.",
+            "✓ tests/test_pool.py",
+            "- [x] Read the configuration",
+            "Assistant: I have read the file.",
+            "I have moved your parser.",
+        )
+    },
     "as an error line": (f"{WORK}Error: {LINE}\n", ""),
     "before blank lines": (f"{LINE}\n\n   \n\n", ""),
     "before resets of the terminal": (f"{WORK}\x1b[31m{LINE}\x1b[0m\n\x1b[0m\x1b[?25h\n\x1b[2K\r", ""),
@@ -264,8 +293,8 @@ TRUE = {
 
 
 @pytest.mark.parametrize("name", TRUE)
-def test_the_signature_that_ends_a_run_is_exhaustion(bench: Bench, name: str) -> None:
-    """What the agent says last counts, with its own reset, whatever it has quoted before and says as a farewell."""
+def test_002_42_the_signature_that_ends_a_run_is_exhaustion(bench: Bench, name: str) -> None:
+    """The line counts on stdout and on stderr where it ends the agent's own output."""
     out = bench.run(*TRUE[name])
     assert out is not None
     assert out.reset_at == RESET
@@ -275,26 +304,26 @@ def test_the_signature_that_ends_a_run_is_exhaustion(bench: Bench, name: str) ->
 # Integration tests and test cases
 
 
-def test_actual_exhaustion(bench: Bench) -> None:
+def test_002_60_actual_exhaustion(bench: Bench) -> None:
     """The observed line on stdout and exit code 1: the agent is removed."""
     assert bench.pool.choose(["claude", "codex"]) == "claude"
     bench.run("Claude AI usage limit reached|1770843600\n", exit_code=1)
     assert bench.pool.choose(["claude", "codex"]) == "codex"
 
 
-def test_exit_code_guard(bench: Bench) -> None:
+def test_002_61_exit_code_guard(bench: Bench) -> None:
     """The same stdout with exit code 0: the agent is not removed."""
     bench.run("Claude AI usage limit reached|1770843600\n", exit_code=0)
     assert bench.pool.choose(["claude", "codex"]) == "claude"
 
 
-def test_no_signature(bench: Bench) -> None:
+def test_002_62_no_signature(bench: Bench) -> None:
     """A failure with an unrelated text is not classified as exhaustion."""
     assert bench.run("error: cannot open notes.md\n", exit_code=2) is None
     assert bench.events("agent.exhausted") == []
 
 
-def test_reset_parsing(bench: Bench) -> None:
+def test_002_63_reset_parsing(bench: Bench) -> None:
     """The parsed epoch stands in the reason for the removal, in pool and log alike."""
     out = bench.run(LINE)
     assert out is not None
@@ -304,7 +333,7 @@ def test_reset_parsing(bench: Bench) -> None:
     assert "2026-02-11 21:00 UTC" in out.reason_text
 
 
-def test_the_pool_uses_the_parsed_reason(bench: Bench) -> None:
+def test_002_56_the_pool_uses_the_parsed_reason(bench: Bench) -> None:
     """The agent that was removed comes back at the parsed reset, not before."""
     bench.run(LINE)
     clock = FakeClock(BEFORE)
@@ -317,8 +346,8 @@ def test_the_pool_uses_the_parsed_reason(bench: Bench) -> None:
 
 @pytest.mark.parametrize("holds", ["pool", "guard", "pool and guard"])
 @pytest.mark.parametrize("stdout", [LINE, f"{WORK}{LINE}\n", f"> {QUOTED}\n{WORK}{LINE}\n"])
-def test_a_limit_holds_the_next_run_until_its_reset(bench: Bench, stdout: str, holds: str) -> None:
-    """Under the pool, the guard, and both: refused until the moment that the line names, then admitted."""
+def test_002_3_a_limit_holds_the_next_run_until_its_reset(bench: Bench, stdout: str, holds: str) -> None:
+    """An exhausted agent is refused until the moment that the line names, by pool and guard alike."""
     assert bench.start(*bench.prints(stdout), holds=holds).exit_code == 1
     bench.clock.advance((RESET - bench.clock.now()).total_seconds() - 61)
     refused = bench.start("true", holds=holds)
@@ -327,8 +356,8 @@ def test_a_limit_holds_the_next_run_until_its_reset(bench: Bench, stdout: str, h
     assert bench.start("true", holds=holds).outcome == "succeeded"
 
 
-def test_an_agent_returns_to_the_pool_behind_its_reset(bench: Bench) -> None:
-    """Refused until then; the first of two runs behind it brings the agent back, once; and the same the next time."""
+def test_002_44_an_agent_returns_to_the_pool_behind_its_reset(bench: Bench) -> None:
+    """An exhausted agent comes back to the pool at its reset, once, and so each time."""
     for times in (1, 2):
         reset = bench.clock.now() + timedelta(hours=3)
         bench.start(*bench.prints(f"Claude AI usage limit reached|{reset.timestamp():.0f}"))
@@ -342,10 +371,57 @@ def test_an_agent_returns_to_the_pool_behind_its_reset(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("holds", ["pool", "guard", "pool and guard", "nothing"])
-def test_a_limit_is_waited_for_where_that_is_allowed(bench: Bench, holds: str) -> None:
-    """The same wait until the reset, whoever keeps the limit; the agent is back in the pool behind it."""
+def test_002_44_a_limit_is_waited_for_where_that_is_allowed(bench: Bench, holds: str) -> None:
+    """A run that may wait waits until the reset, whoever keeps the limit, and then succeeds."""
     command = ("sh", "-c", f'test -e "$0" && exit 0; touch "$0"; echo "{LINE}"; exit 1', str(bench.folder / "seen"))
     done = bench.start(*command, holds=holds, limits=_WAITING_LONG)
     assert (done.outcome, done.attempts) == ("recovered", 2)
     assert 0 < (bench.clock.now() - RESET).total_seconds() < 2
     assert len(bench.events("agent.exhausted")) == len(bench.events("agent.restored")) == 1
+
+
+def test_002_3_pools_and_agents_are_apart(bench: Bench) -> None:
+    """An exhausted agent leaves its own pool only: another pool keeps it, and other agents stay in this one."""
+    other = AgentPool(bench.folder / "other.json", clock=bench.clock)
+    assert bench.run(LINE) is not None
+    assert (bench.pool.out("claude") is None, bench.pool.out("codex") is None) == (False, True)
+    assert other.out("claude") is None
+    assert other.choose(["claude", "codex"]) == "claude"
+
+
+def test_002_11_words_on_stderr_do_not_hide_it(bench: Bench) -> None:
+    """The line on stdout counts, whatever harmless words stand on stderr."""
+    assert bench.run(stdout=LINE, stderr="warning: the cache is cold\n") is not None
+
+
+@pytest.mark.parametrize("exit_code", [1, 2, 130])
+def test_002_15_any_exit_code_but_0_may_be_a_limit(bench: Bench, exit_code: int) -> None:
+    """The line counts with every exit code but 0."""
+    assert bench.run(LINE, exit_code=exit_code) is not None
+
+
+def test_002_45_the_reason_says_that_the_reset_is_not_known(bench: Bench) -> None:
+    """Where a limit does not say when it resets a person reads that in the reason."""
+    out = bench.run("You've hit your session limit · resets soon\n")
+    assert out is not None
+    assert (out.reset_at, "does not say when it resets" in out.reason_text) == (None, True)
+
+
+@pytest.mark.parametrize("epoch", ["1770843600", "1770843600000"])
+def test_002_44_the_epoch_after_the_bar_is_the_reset(bench: Bench, epoch: str) -> None:
+    """The number after the bar is read as a moment, in seconds or in milliseconds."""
+    out = bench.run(f"Claude AI usage limit reached|{epoch}\n")
+    assert out is not None
+    assert out.reset_at == RESET
+
+
+def test_002_54_the_observed_line_is_detected(bench: Bench) -> None:
+    """The line as it was observed, with exit code 1, is an exhausted agent in pool and log."""
+    assert bench.run("Claude AI usage limit reached|1770843600\n") is not None
+    assert [event["agent"] for event in bench.events("agent.exhausted")] == ["claude"]
+
+
+def test_002_55_the_same_text_of_a_good_run_is_none(bench: Bench) -> None:
+    """With exit code 0 the same text leaves no event of exhaustion."""
+    bench.run("Claude AI usage limit reached|1770843600\n", exit_code=0)
+    assert bench.events("agent.exhausted") == []

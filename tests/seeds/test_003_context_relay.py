@@ -37,32 +37,31 @@ DOCUMENT = """\
 # Relay Checkpoint
 
 ## Completed Work
-- Created user model in src/models/user.go
-- Added migration in db/migrations/003_users.sql
-- Implemented GET /users endpoint
+- Wrote the reader in src/reader.py
+- Made the table of shelves in db/004.sql
+- Answered GET /shelves
 
 ## Current State
-- Working on POST /users endpoint
-- User validation logic partially complete
-- Test file created but not populated
+- Answering POST /shelves
+- Names of shelves are checked, sizes are not
+- The file of tests is empty
 
 ## Modified Files
-- src/models/user.go (new)
-- src/handlers/users.go (new, incomplete)
-- db/migrations/003_users.sql (new)
-- src/routes/api.go (modified — added /users routes)
+- src/reader.py (new)
+- src/shelves.py (new, half done)
+- db/004.sql (new)
+- src/routes.py (modified — /shelves)
 
 ## Remaining Work
-1. Complete POST /users handler with validation
-2. Add authentication middleware integration
-3. Write unit tests for user model
-4. Write integration tests for /users endpoints
-5. Update API documentation
+1. Finish POST /shelves with its checks
+2. Ask for a key
+3. Test the reader
+4. Test both answers
+5. Tell of both in the manual
 
 ## Resume Instructions
-Continue from step 1 of remaining work. The POST handler
-skeleton exists in src/handlers/users.go — complete the
-validation logic and error handling.
+Continue from step 1: src/shelves.py has the frame of the
+answer to POST — the checks and the errors are missing.
 """
 
 EVENTS = """\
@@ -160,35 +159,35 @@ def hand_off(relay: Relay, session: Transcript = SESSION) -> Checkpoint:
 # ─── How relay works ───
 
 
-def test_step_1_monitor_token_usage_is_tracked_while_the_step_runs(ran: Ran) -> None:
-    """The share of the context in use when the relay fired is that of the agent's own last reply."""
+def test_003_32_monitor_token_usage_is_tracked_while_the_step_runs(ran: Ran) -> None:
+    """The tokens in use are those of the agent's own last reply."""
     (triggered,) = ran.events("relay.triggered")
     assert 160_000 <= triggered["pre_tokens"] <= 200_000
     assert triggered["token_usage_percent"] == triggered["pre_tokens"] / 2_000
 
 
-def test_step_2_trigger_at_the_threshold_and_not_below(step: Step) -> None:
+def test_003_33_trigger_at_the_threshold_and_not_below(step: Step) -> None:
     """At 80 % of the window the relay fires; a token less does not."""
     monitor = step.relay().monitor
     assert (monitor.observe(159_000), monitor.observe(160_000)) == (False, True)
 
 
-def test_step_2_the_agent_is_paused_meanwhile(ran: Ran) -> None:
+def test_003_25_the_agent_is_paused_meanwhile(ran: Ran) -> None:
     """While its session is summarized an agent does nothing: no item is done twice or lost, over both instances."""
     items = [line.partition(" by ")[0] for line in ran.done]
     assert items == [f"item {number}" for number in range(1, 10)]
 
 
-def test_step_3_summarize_a_separate_summarizer_gets_the_full_session(ran: Ran) -> None:
-    """The summarizer is no part of the agent, and sees every turn of it: words, calls and their arguments."""
+def test_003_34_summarize_a_separate_summarizer_gets_the_full_session(ran: Ran) -> None:
+    """The summarizer is no part of the agent, and gets every turn of its session with its calls and their arguments."""
     (session,) = ran.sessions
     said = session.render()
     assert all(f"I do item {number}." in said for number in range(1, ran.first + 1))
     assert {turn.tool for turn in session.turns if turn.tool} == {"Write", "TodoWrite"}
 
 
-def test_step_4_resume_a_fresh_instance_continues_from_the_checkpoint(ran: Ran) -> None:
-    """The rest of the work is done by another instance of the same agent, which knew nothing but the checkpoint."""
+def test_003_35_resume_a_fresh_instance_continues_from_the_checkpoint(ran: Ran) -> None:
+    """Another instance of the same agent does the rest of the work, from the checkpoint only."""
     sessions = [line.partition(" by ")[2] for line in ran.done]
     assert len(set(sessions)) == 2
     assert sessions == sorted(sessions, key=sessions.index)
@@ -205,23 +204,23 @@ def configured(text: str) -> Any:
     return found
 
 
-def test_setting_token_threshold_percent() -> None:
-    """`runtime.relay.token_threshold_percent` is the threshold for all steps, and is told by our name of it."""
+def test_003_44_setting_token_threshold_percent() -> None:
+    """The threshold of all steps is read from the manifest."""
     found = configured("[runtime.relay]\ntoken_threshold_percent = 80\n")
     assert found.config.of_step("any").threshold_percent == 80
     assert any("threshold_percent" in note for note in found.notes)
 
 
-def test_setting_strategy() -> None:
-    """`summarize_to_checkpoint` is the only strategy; another one is refused by its name."""
+def test_003_45_setting_strategy() -> None:
+    """Summarizing to a checkpoint is the only strategy; another one is refused by its name."""
     found = configured('[runtime.relay]\nstrategy = "summarize_to_checkpoint"\n')
     assert found.config.settings.strategy == "summarize_to_checkpoint"
     with pytest.raises(AnalyzerError, match="truncate"):
         configured('[runtime.relay]\nstrategy = "truncate"\n')
 
 
-def test_setting_trigger_of_a_step() -> None:
-    """`handover.compaction.trigger: "token_limit_80%"` is the step's own threshold, above that for all."""
+def test_003_55_setting_trigger_of_a_step() -> None:
+    """The trigger of a step is that step's own threshold, above the one of all steps."""
     found = configured(
         "[runtime.relay]\ntoken_threshold_percent = 60\n"
         '[[steps]]\nid = "implement"\n[steps.handover.compaction]\ntrigger = "token_limit_80%"\n'
@@ -244,15 +243,15 @@ permissions = { allowed_tools = ["Read"], deny = ["Write(*)", "Bash(*)"] }
 """
 
 
-def test_setting_persona_of_a_step() -> None:
-    """`persona` says who summarizes a step: here the agent that the persona has as its adapter."""
+def test_003_56_setting_persona_of_a_step() -> None:
+    """The persona of a step says who summarizes it; a persona that is not defined is refused."""
     settings = configured(PERSONA).config.of_step("implement")
     assert settings.summarizer == "claude -p"
     with pytest.raises(AnalyzerError, match="nobody"):
         configured(PERSONA.replace('persona = "summarizer"', 'persona = "nobody"'))
 
 
-def test_the_summarizer_reads_and_does_nothing_else() -> None:
+def test_003_70_the_summarizer_reads_and_does_nothing_else() -> None:
     """The persona's permissions are held: its command gets no tool but Read, and one that asks for Bash is refused."""
     settings = configured(PERSONA).config.of_step("implement")
     words = limited(settings.summarizer or "", settings.summarizer_limits).words
@@ -264,8 +263,8 @@ def test_the_summarizer_reads_and_does_nothing_else() -> None:
             configured(PERSONA.replace('["Read"]', f'["Read", "{wish}"]'))
 
 
-def test_the_summarizer_is_deterministic_where_its_agent_can_be() -> None:
-    """Temperature 0 is set where there is an option for it, told where there is none, and no other is taken."""
+def test_003_68_the_summarizer_is_deterministic_where_its_agent_can_be() -> None:
+    """The summarizer runs at temperature 0 where its program has an option for it; another temperature is refused."""
     assert limited("llm").words[1:4] == ("-o", "temperature", "0")
     assert "no option" in (limited("claude -p").note or "")
     with pytest.raises(AnalyzerError, match="temperature"):
@@ -275,12 +274,12 @@ def test_the_summarizer_is_deterministic_where_its_agent_can_be() -> None:
 # ─── Checkpoint structure ───
 
 
-def test_the_documents_own_checkpoint_is_one() -> None:
-    """The sample checkpoint parses, section by section, and renders as the same checkpoint again."""
+def test_003_79_the_documents_own_checkpoint_is_one() -> None:
+    """A checkpoint of the documented structure parses section by section, and renders as the same checkpoint again."""
     found = parse(DOCUMENT)
     assert len(found.completed_work) == len(found.current_state) == 3
-    assert found.modified_files[1] == "src/handlers/users.go (new, incomplete)"
-    assert found.remaining_work[0] == "Complete POST /users handler with validation"
+    assert found.modified_files[1] == "src/shelves.py (new, half done)"
+    assert found.remaining_work[0] == "Finish POST /shelves with its checks"
     assert len(found.remaining_work) == 5
     assert found.resume_instructions.startswith("Continue from step 1")
     assert parse(found.render()) == found
@@ -289,14 +288,14 @@ def test_the_documents_own_checkpoint_is_one() -> None:
 @pytest.mark.parametrize(
     "section", ["Completed Work", "Current State", "Modified Files", "Remaining Work", "Resume Instructions"]
 )
-def test_a_checkpoint_has_each_of_its_sections(section: str) -> None:
+def test_003_76_a_checkpoint_has_each_of_its_sections(section: str) -> None:
     """A document that lacks a section is no checkpoint, and says which one it lacks."""
     with pytest.raises(CheckpointError, match=section):
         parse(DOCUMENT.replace(f"## {section}", f"## Not {section}"))
 
 
-def test_the_checkpoint_is_the_fresh_instances_first_context(ran: Ran) -> None:
-    """What the fresh instance began with is the checkpoint that was written, with the work that remained."""
+def test_003_30_the_checkpoint_is_the_fresh_instances_first_context(ran: Ran) -> None:
+    """The fresh instance begins with the checkpoint that was written, and with the work that remained."""
     (path,) = (ran.folder / "checkpoints").glob("*.md")
     assert parse(path.read_text()).remaining_work == tuple(f"item {number}" for number in range(ran.first + 1, 10))
 
@@ -304,8 +303,8 @@ def test_the_checkpoint_is_the_fresh_instances_first_context(ran: Ran) -> None:
 # ─── Relay events ───
 
 
-def test_the_documents_own_events_are_read(tmp_path: Path) -> None:
-    """The three lines of the document are one hand-off in the store: at 82 %, of 1,200 tokens, resumed as the first."""
+def test_003_112_the_documents_own_events_are_read(tmp_path: Path) -> None:
+    """The three documented events are one hand-off in the store, with percentage, tokens and count."""
     (tmp_path / "events.ndjson").write_text(EVENTS)
     with open_store(":memory:") as store:
         store.ingest([str(tmp_path / "events.ndjson")])
@@ -315,8 +314,8 @@ def test_the_documents_own_events_are_read(tmp_path: Path) -> None:
     assert row == ("implement", 82.0, "summarize_to_checkpoint", 1200, 1, "resumed")
 
 
-def test_our_events_say_what_the_documents_do(ran: Ran) -> None:
-    """Triggered with usage and strategy, checkpointed with tokens, resumed with the count, all of one step."""
+def test_003_115_our_events_say_what_the_documents_do(ran: Ran) -> None:
+    """Our own events have usage and strategy, tokens, and count, all of the same step."""
     triggered, checkpointed, resumed = ran.events("relay.triggered", "relay.checkpointed", "relay.resumed")
     assert triggered["strategy"] == "summarize_to_checkpoint"
     assert triggered["token_usage_percent"] >= triggered["threshold_percent"] == 80
@@ -328,7 +327,7 @@ def test_our_events_say_what_the_documents_do(ran: Ran) -> None:
 # ─── Edge cases ───
 
 
-def test_a_session_beyond_the_summarizers_cap_halts(step: Step) -> None:
+def test_003_124_a_session_beyond_the_summarizers_cap_halts(step: Step) -> None:
     """A session that the summarizer cannot hold halts the step instead of being summarized again and again."""
     relay = step.relay(RelaySettings(summarizer_token_cap=5))
     relay.monitor.observe(170_000)
@@ -338,7 +337,7 @@ def test_a_session_beyond_the_summarizers_cap_halts(step: Step) -> None:
     assert "5 tokens" in halted["cause"]
 
 
-def test_a_relay_that_frees_nothing_halts(step: Step) -> None:
+def test_003_124_a_relay_that_frees_nothing_halts(step: Step) -> None:
     """Where the checkpoint alone fills the context again, the step halts: there is no compaction without end."""
     relay = step.relay()
     relay.monitor.observe(170_000)
@@ -347,8 +346,8 @@ def test_a_relay_that_frees_nothing_halts(step: Step) -> None:
         relay.resumed(170_000)
 
 
-def test_multiple_relays_count_up_and_hand_on_the_newest_checkpoint(step: Step) -> None:
-    """Each relay of a step raises its count; the second instance's successor gets the second checkpoint alone."""
+def test_003_128_multiple_relays_count_up_and_hand_on_the_newest_checkpoint(step: Step) -> None:
+    """Each relay of a step raises its count, and the second fresh instance gets the second checkpoint only."""
     relay = step.relay()
     first = hand_off(relay)
     second = hand_off(relay, Transcript("Add the endpoint", (Turn("assistant", "- [ ] the docs"),)))
@@ -357,7 +356,7 @@ def test_multiple_relays_count_up_and_hand_on_the_newest_checkpoint(step: Step) 
     assert "the handler" not in second.render()
 
 
-def test_workers_of_a_matrix_are_tracked_each_on_its_own(step: Step) -> None:
+def test_003_132_workers_of_a_matrix_are_tracked_each_on_its_own(step: Step) -> None:
     """Worker A's relay leaves worker B's tokens, count and threshold as they were."""
     a, b = step.relay(worker_id="a"), step.relay(worker_id="b")
     b.monitor.observe(100_000)
@@ -369,27 +368,27 @@ def test_workers_of_a_matrix_are_tracked_each_on_its_own(step: Step) -> None:
 # ─── Best practices ───
 
 
-def test_practice_1_the_threshold_is_conservative_by_default() -> None:
-    """Nothing set is 70 %, and no threshold may stand where nothing could be handed off any more."""
+def test_003_136_the_threshold_is_conservative_by_default() -> None:
+    """The default threshold is conservative, and one above 100 % is refused."""
     assert RelaySettings().threshold_percent == 70
     with pytest.raises(AnalyzerError, match="no threshold"):
         configured("[runtime.relay]\ntoken_threshold_percent = 101\n")
 
 
-def test_practice_2_the_summarizer_is_asked_for_structure_and_not_for_a_story() -> None:
-    """Its instructions name all five headings and forbid narrative."""
+def test_003_137_the_summarizer_is_asked_for_structure_and_not_for_a_story() -> None:
+    """The summarizer is asked for all five headings, and for no narrative."""
     told = instructions(2_000)
     for words in ("## Completed Work", "## Remaining Work", "## Resume Instructions", "no narrative", "2,000 tokens"):
         assert words in told
 
 
-def test_practice_3_relay_is_for_the_steps_that_ask_for_it() -> None:
-    """Where one step alone has a compaction, that step hands off and the others do not."""
+def test_003_138_relay_is_for_the_steps_that_ask_for_it() -> None:
+    """Where only one step has a compaction, that step hands off and the others do not."""
     found = configured('[[steps]]\nid = "implement"\n[steps.handover.compaction]\ntrigger = "token_limit_80%"\n')
     assert (set(found.config.steps), found.everywhere) == ({"implement"}, False)
 
 
-def test_practice_4_frequent_relays_are_told(step: Step) -> None:
+def test_003_139_frequent_relays_are_told(step: Step) -> None:
     """A step that hands off often is advised to be split, in the event and by a query over the store."""
     relay = step.relay()
     for _ in range(OFTEN):
@@ -403,7 +402,7 @@ def test_practice_4_frequent_relays_are_told(step: Step) -> None:
     assert (row["step_id"], row["relays"]) == ("implement", OFTEN)
 
 
-def test_the_events_are_json_lines(step: Step) -> None:
+def test_003_112_the_events_are_json_lines(step: Step) -> None:
     """Every event of a hand-off is one line that any JSON reader takes."""
     hand_off(step.relay())
     (path,) = (step.folder / "log").glob("*.jsonl")
@@ -412,3 +411,92 @@ def test_the_events_are_json_lines(step: Step) -> None:
         "relay.checkpointed",
         "relay.resumed",
     ]
+
+
+# ─── The parts of a hand-off ───
+
+
+def test_003_3_a_full_context_is_handed_to_a_fresh_instance(ran: Ran) -> None:
+    """An agent whose context fills up ends its work in a fresh instance, and one hand-off is on record."""
+    assert ran.run.exit_code == 0
+    assert [len(ran.events(f"relay.{kind}")) for kind in ("triggered", "checkpointed", "resumed")] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("percent", [50, 80, 95])
+def test_003_33_the_threshold_is_what_is_set(step: Step, percent: int) -> None:
+    """A relay fires at the percentage that was configured, and not a token before."""
+    monitor = step.relay(RelaySettings(threshold_percent=percent)).monitor
+    assert (monitor.observe(2_000 * percent - 1), monitor.observe(2_000 * percent)) == (False, True)
+
+
+def test_003_66_the_adapter_of_the_persona_summarizes() -> None:
+    """The program that the persona names as its adapter is the one that writes the checkpoint."""
+    settings = configured(PERSONA.replace('"claude"', '"codex"')).config.of_step("implement")
+    assert settings.summarizer.startswith("codex")
+
+
+@pytest.mark.parametrize("denied", ["Write", "Bash"])
+def test_003_71_the_summarizer_may_neither_write_nor_run(denied: str) -> None:
+    """A persona of a summarizer that allows writing or running commands is refused."""
+    with pytest.raises(AnalyzerError, match="allows"):
+        configured(PERSONA.replace('["Read"]', f'["{denied}"]'))
+
+
+@pytest.mark.parametrize(
+    "part", ["completed_work", "current_state", "modified_files", "remaining_work", "resume_instructions"]
+)
+def test_003_81_each_section_of_a_checkpoint_is_read(part: str) -> None:
+    """Work done, state, files, work left and instructions are each a part of the checkpoint that can be read."""
+    assert getattr(parse(DOCUMENT), part)
+
+
+def test_003_115_a_trigger_says_usage_and_strategy(step: Step) -> None:
+    """The event of a trigger has the percentage in use and the strategy."""
+    hand_off(step.relay())
+    (event,) = step.events("relay.triggered")
+    assert (event["token_usage_percent"], event["strategy"]) == (85.0, "summarize_to_checkpoint")
+
+
+def test_003_116_a_checkpoint_says_its_tokens(step: Step) -> None:
+    """The event of a checkpoint has the number of its tokens."""
+    checkpoint = hand_off(step.relay())
+    (event,) = step.events("relay.checkpointed")
+    assert event["checkpoint_tokens"] == checkpoint.tokens > 0
+
+
+def test_003_117_a_resumption_says_its_count(step: Step) -> None:
+    """The event of a resumption has the number of hand-offs of its step."""
+    hand_off(step.relay())
+    (event,) = step.events("relay.resumed")
+    assert event["relay_count"] == 1
+
+
+def test_003_128_after_several_relays_only_the_newest_checkpoint_is_left(step: Step) -> None:
+    """After four relays the instance begins with the fourth checkpoint, and has nothing of the three before."""
+    relay = step.relay()
+    for number in range(1, 5):
+        hand_off(relay, Transcript("Add the endpoint", (Turn("assistant", f"- [ ] chapter {number}"),)))
+    assert relay.path is not None
+    assert relay.checkpoint is not None
+    assert parse(relay.path.read_text("utf-8")) == relay.checkpoint
+    text = relay.checkpoint.render()
+    assert [f"chapter {number}" in text for number in range(1, 5)] == [False, False, False, True]
+
+
+def test_003_132_each_worker_has_its_own_checkpoint(step: Step) -> None:
+    """Two workers of a matrix that both hand off have files, counts and events of their own."""
+    a, b = step.relay(worker_id="a"), step.relay(worker_id="b")
+    hand_off(a, Transcript("A", (Turn("assistant", "- [ ] left"),)))
+    hand_off(b, Transcript("B", (Turn("assistant", "- [ ] right"),)))
+    assert a.path != b.path
+    assert (a.monitor.relay_count, b.monitor.relay_count) == (1, 1)
+    assert [event["worker_id"] for event in step.events("relay.resumed")] == ["a", "b"]
+
+
+def test_003_34_a_summarizer_that_fails_leaves_the_agent_at_work(step: Step) -> None:
+    """Where no checkpoint can be made the agent goes on with what it has, and the event says why."""
+    relay = step.relay(summarizer=lambda _session, _cap: "once upon a time")
+    relay.monitor.observe(170_000)
+    assert relay.hand_off(lambda: SESSION) is None
+    (event,) = step.events("relay.skipped")
+    assert event["cause"]

@@ -1,0 +1,101 @@
+"""`--json`: every command that takes it prints JSON in each of its modes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from analyzer.cli import cli
+from tests.cli.conftest import Run
+from tests.cli.test_rules import OWN, PACK
+
+ENDLESS = {("watch",), ("ingest", "--follow")}
+"""Those that go on until they are stopped, one JSON object a line."""
+ARGUMENTS = {
+    "classify": ["HTTP 529 Overloaded"],
+    "export": ["errors", "--to", "out"],
+    "findings show": ["ID"],
+    "prices check": ["prices.json"],
+    "prune": ["--older-than", "9000d"],
+    "query": ["errors-by-reason"],
+    "rules backtest": ["--labels", "labels.jsonl"],
+    "rules explain": ["HTTP 529 Overloaded"],
+    "rules update": ["house.toml", "--rules", "mine.toml"],
+    "show": ["ID"],
+    "sql": ["select 1 as n"],
+    "verdict": ["run.jsonl"],
+}
+"""What commands want besides their flags."""
+
+
+def commands(group: click.Command = cli, *names: str) -> Iterator[tuple[str, click.Command]]:
+    """Walk through the commands of the command tree that take `--json`."""
+    if isinstance(group, click.Group):
+        context = click.Context(group)
+        for name in group.list_commands(context):
+            command = group.get_command(context, name)
+            assert command is not None
+            yield from commands(command, *names, name)
+    elif any("--json" in param.opts for param in group.params):
+        yield " ".join(names), group
+
+
+COMMANDS = dict(commands())
+
+
+def modes(name: str, command: click.Command) -> Iterator[list[str]]:
+    """Write a command's lines: by itself, with each flag, and with each value of an argument that has few."""
+    flags = [param.opts[0] for param in command.params if isinstance(param, click.Option) and param.is_flag]
+    choices = [
+        value
+        for param in command.params
+        if isinstance(param, click.Argument) and isinstance(param.type, click.Choice)
+        for value in param.type.choices
+    ]
+    given = ARGUMENTS.get(name, [])
+    for more in ([], *([mode] for mode in (*flags, *choices) if mode not in {"--json", "--quiet"})):
+        for arguments in (given, []) if given else ([],):
+            if not {(name,), (name, *more)} & ENDLESS:
+                yield [*name.split(), *arguments, *more, "--json"]
+
+
+def is_json(text: str) -> bool:
+    """Tell whether a text is one value of JSON."""
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
+
+
+@pytest.fixture
+def folder(run: Run, samples: Path, store: str, tmp_path: Path) -> Path:
+    """Return a working directory with a store, a judged night, logs and what else commands read."""
+    for file in tmp_path.glob("s.*"):
+        shutil.move(file, tmp_path / file.name.replace("s.", "analyzer.", 1))
+    run("check", "--until", "2026-11-10")
+    shutil.copy(samples / "claude-transcript.jsonl", tmp_path / "run.jsonl")
+    price = {"litellm_provider": "anthropic", "input_cost_per_token": 5e-6, "output_cost_per_token": 25e-6}
+    (tmp_path / "prices.json").write_text(json.dumps({"claude-opus-4-5": price}), "utf-8")
+    (tmp_path / "house.toml").write_text(PACK, "utf-8")
+    (tmp_path / "mine.toml").write_text(OWN, "utf-8")
+    (tmp_path / "labels.jsonl").write_text('{"input": "HTTP 529 Overloaded", "reason": "network_transient"}\n', "utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_json_is_json_in_every_mode(name: str, run: Run, folder: Path) -> None:
+    """An answer is one JSON value, or one a line; where there is none the exit code says so."""
+    ids = [row["id"] for row in json.loads(run("findings", "--all", "--json").stdout)["findings"]]
+    answered = 0
+    for line in modes(name, COMMANDS[name]):
+        done = run(*(ids[0] if word == "ID" else word for word in line))
+        answered += bool(done.stdout)
+        assert done.stdout or done.returncode, line
+        assert is_json(done.stdout) or all(map(is_json, done.stdout.splitlines())), (line, done.stdout[:200])
+    assert answered or name == "watch", name
