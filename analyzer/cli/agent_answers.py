@@ -37,7 +37,7 @@ def recent_failures(store: Store, last: str = "24h", caller: str | None = None) 
     from analyzer.analysis.nightly.decisions import findings
     from analyzer.analysis.summary.leading import LEADING_TABLES, leading
     from analyzer.analysis.tables import Window, table, window
-    from analyzer.report.overview_words import entry_of
+    from analyzer.report.overview_words import entry_of, open_words
 
     chosen, instead = window(last=last), list[str]()
     if _last_failure(store, chosen, caller) is None and (newest := _last_failure(store, Window(), caller)):
@@ -64,7 +64,9 @@ def recent_failures(store: Store, last: str = "24h", caller: str | None = None) 
         ]
     if open_ones := findings(store)[:_FINDINGS]:
         lines += ["", "Open findings of the nightly check (ask `why` with the id):"]
-        lines += [f"- {one.id[:8]} {entry.level}: {entry.sentence}" for one in open_ones for entry in [entry_of(one)]]
+        for one in open_ones:
+            sentence = open_words(one) if one.is_quiet else entry_of(one).sentence
+            lines.append(f"- {one.id[:8]} {one.severity}: {sentence}")
     return _cut(lines, "ask for a shorter time, or one caller")
 
 

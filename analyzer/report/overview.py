@@ -89,9 +89,12 @@ def _verdict(overview: Overview, size: int, colour: bool, asking: Asking) -> lis
     day = _day(overview)
     lines += indented(day, size) if day else []
     for case, one in zip(cases[:_MAX_SENTENCES], findings, strict=False):
-        told, cost = _short(_masked(one.explanation, hidden)), cost_beside(one)
-        told += f"{'' if told.endswith(('.', '…')) else '.'} {cost}." if cost else ""
-        lines += indented(f"{_since(one, news_of(case, overview.latest))}: {told}", size)
+        if one.is_quiet:
+            lines.append(f"  {fit_middle(terminal_safe(open_words(one)), size - 2)}")
+        else:
+            told, cost = _short(_masked(one.explanation, hidden)), cost_beside(one)
+            told += f"{'' if told.endswith(('.', '…')) else '.'} {cost}." if cost else ""
+            lines += indented(f"{_since(one, news_of(case, overview.latest))}: {told}", size)
         lines += indented(_short(_masked(handled(one.handling), hidden)), size, 4) if one.handling else []
     commands = ((asking.command(*one.words), one.advice) for one in findings[:_MAX_SENTENCES])
     steps = ((terminal_safe(command), "" if command else advice) for command, advice in commands)
@@ -121,8 +124,7 @@ def _since(one: Finding, news: str) -> str:
     if not one.is_open:
         return f"Resolved on {one.resolved_on}"
     before = f", since {one.onset}" if one.onset < one.opened_on else ""
-    words = {"New": f"New on {one.opened_on}{before}", "Worse": f"Worse, open since {one.onset}"}
-    words["Open"] = f"O{open_words(one)[1:]}"
+    words = {"New": f"New on {one.opened_on}{before}", "Worse": f"Worse, goes on since {one.onset}"}
     return words.get(news, f"Goes on since {one.onset}")
 
 
@@ -239,7 +241,8 @@ def _unknown(overview: Overview, size: int) -> str:
     if frame.is_empty():
         return ""
     row = frame.row(0, named=True)
-    if any(fingerprint(text) == row["fingerprint"] for one in overview.findings for text in one.samples[:1]):
+    quoted = [text for one in overview.findings if not one.is_quiet for text in one.samples[:1]]
+    if any(fingerprint(text) == row["fingerprint"] for text in quoted):
         return ""
     hidden = _hidden_callers(overview, [row["message"]])
     message = terminal_safe(" ".join(_masked(row["message"], hidden).split()))

@@ -77,17 +77,21 @@ def draft_words(found: Finding) -> str:
 
 
 def course(found: Finding) -> str:
-    """Since when it is open, or from when to when it was."""
+    """Say since when it is new or goes on, when it was last seen, or from when to when it was."""
     if found.state == "resolved":
         why = RESOLUTIONS.get(found.resolution or "", found.resolution)
         days = f"{found.onset} to {found.last_seen}" if found.onset < found.last_seen else f"{found.onset}"
         return f"{f'{found.span}, over' if found.span else days}, resolved on {found.resolved_on}: {why}"
-    return f"open since {found.onset}" + (f", last seen {found.last_seen}" if found.last_seen > found.onset else "")
+    if found.state == "open":
+        return f"open since {found.onset}, last seen {found.last_seen}"
+    return f"{'new' if found.state == 'new' else 'goes on'} since {found.onset}"
 
 
 def open_words(found: Finding) -> str:
-    """That it is open, and when it was last seen: not that it goes on."""
-    return f"open, last seen {found.last_seen.day} {found.last_seen:%B}"
+    """Say of a finding without new evidence when it was last seen, of whom it is, and what it is."""
+    title = found.kind.title
+    seen = f"{found.last_seen.day} {found.last_seen:%B}"
+    return f"Open, last seen {seen}: {found.scope.who}: {title[:1].lower()}{title[1:]}"
 
 
 def judging(found: Finding) -> tuple[str, ...]:
@@ -330,9 +334,9 @@ def opening_words(leading: Iterable[Leading]) -> tuple[str, ...]:
 
 
 def dates(one: Finding) -> str:
-    """Since when it is open, or from when to when it was."""
+    """Say since when it is so, when it was last seen if it does not go on, or from when to when it was."""
     if one.is_open:
-        return f"since {one.onset}"
+        return f"since {one.onset}" + (f", last seen {one.last_seen}" if one.state == "open" else "")
     return f"from {one.onset} to {one.last_seen}" if one.last_seen > one.onset else f"on {one.onset}"
 
 

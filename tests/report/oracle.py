@@ -142,13 +142,13 @@ def phrases(findings: list[Finding]) -> list[str]:
     for one in findings:
         for text in (one["explanation"], *(part["explanation"] for part in one["parts"])):
             made += [text, text.removesuffix(".")]
-        made += [f"id {one['id']}", one["id"], _course(one), _who(one), _row(one)]
+        made += [f"id {one['id']}", f"id {one['id'][:8]}", one["id"], _course(one), _open(one), _who(one), _row(one)]
         made += [f"{name} = {one[f'{name}_value']:.2g}" for name in "pq" if one[f"{name}_value"] is not None]
     counts = Counter(one["state"] for one in findings)
-    parts = [f"{counts[state]} {state}" for state in ("new", "ongoing", "resolved") if counts[state]]
+    parts = [f"{counts[state]} {state}" for state in ("new", "ongoing", "open", "resolved") if counts[state]]
     noun = "finding" if len(findings) == 1 else "findings"
     made.append(", ".join(parts) + f" {noun}")
-    before = sum(one["state"] == "ongoing" and not one["worse"] for one in findings)
+    before = sum(one["state"] in {"ongoing", "open"} and not one["worse"] for one in findings)
     made.append(f"And {before} {'finding' if before == 1 else 'findings'} as before")
     open_ones = [one for one in findings if one["state"] != "resolved"]
     alike = [one for one in open_ones if one["finding"] == open_ones[0]["finding"]]
@@ -176,7 +176,15 @@ def _course(finding: Finding) -> str:
     if finding["state"] == "resolved":
         span = _span(finding) or (f"{onset} to {last}" if onset < last else onset)
         return f"{span}, over, resolved on {finding['resolved_on']}"
-    return f"open since {onset}" + (f", last seen {last}" if last > onset else "")
+    if finding["state"] == "open":
+        return f"open since {onset}, last seen {last}"
+    return f"{'new' if finding['state'] == 'new' else 'goes on'} since {onset}"
+
+
+def _open(finding: Finding) -> str:
+    """Return what media say of a finding that its night has nothing new of."""
+    last = date.fromisoformat(_last_seen(finding))
+    return f"Open, last seen {last.day} {last:%B}: {_who(finding)}"
 
 
 def _last_seen(finding: Finding) -> str:
@@ -223,6 +231,7 @@ def _of_days(findings: list[Finding]) -> Iterator[str]:
         onset, last, opened = one["onset"], _last_seen(one), one["window"]["since"]
         yield f"from {onset} to {last}" if last > onset else f"on {onset}"
         yield f"since {onset}"
+        yield f"since {onset}, last seen {last}"
         yield f"New on {opened}"
         yield f"Resolved on {one['resolved_on']}"
         if cost := one["cost"]:
@@ -242,10 +251,15 @@ def wrong_finding(about: About, day: date) -> Iterator[str]:
     for name, value in counted.items():
         if one["first_error_at"] and one[name] != value and not about.scope["step"]:
             yield f"{name} is {one[name]}, recounted {value}"
-    for name in ("onset", "window"):
-        end = about.onset if name == "onset" else about.last
+    for name, end in {"onset": about.onset, "window": about.last, "last_seen": about.last_seen}.items():
         if not about.anything(end):
             yield f"{name}: nothing of it on {end}"
+    if one["last_seen"] != f"{about.last_seen}":
+        yield f"last_seen is {one['last_seen']}, recounted {about.last_seen}"
+    if one["state"] in {"ongoing", "open"} and (one["state"] == "ongoing") != (about.last_seen == day):
+        yield f"{one['state']} on {day}, and last seen on {about.last_seen}"
+    if one["state"] == "open" and about.scope["template"] and about.on(day):
+        yield f"open on {day}, which has its text"
     events = {event.line["id"]: event for event in night.events}
     own = {error.line["id"] for error in about.errors if not about.scope["step"]}
     if own and (wrong := [name for name in one["evidence"] if name not in own]):

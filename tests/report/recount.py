@@ -21,6 +21,10 @@ Match = re.Match[str]
 SHARED = ("provider", "model", "project")
 UNKNOWN = frozenset({"spike", "drift", "template", "shared_template", "unknown_rate"})
 """Kinds of findings about errors that no rule knows."""
+NO_EVENTS = frozenset({"silence", "traffic_changed", "classifier_changed"})
+OF_CHAINS = frozenset({"retries_exhausted", "waits_grow"})
+OF_SESSIONS = frozenset({"tool_failures", "sessions_unanswered"})
+"""Kinds about no error of their own: what they name are days."""
 
 
 PRICES = {
@@ -176,10 +180,24 @@ class About:
 
     def anything(self, day: date) -> bool:
         """Whether anything of it happened on a day, whatever it is about."""
-        failed = [e for e in self.night.events if e.day == day and e.kind == "tool.failed" and e.tool == self.who]
-        unanswered = self.night.sessions(self.callers, [day]) & self.night.unanswered
-        quiet = self.finding["finding"] == "silence"
-        return bool(self.on(day) or self.relays(day) or failed or unanswered or quiet or chains_of(self, [day]))
+        kind = self.finding["finding"]
+        if self.scope["tool"]:
+            return any(e.day == day and e.kind == "tool.failed" and e.tool == self.who for e in self.night.events)
+        if kind == "sessions_unanswered":
+            return bool(self.night.sessions(self.callers, [day]) & self.night.unanswered)
+        if self.scope["step"]:
+            return bool(self.relays(day))
+        # A silence has no event, and its sentence is counted again.
+        return bool(kind in NO_EVENTS or self.on(day) or (kind in OF_CHAINS and chains_of(self, [day])))
+
+    @property
+    def last_seen(self) -> date:
+        """The day of its last error or hand-off; of what is about neither the last day that it names."""
+        if self.scope["step"]:
+            return max((day for day in days_up_to(self.last, 15) if self.relays(day)), default=self.last)
+        if self.finding["finding"] in NO_EVENTS | OF_CHAINS | OF_SESSIONS:
+            return self.last
+        return max((error.day for error in self.inside()), default=self.last)
 
     def inside(self) -> list[Event]:
         """Return its errors from the first to the last that its JSON names."""

@@ -49,7 +49,7 @@ def test_a_finding_says_all_that_is_known_of_it(report: Report) -> None:
     found = report()
     (case,) = found.cases
     shown = section(render_html(found), "findings")
-    assert "CRITICAL · open since 2026-11-21" in shown
+    assert "CRITICAL · new since 2026-11-21" in shown
     assert "figma-probe: 100.0% of its distinct errors on 2026-11-21 are unknown" in shown
     days = "--caller figma-probe --since 2026-11-21 --until 2026-11-22"
     assert f'the command drafts one: <code class="command">analyzer unknowns --suggest {days}</code>' in shown

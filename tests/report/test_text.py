@@ -162,7 +162,7 @@ def test_a_share_and_the_row_beside_it_speak_of_the_same_errors(
 
 
 def test_a_finding_is_dated_by_its_evidence(report: Report) -> None:
-    """A finding that was told days after it began is open since the day on which its chart shows it."""
+    """A finding that was told days after it began is dated by the day on which its chart shows it."""
     found = report()
     (case,) = found.cases
     one = case.finding
@@ -171,8 +171,8 @@ def test_a_finding_is_dated_by_its_evidence(report: Report) -> None:
     for shown in (late, replace(late, state="new")):
         told = replace(found, cases=(replace(case, finding=shown),))
         assert f"since {began}" in render_text(told)
-        assert f"open since {began}" in render_html(told)
-        assert f"open since {one.opened_on}" not in render_html(told) + render_text(told)
+        assert f"{'new' if shown.state == 'new' else 'goes on'} since {began}" in render_html(told)
+        assert f"since {one.opened_on}" not in render_html(told) + render_text(told)
     assert str(began) in render_findings([late])
 
 
@@ -217,7 +217,7 @@ def test_findings_come_in_the_order_of_interest(report: Report) -> None:
     begun = [line.strip() for line in lines if line.startswith(("  New", "  Worse", "  Resolved", "  Goes"))]
     assert [line[: line.index(": ") + 3] for line in begun] == [
         f"New on {day}: d",
-        f"Worse, open since {opened}: c",
+        f"Worse, goes on since {opened}: c",
         f"Resolved on {day}: b",
         f"Goes on since {opened}: a",
     ]

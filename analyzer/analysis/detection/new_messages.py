@@ -105,41 +105,48 @@ class NewTemplates:
     _last: dict[str, int] = field(default_factory=dict)
     _seen: dict[str, int] = field(default_factory=dict)
     """Sessions since the first sight."""
-    _known: set[str] = field(default_factory=set)
-    """Reported, or too old to be reported."""
+    _known: dict[str, int] = field(default_factory=dict)
+    """The last day on which a reported one was shown without a quiet stretch before it."""
 
     def look(self, day: int, sessions: int, shown: dict[str, int], settings: Settings) -> Iterator[Detection]:
-        """Adds a day (`shown`: sessions by template) and yields a detection of each template that is surely new."""
+        """Adds a day (`shown`: sessions by template), yields a detection of each template that is new or goes on."""
         self._sessions[day] = sessions
         for template in sorted(shown):
             last = self._last.get(template)
             if last is None or last < day - TEMPLATE_MEMORY_DAYS:
                 # Forgotten is as good as never seen.
                 self._first[template], self._seen[template] = day, 0
-                self._known.discard(template)
+                self._known.pop(template, None)
             self._last[template] = day
             self._seen[template] += shown[template]
             found = self._judge(day, template, settings)
             if found is not None:
                 yield found
 
-    def report(self, template: str) -> None:
-        """Marks a template as reported, so that it is not found again."""
-        self._known.add(template)
+    def report(self, template: str, day: int) -> None:
+        """Marks a template as reported on a day."""
+        self._known[template] = day
 
     def _judge(self, day: int, template: str, settings: Settings) -> Detection | None:
-        first, seen = self._first[template], self._seen[template]
-        if template in self._known or day - first >= TEMPLATE_DAYS or seen < settings.min_sessions:
+        first, seen, reported = self._first[template], self._seen[template], self._known.get(template)
+        if reported is not None:
+            if not goes_on(reported, day, self._sessions):
+                return None
+            self._known[template] = day
+        if day - first >= TEMPLATE_DAYS + (0 if reported is None else ACCEPT_DAYS) or seen < settings.min_sessions:
             return None
         found = novelty(day, first, seen, self._sessions)
-        if found is None or found.p_value > settings.template_alpha:
+        if found is None or (reported is None and found.p_value > settings.template_alpha):
             return None
         note = f"first seen {date.fromordinal(first)}, in {seen} of {found.since:.0f} sessions since"
-        return found.detection("template", self.caller, template, note)
+        one = found.detection("template", self.caller, template, note)
+        return one if reported is None else replace(one, state="ongoing")
 
 
 def new_templates(templates: pl.DataFrame, counts: pl.DataFrame, settings: Settings) -> Iterator[Detection]:
-    """Findings `template`: unknown messages that are new to a caller, one finding a night, the clearest of them.
+    """Findings `template`: unknown messages that are new to a caller, on days that show them.
+
+    Of several new ones of a night the clearest is reported. A message that goes on is reported for four weeks at most.
 
     `templates`: columns `day`, `caller`, `template`, `sessions`. `counts`: a row for each `day` of a `caller` with its
     `sessions`, in order.
@@ -158,14 +165,15 @@ def new_templates(templates: pl.DataFrame, counts: pl.DataFrame, settings: Setti
         for caller, sessions in rows.select("caller", "sessions").iter_rows():
             own = callers.setdefault(caller, NewTemplates(caller))
             found = list(own.look(day.toordinal(), sessions, shown.get((day, caller), {}), settings))
-            if found:
-                first, *rest = sorted(found, key=lambda each: (each.p_value or 0.0, each.template or ""))
+            yield from (each for each in found if each.state != "new")
+            if news := [each for each in found if each.state == "new"]:
+                first, *rest = sorted(news, key=lambda each: (each.p_value or 0.0, each.template or ""))
                 others = f"; with it: {', '.join(str(each.template) for each in rest)}" if rest else ""
                 ones.append(replace(first, note=f"{first.note}{others}"))
         p_values = [one.p_value or 0.0 for one in ones]
         for one, q_value in zip(ones, false_discovery([*p_values, *[1.0] * (judged[day] - len(ones))]), strict=False):
             if q_value <= settings.false_discovery_rate:
-                callers[str(one.caller)].report(str(one.template))
+                callers[str(one.caller)].report(str(one.template), day.toordinal())
                 yield replace(one, q_value=q_value)
 
 

@@ -29,7 +29,7 @@ class DetectionError(AnalyzerError):
 
 
 def detect(counts: pl.DataFrame, templates: pl.DataFrame, settings: Settings | None = None) -> pl.DataFrame:
-    """Findings `spike`, `drift` and `template`, at most one of each a day and caller, in the columns of `SCHEMA`.
+    """Findings `spike`, `drift` and `template`, in the columns of `SCHEMA`.
 
     `counts` has one row a day and caller: `day` (Date), `caller`, `sessions`, `groups` (distinct pairs of session and
     template), and of both those with an unknown error under today's rules, `unknown_sessions_replayed` and

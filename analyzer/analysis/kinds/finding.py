@@ -127,7 +127,7 @@ class Finding(Shown):
 
     id: str
     state: str
-    """`new`, `ongoing` where the night's own day shows it too, `open` where that does not, or `resolved`."""
+    """`new`, `ongoing` if the judged day has evidence of it, `open` if that has none, or `resolved`."""
     severity: str
     opened_on: date
     """The first day on which it was detected."""
@@ -219,7 +219,7 @@ class Finding(Shown):
 
     @property
     def goes_on(self) -> bool:
-        """Whether its night has evidence of it, or is the first to tell it: else it is open at most."""
+        """Whether its night has evidence of it, or is the first to tell it."""
         return self.state in {"new", "ongoing"}
 
     @property
@@ -239,8 +239,13 @@ class Finding(Shown):
 
     @property
     def last_seen(self) -> date:
-        """The day of its last error; of what is about none the last day on which it was detected."""
+        """The day of its last event; of a kind without events of its own the last day that a test found it on."""
         return self.last_on if self.last_error_at is None else self._local(self.last_error_at).date()
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether its night has nothing new to say of it: documents give it one line."""
+        return self.state == "open" and not self.worse
 
     @property
     def span(self) -> str:
@@ -289,6 +294,7 @@ class Finding(Shown):
             "state": self.state,
             "window": {"since": self.opened_on.isoformat(), "until": self.last_on.isoformat()},
             "onset": self.onset.isoformat(),
+            "last_seen": self.last_seen.isoformat(),
             "resolved_on": self.resolved_on.isoformat() if self.resolved_on else None,
             "resolution": self.resolution,
             **own,

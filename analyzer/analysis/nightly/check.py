@@ -24,7 +24,7 @@ from analyzer.analysis.nightly.decisions import handlings, warnings_a_week, with
 from analyzer.analysis.nightly.detections import detections
 from analyzer.analysis.nightly.evidence import costed, explained, of_the_day
 from analyzer.analysis.nightly.incidents import gravest_first, incidents
-from analyzer.analysis.nightly.night import Night, carried_on, night_before, recorded, write_down
+from analyzer.analysis.nightly.night import Night, carried_on, night_before, recorded, told_apart, write_down
 from analyzer.analysis.nightly.notes import clocks_ahead, newest_versions, notes, too_little_history
 from analyzer.analysis.observations import Observations, end_of, observe, start_of
 from analyzer.analysis.tables import Window, WindowWords, as_window, window
@@ -158,7 +158,8 @@ def _judged(
 ) -> Night:
     """The night without words; `known` are findings whose costs cannot have changed."""
     counts, traffic = seen.counts, seen.traffic(one.caller for one in found)
-    tonight = list(incidents(found, traffic, seen.night))
+    last_told = before.findings if before else ()
+    tonight = list(told_apart(incidents(found, traffic, seen.night), last_told))
     there = {one.identity for one in tonight}
     if before is not None:
         for back in range(1, min(MAX_LEFT_OUT, (seen.night - before.day).days)):
@@ -167,7 +168,7 @@ def _judged(
             there.update(one.identity for one in ended)
     gone = "rejudged" if before is not None and before.ruleset == seen.ruleset else "explained"
     priced = costed(store, of_the_day(tonight, seen), seen, known)
-    findings = gravest_first(carried_on(priced, before.findings if before else (), seen.night, gone))
+    findings = gravest_first(carried_on(priced, last_told, seen.night, gone))
     return Night(
         day=seen.night,
         timezone=seen.timezone,
@@ -185,7 +186,8 @@ def _judged(
 
 def _finished(store: Store, night: Night, rules: Rules) -> Night:
     """The night with words and evidence."""
-    return replace(night, findings=explained(store, night.findings, night.timezone, night.ruleset, rules=rules))
+    findings = explained(store, night.findings, night.timezone, night.ruleset, rules=rules, judged=night.day)
+    return replace(night, findings=findings)
 
 
 MAX_HOURS = 23

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
@@ -65,11 +65,12 @@ def detections(seen: Observations, settings: Settings | None = None) -> list[Det
     hit = {each for outage in outages for each in outage.hits()}
     shared = detections_in(shared_templates(seen.templates, work, chosen))
     weak = detections_in(weak_templates(seen.known_templates, seen.templates, seen.counts, work, chosen))
+    of_fleet = {(one.template, one.day) for one in shared}
     wordings = detections_in(reworded(seen.templates, seen.rules, work, seen.volumes, chosen))
     found = [
-        *_without_shared(shares, shared),
+        *_unless_told(shares, lambda one: one.finding == "template" and (one.template, one.day) in of_fleet),
         *shared,
-        *(one for one in weak if (one.caller, one.scope, one.day) not in hit),
+        *_unless_told(weak, lambda one: (one.caller, one.scope, one.day) in hit),
         *_without_share_rises(rises, shares),
         *longest_bursts(seen),
     ]
@@ -201,10 +202,14 @@ def _without_share_rises(rises: Iterable[Detection], shares: Iterable[Detection]
     )
 
 
-def _without_shared(shares: Iterable[Detection], shared: Iterable[Detection]) -> Iterable[Detection]:
-    """Drop a caller's new-message detection where the fleet's reports the same template on that day."""
-    known = {(one.template, one.day) for one in shared}
-    return (one for one in shares if one.finding != "template" or (one.template, one.day) not in known)
+def _unless_told(found: Iterable[Detection], told: Callable[[Detection], bool]) -> Iterator[Detection]:
+    """Drop the new messages that a wider finding tells on that day, unless they were found before it."""
+    begun: set[tuple[str | None, ...]] = set()
+    for one in found:
+        text = one.finding, one.caller, one.template
+        if text in begun or not told(one):
+            begun.add(text)
+            yield one
 
 
 def _without_reworded(

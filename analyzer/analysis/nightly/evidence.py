@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
@@ -16,7 +16,7 @@ import polars as pl
 
 from analyzer.analysis.detection.detection import BASELINE_DAYS
 from analyzer.analysis.detection.volumes import SHARED
-from analyzer.analysis.kinds.finding import SHARE, Finding
+from analyzer.analysis.kinds.finding import NOTHING, SHARE, Finding
 from analyzer.analysis.kinds.finding_fields import Wording, cost_of, with_cost
 from analyzer.analysis.kinds.sentences import sentence
 from analyzer.analysis.nightly.incidents import gravest_first
@@ -76,10 +76,12 @@ def explained(
     ruleset: str | None,
     within: Span | None = None,
     rules: Rules = None,
+    judged: date | None = None,
 ) -> tuple[Finding, ...]:
-    """The findings with their explanations, advice, samples and evidence; what was explained and cannot change stays.
+    """The findings, the gravest first, with their explanations, advice, samples and evidence.
 
-    `within` bounds what is looked at, else it is the days of each. Drafts of rules are made beside `rules`.
+    What was explained and cannot change stays. `within` bounds what is looked at, else it is the days of each. Drafts
+    of rules are made beside `rules`. What has no event on the day that is `judged` does not go on.
 
     Raises:
         QueryError: the store cannot be asked.
@@ -96,7 +98,22 @@ def explained(
         behind[place] = replace(behind[place], wording=wording)
     places = iter(range(len(behind)))
     when = "of these hours" if within else ""
-    return tuple(_explained(finding, behind, places, timezone, when).in_store(store) for finding in findings)
+    told = [_explained(finding, behind, places, timezone, when).in_store(store) for finding in findings]
+    return gravest_first(told if judged is None else (_as_of(finding, judged) for finding in told))
+
+
+def _as_of(finding: Finding, judged: date) -> Finding:
+    """Return the finding, `ongoing` if it or a part of it has evidence of the judged day, else `open`.
+
+    Evidence are its own events. A kind without any, such as silence, is judged day by day, and a day on which its test
+    finds it is evidence. A finding that no night has told yet stays `new`.
+    """
+    parts = tuple(part if part.kind.cause else _as_of(part, judged) for part in finding.parts)
+    finding = replace(finding, parts=parts)
+    if finding.state not in {"ongoing", "open"}:
+        return finding
+    shown = finding.last_seen == judged or any(part.state == "ongoing" for part in parts)
+    return replace(finding, state="ongoing" if shown else "open")
 
 
 def costed(
@@ -151,7 +168,7 @@ def _when(place: int, finding: Finding, span: Span) -> dict[str, Any]:
 
 
 def _span(finding: Finding, timezone: str) -> Span:
-    """What its tests looked at since its onset: whole days, or the hours that showed it."""
+    """What its tests looked at since its onset: whole days, or the hours that showed it; those of its parts, too."""
     if finding.first_error_at is not None and finding.last_error_at is not None:
         return finding.first_error_at, finding.last_error_at + timedelta(milliseconds=1)
     days, latest, zone = finding.kind.evidence_days, finding.latest, ZoneInfo(timezone)
@@ -160,7 +177,10 @@ def _span(finding: Finding, timezone: str) -> Span:
         at.replace(tzinfo=zone).astimezone(UTC).replace(tzinfo=None) if at else None
         for at in (latest.begins_at, latest.ends_at)
     )
-    return begin or start_of(first, timezone), end or end_of(finding.last_on, timezone)
+    last = max([finding.last_on, *(part.last_on for part in finding.parts if not part.kind.cause)])
+    if last > finding.last_on:
+        end = None
+    return begin or start_of(first, timezone), end or end_of(last, timezone)
 
 
 _EVERY = 1_000_000
@@ -180,7 +200,8 @@ def _explained(finding: Finding, behind: _Behind, places: Iterator[int], timezon
     if _keeps_its_words(finding):
         return finding
     shown = behind[next(places)]
-    finding = replace(finding, wording=finding.wording or shown.wording, timezone=timezone, **shown.counted)
+    counted = _NOTHING if finding.kind.behind is NOTHING else shown.counted
+    finding = replace(finding, wording=finding.wording or shown.wording, timezone=timezone, **counted)
     return replace(
         finding,
         explanation=sentence(finding, shown.said, timezone, when),

@@ -150,7 +150,7 @@ def _is_part(finding: Finding, head: Finding) -> bool:
     if not (finding.kind.part_of_rise if head.kind.family == SHARE else finding.kind.part_of_wave):
         return False
     if not head.is_open and finding.is_open:
-        return False
+        return False  # told by itself, with the id that it had as a part
     overlaps = finding.resolved_on is None or finding.resolved_on >= head.onset
     return overlaps and (head.resolved_on is None or finding.opened_on <= head.resolved_on)
 

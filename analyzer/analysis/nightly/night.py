@@ -200,6 +200,14 @@ _COLUMNS = {
 }
 
 
+def told_apart(findings: Iterable[Finding], before: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield tonight's findings, and by themselves those of their parts that the night before told by themselves."""
+    alone = {one.identity for one in before if one.is_open}
+    for one in findings:
+        yield replace(one, parts=tuple(part for part in one.parts if part.identity not in alone))
+        yield from (part for part in one.parts if part.identity in alone)
+
+
 def carried_on(
     findings: Iterable[Finding], before: Iterable[Finding], day: date, gone: str = "explained"
 ) -> tuple[Finding, ...]:
@@ -210,9 +218,10 @@ def carried_on(
     day.
     """
     open_ones = {one.identity: one for one in before if one.is_open}
+    parts_before = {part.identity: part for one in open_ones.values() for part in one.parts if part.is_open}
     carried = []
     for one in findings:
-        known = open_ones.pop(one.identity, None)
+        known = open_ones.pop(one.identity, None) or parts_before.get(one.identity)
         if known is None:
             # Nights may have been left out: what no night has reported yet is new, and what none reported cannot end.
             if one.is_open:

@@ -91,7 +91,7 @@ def judge_seen(store: Store, window: Window, seen: Observations) -> Judged:
     priced = costed(store, of_the_day(incidents_between(found, traffic, first, last), seen), seen)
     day_before = incidents(found, traffic, last - timedelta(days=1))
     known = as_known(store, _compared(store, seen, priced, day_before, last))
-    findings = explained(store, known, seen.timezone, seen.ruleset)
+    findings = explained(store, known, seen.timezone, seen.ruleset, judged=last)
     return Judged(
         first=first,
         last=last,

@@ -24,16 +24,15 @@ def night_document(night: Night, asking: Asking | None = None) -> list[Block]:
     `asking` says how the store is asked where the document is read; None: from anywhere.
     """
     blocks: list[Block] = [Heading(night.headline, 2), *map(Paragraph, night.opening)]
-    if night.findings:
+    quiet = [one for one in night.findings if one.is_quiet]
+    loud = [one for one in night.findings if not one.is_quiet]
+    if loud:
         names = ("Severity", "State", "Finding", "Caller", "Observed", "Expected", "Sessions")
         right = (False, False, False, False, True, True, True)
-        blocks.append(TextTable(names, tuple(map(_row, night.findings)), right, repeats=True))
-    quiet = [one for one in night.findings if one.state == "open" and not one.worse]
-    blocks += [entry_of(one, asking) for one in night.findings if one not in quiet]
+        blocks.append(TextTable(names, tuple(map(_row, loud)), right, repeats=True))
+    blocks += [entry_of(one, asking) for one in loud]
     if quiet:
-        blocks.append(
-            Items(tuple(f"{title_of(one)}: {open_words(one)}; {one.severity}, id {one.id[:_ID]}" for one in quiet))
-        )
+        blocks.append(Items(tuple(f"{open_words(one)}; id {one.id[:_ID]}" for one in quiet)))
     return [*blocks, *(Paragraph(f"Note: {note}") for note in night.remarks), Paragraph(ground(night))]
 
 
@@ -132,7 +131,11 @@ def render_findings(findings: Sequence[Finding], width: int = 80) -> str:
     head, *lines = [fit(line, size) for line in columns(rows, [False] * 5)]
     blocks = [head]
     for one, line in zip(findings, lines, strict=True):
-        said = [one.explanation, *([handled(one.handling)] if one.handling else [])]
+        said = [
+            one.explanation,
+            *([course(one)] if one.is_quiet else []),
+            *([handled(one.handling)] if one.handling else []),
+        ]
         blocks += [line, *(each for text in said for each in indented(terminal_safe(text), size, _ID + 2))]
     return "\n".join(blocks) + "\n"
 

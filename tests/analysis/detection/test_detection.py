@@ -112,14 +112,14 @@ def test_one_session_with_many_texts_is_no_finding() -> None:
     assert detect(counts(rows), templates()).is_empty()
 
 
-def test_a_template_never_seen_before_is_found_once() -> None:
-    """With its first day as the onset; a one-off and an old acquaintance are not."""
+def test_a_template_never_seen_before_is_found_on_the_days_that_show_it() -> None:
+    """Until it was quiet for three days, with its first day as the onset; a one-off and an old one are not found."""
     seen = [("c0", day, "old", 1) for day in range(0, 84, 5)]
     seen += [("c0", 20 + 3 * day, f"one-off-{day}", 1) for day in range(20)]
-    seen += [("c0", 50, "fresh", 1), ("c0", 51, "fresh", 3), ("c0", 52, "fresh", 2)]
+    seen += [("c0", 50, "fresh", 1), ("c0", 51, "fresh", 3), ("c0", 52, "fresh", 2), ("c0", 60, "fresh", 2)]
     found = detect(constant(), templates(seen))
     assert found.select("day", "finding", "template", "onset").rows() == [
-        (FIRST + timedelta(days=51), "template", "fresh", FIRST + timedelta(days=50))
+        (FIRST + timedelta(days=day), "template", "fresh", FIRST + timedelta(days=50)) for day in (51, 52)
     ]
 
 

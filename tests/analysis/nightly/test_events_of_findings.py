@@ -116,6 +116,6 @@ def test_a_day_without_new_evidence_fails_no_night(tmp_path: Path, samples: Path
         (one,) = second.findings
         assert (first.fails("info"), second.fails("info"), second.worst(), second.news()) == (True, False, None, ())
         text = render_night_text(second)
-        assert f"  Many hand-offs: craftsman: open, last seen 4 November; warning, id {one.id[:8]}\n" in text
+        assert f"  Open, last seen 4 November: craftsman: many hand-offs; id {one.id[:8]}\n" in text
         assert one.explanation not in text
         assert "Goes on" not in render_text(overview(store))

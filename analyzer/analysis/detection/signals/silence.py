@@ -107,7 +107,9 @@ def _of(series: _Series, logged: set[int], fleet: _Series | None) -> Iterator[De
         found: list[_Missing] = []
         for end in range(4 * day + 1 if fleet is None else 4 * day + 4, 4 * day + 5):
             for length in _LENGTHS if fleet is None else (4,):
-                if series.count(end, length) <= length * usual:
+                # Of a stretch over midnight the hours after it must have had work, else they say nothing of the day.
+                after = series.before(end, min(length, end - 4 * day), logged)
+                if series.count(end, length) <= length * usual and any(each.number for each in after):
                     found += _missing(series, end, length, logged, fleet)
         if not found:
             continue

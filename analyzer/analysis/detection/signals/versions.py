@@ -94,7 +94,8 @@ def _of(finding: str, agent: str, releases: list[_Release]) -> Iterator[Detectio
         others = [other for other in releases if other is not one and min(other.days) < first]
         if not others or first == beginning:
             continue
-        for day in sorted(each for each in one.days if each < first + ACCEPT_DAYS):
+        # A day on which none of its sessions failed says nothing against it.
+        for day in sorted(each for each in one.days if each < first + ACCEPT_DAYS and one.sum(each, each).failed):
             rise = _Rise.of(one, others, first, day, taking_over=finding == "model_worse")
             if rise is not None:
                 yield rise.detection(finding, agent)
