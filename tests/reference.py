@@ -69,8 +69,8 @@ EXIT_CODES: dict[str, tuple[tuple[int, str], ...]] = {
         (75, "another process is writing to the store"),
     ),
     "check": (
-        (0, "no open finding is so severe as `--fail-on`"),
-        (1, "an open finding is at least so severe"),
+        (0, "no finding that is new or goes on is so severe as `--fail-on`"),
+        (1, "a finding that is new or goes on is at least so severe"),
         (2, "an option, a time or rules that cannot be used"),
         (3, "no store, or it or a file cannot be written; somebody to be told could not be reached"),
         (75, "another process has the store open"),
@@ -78,9 +78,9 @@ EXIT_CODES: dict[str, tuple[tuple[int, str], ...]] = {
     "nightly": (
         (
             0,
-            "every step did its work, and no open finding is so severe as `--fail-on`; or the unit is made",
+            "every step did its work, and no finding that is new or goes on is so severe as `--fail-on`; or the unit is made",
         ),
-        (1, "an open finding is at least so severe"),
+        (1, "a finding that is new or goes on is at least so severe"),
         (2, "an option, a time, a time zone or rules that cannot be used"),
         (
             3,

@@ -116,7 +116,7 @@ fail_on_option = click.option(
     "--fail-on",
     type=click.Choice(("info", "warning", "critical")),
     default="warning",
-    help="Exit with 1 when an open finding is at least so severe. Default: warning.",
+    help="Exit with 1 when a finding that is new or goes on is at least so severe. Default: warning.",
 )
 deliver_option = click.option(
     "--deliver",

@@ -44,7 +44,7 @@ def _every_session(finding: Finding, timezone: str) -> str:
     reason = finding.cost.reason if finding.cost else None
     errors = "errors that no rule knows" if reason == "unknown" else reason
     moment = _moment(finding, timezone)
-    if finding.is_open:
+    if finding.goes_on:
         return f"every session of {whose} has failed with {errors} since {moment}"
     return f"every session of {whose} failed with {errors} from {moment} on"
 

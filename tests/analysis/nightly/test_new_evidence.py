@@ -132,3 +132,14 @@ def test_no_finding_is_lost_while_it_is_open(told: tuple[list[Line], list[Night]
         assert {one.id for one in before.findings if one.is_open} <= ids
     ends = [one.id for night in nights for one in night.of("resolved")]
     assert len(ends) == len(set(ends))
+
+
+def test_what_has_events_again_goes_on_and_fails_the_night(told: tuple[list[Line], list[Night]]) -> None:
+    """After days without events of it an open finding goes on under its id on the first day that has some."""
+    lines, nights = told
+    for before, night in pairwise(nights):
+        quiet = {one.id for one in before.of("open") if one.scope.template}
+        for one in night.findings:
+            if one.id in quiet and one.is_open:
+                assert (one.state == "ongoing") == has_evidence(lines, one, night.day)
+                assert one.state == "open" or night.fails(one.severity)
