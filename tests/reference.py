@@ -78,7 +78,7 @@ EXIT_CODES: dict[str, tuple[tuple[int, str], ...]] = {
     "nightly": (
         (
             0,
-            "every step is done, and no finding that is new or goes on is so severe as `--fail-on`; or the unit is made",
+            "all steps are done, and no finding that is new or goes on is as severe as `--fail-on`; or a unit is made",
         ),
         (1, "a finding that is new or goes on is at least so severe"),
         (2, "an option, a time, a time zone or rules that cannot be used"),
