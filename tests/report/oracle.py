@@ -174,8 +174,8 @@ def _who(finding: Finding) -> str:
 def _course(finding: Finding) -> str:
     onset, last = finding["onset"], _last_seen(finding)
     if finding["state"] == "resolved":
-        span = _span(finding) or (f"{onset} to {last}" if onset < last else onset)
-        return f"{span}, over, resolved on {finding['resolved_on']}"
+        days, span = f"{onset} to {last}" if onset < last else onset, _span(finding)
+        return f"{f'{span}, over' if span else days}, resolved on {finding['resolved_on']}"
     if finding["state"] == "open":
         return f"open since {onset}, last seen {last}"
     return f"{'new' if finding['state'] == 'new' else 'goes on'} since {onset}"
