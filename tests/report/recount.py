@@ -441,7 +441,7 @@ def _burst(about: About, match: Match) -> Iterator[str]:
 
 @says_of_finding(
     rf"the tool (?P<tool>NAME) failed in (?P<met>COUNT) of (?P<used>COUNT) sessions that used it{_OVER}, "
-    rf"(?P<times>COUNT) times{_EXPECTED}"
+    rf"(?P<times>COUNT) times \(three a session at most\){_EXPECTED}"
 )
 def _tool(about: About, match: Match) -> Iterator[str]:
     days = span_of(about, match)

@@ -26,7 +26,17 @@ from analyzer.analysis.kinds.daily_charts import (
     share_line,
     shares_axis,
 )
-from analyzer.analysis.kinds.finding import Basis, Behind, Charted, ChartForm, Finding, Kind, its_days, its_week
+from analyzer.analysis.kinds.finding import (
+    Basis,
+    Behind,
+    Charted,
+    ChartForm,
+    Evidence,
+    Finding,
+    Kind,
+    its_days,
+    its_week,
+)
 from analyzer.analysis.kinds.finding_fields import info, warning
 from analyzer.analysis.kinds.rises import BY_OUTCOME
 from analyzer.analysis.kinds.sentences import as_number, expected, sessions
@@ -106,6 +116,7 @@ RELAYS = {
         advice="split steps that hand off often",
         asks=("query", "relays-by-step"),
         scope="step",
+        evidence=Evidence({"hand_off": 0}),
         behind=Behind("of its days", lambda _one, _seen: pl.lit(False), its_days, hand_offs=True),
         chart=HAND_OFFS,
     )
@@ -125,15 +136,15 @@ def recovery_fell(finding: Finding) -> str:
 def retry_in_vain(finding: Finding) -> str:
     """Retries that hardly ever recover."""
     latest = finding.latest
-    text = f"retries for {finding.scope.reason} recover {percent(latest.observed)} of {latest.groups or 0:,} chains"
-    return f"{text} (surely less than {percent(latest.high)})"
+    text = f"retries for {finding.scope.reason} recovered {percent(latest.observed)} of {latest.groups or 0:,} chains"
+    return f"{text} in the seven weeks up to {latest.day} (surely less than {percent(latest.high)})"
 
 
 def retry_would_pay(finding: Finding) -> str:
     """Errors that were given up although retries of their reason recover."""
     latest = finding.latest
     text = f"{latest.groups or 0:,} errors {finding.scope.reason} were not retried in the week up to {latest.day}"
-    text += f", though {percent(latest.observed)} of those that are recover"
+    text += f", though {percent(latest.observed)} of those that were in the seven weeks up to it recovered"
     return f"{text} (surely more than {percent(latest.low)})"
 
 
@@ -198,6 +209,7 @@ RECOVERY = ChartForm(
 )
 
 
+_WEEKS = BASELINE_DAYS + RECENT_DAYS
 _CHAINS = ("query", "retries-outcomes")
 _RETRIES = Kind(
     title="Retries recover less",
@@ -207,7 +219,7 @@ _RETRIES = Kind(
     advice="wait longer between calls, or ask the provider",
     asks=_CHAINS,
     scope="reason",
-    evidence_days=RECENT_DAYS,
+    evidence=Evidence({"tried": RECENT_DAYS}),
     behind=Behind(
         "of the last week with its reason", lambda one, _seen: pl.col("reason") == one.scope.reason, its_week
     ),
@@ -221,6 +233,7 @@ RETRIES = {
         severity=info,
         sentence=retry_in_vain,
         advice="stop retrying it: the waits buy nothing",
+        evidence=Evidence({"tried": _WEEKS}),
     ),
     "retry_would_pay": replace(
         _RETRIES,
@@ -229,5 +242,6 @@ RETRIES = {
         sentence=retry_would_pay,
         advice="let it be retried; the recovery table allows it",
         asks=BY_OUTCOME,
+        evidence=Evidence({"tried": _WEEKS, "untried": RECENT_DAYS}),
     ),
 }
