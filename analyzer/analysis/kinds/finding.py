@@ -427,8 +427,8 @@ class Behind:
     """Their first and last day; the argument is the last day of all."""
     unknown: bool = False
     """Whether they are the unknown errors since the onset."""
-    hand_offs: bool = False
-    """Whether there are hand-offs in the place of errors."""
+    hand_offs: str = ""
+    """What there are in the place of errors, `Hand-offs` or `Compactions`."""
 
 
 def own_reason(finding: Finding) -> str | None:

@@ -43,15 +43,23 @@ from analyzer.analysis.kinds.sentences import as_number, expected, sessions
 from analyzer.analysis.observations import exposed
 from analyzer.readable import percent
 
+NO_STEP = "(no step)"
+"""The step of hand-offs whose log names none, in `detection-relays`."""
+
+
+def _called(finding: Finding) -> str:
+    return "compactions" if finding.finding == "compactions" else "hand-offs"
+
 
 def many_hand_offs(finding: Finding) -> str:
-    """More hand-offs than were expected, or many of one session."""
+    """More hand-offs or compactions than were expected, or many of one session."""
     latest = finding.latest
-    step = f" in step {finding.scope.step}" if finding.scope.step else ""
+    step, what = finding.scope.step, _called(finding)
+    step = f" in step {step}" if step and step != NO_STEP else ""
     if latest.expected is None:
         rest = f", {as_number(latest.statistic)} of them of one session" if latest.statistic != latest.observed else ""
-        return f"{as_number(latest.observed)} hand-offs{'' if rest else ' of one session'}{step} on {latest.day}{rest}"
-    text = f"{as_number(latest.observed)} hand-offs{step} on {latest.day}, {as_number(latest.expected)} expected"
+        return f"{as_number(latest.observed)} {what}{'' if rest else ' of one session'}{step} on {latest.day}{rest}"
+    text = f"{as_number(latest.observed)} {what}{step} on {latest.day}, {as_number(latest.expected)} expected"
     return f"{text} (at most {as_number(latest.high)}), in {sessions(finding)}"
 
 
@@ -73,19 +81,19 @@ def hand_off_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
 
 
 def hand_off_chart(case: Charted) -> Chart:
-    """Hand-offs by day, with what the day's sessions and weekday let one expect of each, and the sessions at work."""
-    rows = case.numbers
+    """Hand-offs or compactions by day, with what the day's sessions and weekday let one expect, and the sessions."""
+    rows, what = case.numbers, _called(case.finding)
     known = rows.drop_nulls("expected")
     within = "what 39 of 40 such days stay within"
     marks = (
         band(within, known["day"], [0.0] * known.height, known["high"], stepped=True),
         dashes("expected", known["day"], known["expected"], stepped=True),
-        bars(rows.filter("unusual"), "hand_offs", "hand-offs, unusual days", MARKED),
-        bars(rows.filter(~pl.col("unusual")), "hand_offs", "hand-offs, other days", OTHER),
+        bars(rows.filter("unusual"), "hand_offs", f"{what}, unusual days", MARKED),
+        bars(rows.filter(~pl.col("unusual")), "hand_offs", f"{what}, other days", OTHER),
         bars(rows, "sessions", "sessions at work", USUAL, lower=True),
     )
-    title = "Hand-offs by day with what was expected, and the sessions at work"
-    upper = counts_axis("hand-offs", max([*rows["hand_offs"], *rows["high"].drop_nulls()], default=0))
+    title = f"{what.capitalize()} by day with what was expected, and the sessions at work"
+    upper = counts_axis(what, max([*rows["hand_offs"], *rows["high"].drop_nulls()], default=0))
     note = "The first days have no history to expect from." if rows["high"].has_nulls() else ""
     return panels(case, title, marks, upper, "sessions", note=note)
 
@@ -117,10 +125,26 @@ RELAYS = {
         asks=("query", "relays-by-step"),
         scope="step",
         evidence=Evidence({"hand_off": 0}),
-        behind=Behind("of its days", lambda _one, _seen: pl.lit(False), its_days, hand_offs=True),
+        behind=Behind("of its days", lambda _one, _seen: pl.lit(False), its_days, hand_offs="Hand-offs"),
         chart=HAND_OFFS,
     )
 }
+RELAYS["compactions"] = replace(
+    RELAYS["relays"],
+    title="Many compactions",
+    metric="compactions of the day",
+    advice="give its sessions less to read, or begin a new one for each task",
+    scope=None,
+    evidence=Evidence({"compaction": 0}),
+    behind=replace(RELAYS["relays"].behind, hand_offs="Compactions"),
+    chart=replace(
+        HAND_OFFS,
+        title="Days of the caller",
+        columns={name: text.replace("hand-off", "compaction") for name, text in HAND_OFFS.columns.items()}
+        | {"hand_offs": "compactions: the agent shortened its own context"},
+    ),
+)
+"""An agent that shortens its own context goes on in the same session: it hands nothing off."""
 
 
 _RECOVERED, _FAILED, _UNTRIED = (GREEN, ""), (VERMILION, "x"), (SILVER, "-")

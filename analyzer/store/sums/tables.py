@@ -49,7 +49,7 @@ SCHEMAS: dict[str, dict[str, str]] = {
 """The columns of each frame behind `day` and `caller`. Of volumes, which have nearly as many rows as there are errors,
 names are numbers of names, the caller's too.
 """
-_VERSIONS = {"counts": 2, "volumes": 3, "work": 2, "signals": 4}
+_VERSIONS = {"counts": 2, "relays": 2, "volumes": 3, "work": 2, "signals": 4}
 """The versions of their tables that are not the first."""
 GROUPS = {
     "day": "Date",

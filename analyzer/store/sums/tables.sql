@@ -74,7 +74,7 @@ create table if not exists internal.sum_loud_v1 (
   events bigint not null
 );
 
-create table if not exists internal.sum_relay_v1 (
+create table if not exists internal.sum_relay_v2 (
   timezone varchar not null,
   day date not null,
   caller varchar not null,

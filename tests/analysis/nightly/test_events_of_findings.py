@@ -111,7 +111,7 @@ def test_an_outage_of_an_afternoon_is_over_on_the_next_night(tmp_path: Path) -> 
 
 
 TYPES = {
-    "relays": "relay.triggered",
+    **dict.fromkeys(("relays", "compactions"), "relay.triggered"),
     "tool_failures": "tool.failed",
     **dict.fromkeys(("recovery_fell", "retry_in_vain", "retry_would_pay", "waits_grow"), "retry.settled"),
     "retries_exhausted": "retry.settled",
@@ -221,8 +221,31 @@ def distinct_errors(events: Iterable[Event], one: Finding) -> int:
     return len({(event.session_id, template(event.payload["facts"]["message"])) for event in own})
 
 
-def relay(number: int, session: int, kind: str, second: int, **payload: object) -> bytes:
-    """An event of a hand-off."""
-    at = (datetime(2026, 10, 20, 8, session) + timedelta(minutes=10 * number, seconds=second)).isoformat()
-    known = {"relay": f"r{number}-{session}", "caller": "smith", **payload}
-    return histories.line(f"{kind}-{number}-{session}", f"relay.{kind}", at, f"s{session}", **known)
+def relay(name: str, minute: int, *kinds: str, **payload: object) -> Iterator[bytes]:
+    """The events of a hand-off, or of a compaction."""
+    for second, kind in enumerate(kinds):
+        at = datetime(2026, 10, 20, 8, minute, second).isoformat()
+        known = {"relay": f"{name}-{minute}", "caller": "smith", **payload}
+        yield histories.line(f"{name}-{minute}-{kind}", f"relay.{kind}", at, "s-1", **known)
+
+
+def test_hand_offs_that_were_skipped_and_compactions_are_none(tmp_path: Path) -> None:
+    """Of one session: six hand-offs, one given up, two that were skipped, and seven compactions, which have a finding
+    of their own; each lists its own events.
+    """
+    lines = [line for minute in range(5) for line in relay("made", minute, "triggered", "resumed", step_id="build")]
+    lines += relay("lost", 5, "triggered", "halted", step_id="build")
+    lines += [line for minute in (6, 7) for line in relay("left", minute, "triggered", "skipped", step_id="build")]
+    lines += [line for at in range(10, 17) for line in relay("own", at, "triggered", "resumed", strategy="compact")]
+    (tmp_path / "x.jsonl").write_bytes(b"".join(lines))
+    with open_store(tmp_path / "x.duckdb", writable=True) as store:
+        store.ingest([str(tmp_path / "x.jsonl")])
+        found = {one.finding: one for one in check(store, until="2026-10-21").findings}
+        shown = {kind: {each.event_id for each in timeline(store, one.id).happenings} for kind, one in found.items()}
+    assert {kind: one.explanation for kind, one in found.items()} == {
+        "relays": "smith: 6 hand-offs of one session in step build on 2026-10-20; 1 of them given up.",
+        "compactions": "smith: 7 compactions of one session on 2026-10-20.",
+    }
+    assert shown["relays"] == {*(f"made-{at}-triggered" for at in range(5)), "lost-5-triggered", "lost-5-halted"}
+    assert shown["compactions"] == {f"own-{at}-triggered" for at in range(10, 17)}
+    assert {kind: one.errors for kind, one in found.items()} == {"relays": 6, "compactions": 7}

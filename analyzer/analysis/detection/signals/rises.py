@@ -46,8 +46,8 @@ class Signal(NamedTuple):
 SIGNALS = {
     "tool_failures": Signal(
         "tool",
-        "the tool {name} failed in {sessions:,} of {exposure:,.0f} sessions that used it{over}, {count:,} times (three a session "
-        "at most)",
+        "the tool {name} failed in {sessions:,} of {exposure:,.0f} sessions that used it{over}, {count:,} times "
+        "(three a session at most)",
         by=("name",),
         alpha=_OFTEN_ALPHA,
     ),
