@@ -94,8 +94,13 @@ error as materialized (
     confidence,
     party_of(reason, detail, status) in ('request', 'environment', 'unknown') as is_of_its_side
   from errors_under($ruleset)
-  where event_id in (select event_id from event)
-    or operation in (select operation from event where type = 'retry.settled')
+  -- No chain goes on for longer than so.
+  where occurred_at >= (select chains_since - to_days(30) from span)
+    and occurred_at < (select until from span)
+    and (
+      event_id in (select event_id from event)
+      or operation in (select operation from event where type = 'retry.settled')
+    )
 ),
 
 relay as materialized (
@@ -389,5 +394,5 @@ inner join whole as w
   on o.place = w.place
 left join error as e
   on o.event_id = e.event_id
-qualify row_number() over (partition by o.place order by o.occurred_at, o.event_id) <= $limit
+qualify row_number() over (partition by o.place order by o.occurred_at, o.event_id, o.sign) <= $limit
 order by o.place, o.occurred_at, o.event_id, o.sign
