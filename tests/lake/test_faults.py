@@ -249,7 +249,7 @@ def test_a_lake_of_an_earlier_version_is_brought_up_to_date_as_a_file_is(full: B
         )
     batch.commit()
     _set_version(full.lake, "9")
-    shutil.rmtree(full.lake.table("retry_v1"))
+    shutil.rmtree(full.lake.table("verdict_v1"))
     with LakeStore(full.lake) as lake, open_store(full.store) as store:
         for name in sampled(list(catalogue())):
             moments = [one for one in store.query(name).columns if one in {"last_ingested_at", "ingested_at"}]

@@ -121,7 +121,7 @@ def versions() -> str:
     and e.facts_id is null
     and {of_days}
 """
-    parts, _, _ = _counted("detection-versions", error=_filled(rows)).rpartition("\n\nselect\n")
+    parts, _, _ = _counted("detection-versions", recorded=_filled(rows)).rpartition("\n\nselect\n")
     return f"{parts}\n\nfrom version"
 
 
