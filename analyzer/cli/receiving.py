@@ -143,9 +143,9 @@ class Spool:
         sync_folder(self._folder)
 
     def _is_in_place(self) -> bool:
-        """Tell whether the path still leads to the open file: readers look nowhere else."""
+        """Tell whether the open file still has its name: readers look nowhere else, and follow no link in a folder."""
         with suppress(OSError):
-            return os.path.samestat(os.stat(self._path), os.fstat(self._file))
+            return os.path.samestat(os.lstat(self._path), os.fstat(self._file))
         return False
 
     def _take_back(self) -> None:

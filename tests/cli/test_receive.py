@@ -453,9 +453,9 @@ def test_a_request_that_takes_too_long_is_let_go(drop: bytes, served: Served, mo
     assert served.lines() == []
 
 
-@pytest.mark.parametrize("how", ["file", "folder", "moved folder", "moved file"])
+@pytest.mark.parametrize("how", ["file", "folder", "moved folder", "moved file", "link"])
 def test_files_that_go_away_are_written_anew(how: str, served: Served) -> None:
-    """After the file or the folder is deleted or moved, what is acknowledged is in the folder again."""
+    """After the file or the folder is deleted, moved or made a link, what is acknowledged is in the folder again."""
     folder = served.folder
     assert served.post("/v1/logs", request(1))[0] == 200
     (path,) = folder.iterdir()
@@ -468,7 +468,11 @@ def test_files_that_go_away_are_written_anew(how: str, served: Served) -> None:
             folder.rename(folder.with_name("elsewhere"))
         case "moved file":
             path.rename(folder.with_name("elsewhere"))
+        case "link":
+            path.rename(folder.with_name("elsewhere"))
+            path.symlink_to(folder.with_name("elsewhere"))
     assert [served.post("/v1/logs", request(number))[0] for number in (2, 3)] == [200, 200]
+    path.unlink(missing_ok=True)  # readers follow no link in a folder
     assert served.lines() == [json.loads(request(2)), json.loads(request(3))]
 
 
