@@ -278,6 +278,18 @@ def test_what_is_no_request_is_refused(
     assert served.lines()[-1] == json.loads(request())
 
 
+@pytest.mark.parametrize("name", ["scope_logs", "log_records", "scopeLogs", "logRecords"])
+def test_records_where_no_reader_looks_are_refused(name: str, served: Served) -> None:
+    """Under a name of protobuf, or in what is no list: they would be taken, and nothing of them read."""
+    (resource,) = json.loads(request())["resourceLogs"]
+    holder = resource if name.lower().startswith("scope") else resource["scopeLogs"][0]
+    (old,) = {"scopeLogs", "logRecords"} & holder.keys()
+    records = holder.pop(old)
+    holder[name] = records if "_" in name else records[0]
+    status, _, answer = served.post("/v1/logs", json.dumps({"resourceLogs": [resource]}).encode())
+    assert (status, b"would be read" in answer, served.lines()) == (400, True, [])
+
+
 def nested(levels: int) -> str:
     """Return a value in so many lists."""
     return '{"arrayValue":{"values":[' * levels + '{"stringValue":"x"}' + "]}}" * levels
