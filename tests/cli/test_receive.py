@@ -278,6 +278,18 @@ def test_what_is_no_request_is_refused(
     assert served.lines()[-1] == json.loads(request())
 
 
+@pytest.mark.parametrize("name", ["scope_logs", "log_records", "scopeLogs", "logRecords"])
+def test_records_where_no_reader_looks_are_refused(name: str, served: Served) -> None:
+    """Under a name of protobuf, or in what is no list: they would be taken, and nothing of them read."""
+    (resource,) = json.loads(request())["resourceLogs"]
+    holder = resource if name.lower().startswith("scope") else resource["scopeLogs"][0]
+    (old,) = {"scopeLogs", "logRecords"} & holder.keys()
+    records = holder.pop(old)
+    holder[name] = records if "_" in name else records[0]
+    status, _, answer = served.post("/v1/logs", json.dumps({"resourceLogs": [resource]}).encode())
+    assert (status, b"would be read" in answer, served.lines()) == (400, True, [])
+
+
 def nested(levels: int) -> str:
     """Return a value in so many lists."""
     return '{"arrayValue":{"values":[' * levels + '{"stringValue":"x"}' + "]}}" * levels
@@ -453,9 +465,9 @@ def test_a_request_that_takes_too_long_is_let_go(drop: bytes, served: Served, mo
     assert served.lines() == []
 
 
-@pytest.mark.parametrize("how", ["file", "folder", "moved folder", "moved file"])
+@pytest.mark.parametrize("how", ["file", "folder", "moved folder", "moved file", "link"])
 def test_files_that_go_away_are_written_anew(how: str, served: Served) -> None:
-    """After the file or the folder is deleted or moved, what is acknowledged is in the folder again."""
+    """After the file or the folder is deleted, moved or made a link, what is acknowledged is in the folder again."""
     folder = served.folder
     assert served.post("/v1/logs", request(1))[0] == 200
     (path,) = folder.iterdir()
@@ -468,7 +480,11 @@ def test_files_that_go_away_are_written_anew(how: str, served: Served) -> None:
             folder.rename(folder.with_name("elsewhere"))
         case "moved file":
             path.rename(folder.with_name("elsewhere"))
+        case "link":
+            path.rename(folder.with_name("elsewhere"))
+            path.symlink_to(folder.with_name("elsewhere"))
     assert [served.post("/v1/logs", request(number))[0] for number in (2, 3)] == [200, 200]
+    path.unlink(missing_ok=True)  # readers follow no link in a folder
     assert served.lines() == [json.loads(request(2)), json.loads(request(3))]
 
 
