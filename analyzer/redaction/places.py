@@ -15,10 +15,12 @@ from analyzer.redaction.unfolding import FOLDED
 from analyzer.redaction.values import (
     COMMANDS,
     CURLY,
+    DRESS,
     FLAG_TRACE,
     GUARDS,
     MARK,
     MARKED,
+    REFERRED,
     Span,
     command_spans,
     credential_in,
@@ -70,11 +72,12 @@ _SAID = (
 _ARROW = r"\xe2\x86\x92"
 _BOX, _BOX_ESCAPED = r"\xe2(?:\x94[\x82\x83]|\x95\x91)", r"\\u(?:250[23]|2551)"
 _SIGN = r"(?:[?:.+|!]{0,3}=(?:={0,2}>?)|<-|:{1,2}|\xef\xbc[\x9a\x9d]|>)"
-_BAR = rf"\s{{1,4}}(?:->?|{_ARROW}|\||{_BOX})"
+_ITEM = r"\r?\n[ \t]{0,40}-[ \t]{1,4}"
+_BAR = rf"[ \t]{{1,4}}(?:->?|{_ARROW}|\||{_BOX})"
 _IS = (
     rf"(?:{_TYPE}\s{{0,4}}[:?]?=|\s{{0,8}}(?:\s{_NOTE}\s{{0,4}})?{_SIGN}"
     rf"|(\s{{1,4}}(?:{_FOR}\s{_WHOM}|{_SAID})\s?:)|{_BAR})"
-    r"\s{0,8}"
+    rf"(?:[ \t]{{0,8}}{_ITEM}|\s{{0,8}})"
 )
 _NAME = r"[A-Za-z0-9_.\-]"
 _COLON = Late(rb"\s{0,4}[:=]")
@@ -100,7 +103,7 @@ _IS_TRACE = (
     rf"[?.+!\-]{{0,3}}{_SIGN_TRACE}"
     rf"(?:[=>\[({{]|\\u003[eE]|{_GAP[:-1]})*"
 )
-_SOME = r"(?:[0-9]{15}|[0-9.]*(?:[^0-9.,\s\"';&)}\]\\\[{]|\\[bu/]|&(?:str|\\*')))"
+_SOME = r"(?:[0-9]{15}|[0-9.]*(?:[^0-9.,\s\"';&)}\]\\\[{]|\\[bu/]|&(?:[a-z0-9_\-]+[ \t]|\\*')))"
 """The first character of a value that is more than a number that counts something."""
 
 
@@ -127,18 +130,12 @@ def _assigned(data: bytes, match: Spans) -> Iterator[Found]:
     """`password = x`, `"api_key": "x"`, `X-Api-Key: x`, `?token=x`, `<password>x</password>`, `token provided: x`."""
     at = match[0][1]
     start = match[1][0]
-    if data.startswith(MARK, at) and MARKED.match(data, at) is not None:
-        return  # as in every second round
-    if nothing_at(data, at) and data[start] not in b"aA":  # `Authorization: Key x`
-        return
-    guard = _guard(data, match)
+    guard = "" if _holds_nothing(data, at, start) else _guard(data, match)
     if not guard:
         return
     around = data[max(0, start - 64) : start].rstrip(_NAME_BYTES)
-    if around.endswith(MARK) or b"arn:" in around:  # `arn:aws:secretsmanager:…:secret:prod/db` is a name
-        return
-    separator = data[slice(*match[2])].strip()
-    if separator[:1] == b">" and not around.rstrip(b":").endswith((b"<", b"</")) and b"<" not in around[-16:]:
+    separator, dress = data[slice(*match[2])].strip(), data[match[2][1] : at]
+    if _is_no_place(around, separator, dress):
         return
     query = around[-1:] in (b"?", b"&") and not around.endswith(b"&&")
     name = mark_of(guard)
@@ -161,9 +158,44 @@ def _assigned(data: bytes, match: Spans) -> Iterator[Found]:
         spans, guard = spans[1:], "plain"  # `auth=("app", "x")`
     if separator == b"-" or (not span.quoted and (separator[:1] in (b"|", b"+", b"!") or match[3][0] >= 0)):
         guard = "token" if said and guard != "password" else "mixed"
+    if not span.quoted and separator[:1] != b">" and b"\n" in data[match[2][0] : at]:
+        spans = [*_in_lines(data, at)] if separator[-1:] in (b":", b"=", b"-") or dress else []
     for each in spans:
         if _counts(data, each, guard) and not (_prose(data, each, guard, match, around) and not each.quoted):
             yield each.start, each.stop, name
+
+
+def _holds_nothing(data: bytes, at: int, name: int) -> bool:
+    """Tell a value that is a mark, as in every second round, a type that is made of others, or too short."""
+    if nothing_at(data, at) and data[name] not in b"aA":  # `Authorization: Key x`
+        return True
+    return MARKED.match(data, at) is not None or _GENERIC.match(data, at) is not None
+
+
+def _is_no_place(around: bytes, separator: bytes, dress: bytes) -> bool:
+    """Tell a name within a mark or an ARN, a tag of YAML for the name of a value, and `>` where no element begins."""
+    if around.endswith(MARK) or b"arn:" in around:  # `arn:aws:secretsmanager:…:secret:prod/db` is a name
+        return True
+    element = around.rstrip(b":").endswith((b"<", b"</")) or b"<" in around[-16:]
+    return REFERRED.match(dress) is not None or (separator[:1] == b">" and not element)
+
+
+def _in_lines(data: bytes, at: int) -> Iterator[Span]:
+    """Yield the values of a block or a list: what stands in each of the lines that begin like the first."""
+    begin = data.rfind(b"\n", 0, at)
+    before = data[begin:at]
+    for _ in range(_ROWS):
+        line = _LINE.match(data, at)
+        span = value_at(data, at) if line is not None else None
+        # A line of several words is prose, one with a colon behind the first is a member.
+        if line is None or span is None or data.startswith(b":", span.stop):
+            return
+        alone = len(before) > 1 and not line.group()[span.end - at :].strip(b" \t\"'`\\,;)]}")
+        if alone or GUARDS["token"](data[span.start : span.stop]):
+            yield span
+        at = line.end() + len(before)
+        if len(before) == 1 or data[line.end() : at] != before:
+            return
 
 
 def _value_behind(separator: bytes, data: bytes, at: int, *, line: bool, query: bool) -> Span | None:
@@ -182,6 +214,8 @@ def _element_at(data: bytes, at: int) -> Span | None:
 
 
 _ELEMENT = Late(rb"([^<>\n]{1,200})</")
+_GENERIC = Late(rb"[A-Z][A-Za-z]{2,40}<[A-Za-z]")
+"""A type that is made of others."""
 _NAME_BYTES = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 
 
@@ -226,7 +260,7 @@ def _paired(data: bytes, match: Spans) -> Iterator[Found]:
 
 
 _VALUED = "|".join(sorted(keys.VALUED, key=len, reverse=True))
-_BESIDE = rf"(?i)(?:^|[\s\"'{{,(\[])(?:{_VALUED})[\"']?\s{{0,4}}[:=]\s{{0,4}}"
+_BESIDE = rf"(?i)(?:^|[\s\"'{{,(\[])(?:{_VALUED})[\"']?\s{{0,4}}[:=]\s{{0,4}}{DRESS}"
 _ASIDE = 400
 """Bytes between a name and its value in one object."""
 
@@ -477,7 +511,7 @@ def _commanded(data: bytes, match: Spans) -> Iterator[Found]:
             yield start, stop, "argument"
 
 
-_ASSIGNMENT = rf"(?i)({keys.WORDS}){keys.SUFFIX}{_CLOSE}({_IS})"
+_ASSIGNMENT = rf"(?i)({keys.WORDS}){keys.SUFFIX}{_CLOSE}({_IS}){DRESS}"
 _SPOKEN = rf"{keys.PASSWORDS}|secret|token|api[ _\-]?key"
 _VERB = r"(?:ist|is|was|war|to|lautet|est|es|\xc3\xa8|\xc3\xa9|jest|\xc3\xa4r)"
 _PARTICLE = r"(?:\xe3\x81\xaf|\xe6\x98\xaf|\xe4\xb8\xba|\xe7\x82\xba)"

@@ -1,0 +1,32 @@
+"""A place that is named like a secret is known in every syntax, by every kind of name."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from analyzer.redaction import may_hold_secret, redact
+from tests.redaction.syntaxes import HARMLESS, NAMES, SYNTAXES, VALUE
+
+MARK = re.compile(r"\[REDACTED:[a-z_]+:[0-9a-f]{8}\]")
+
+
+@pytest.mark.parametrize("syntax", SYNTAXES)
+def test_a_value_goes_under_every_kind_of_name(syntax: str) -> None:
+    """The value alone is replaced, the rest of the text stays, and its JSON is suspicious too."""
+    for name in NAMES:
+        text = syntax.replace("NAME", name).replace("§", VALUE)
+        clean = redact(text)
+        assert MARK.sub(VALUE, clean) == text
+        assert VALUE not in clean
+        assert redact(clean) == clean
+        assert VALUE not in redact(json.dumps({"text": text}))
+        assert may_hold_secret(json.dumps({"text": text}).encode())
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_what_is_no_secret_stays_in_the_same_syntaxes(text: str) -> None:
+    """Types, lengths, tags, errors of a shell, members and prose under such a name stay."""
+    assert redact(text) == text
