@@ -18,8 +18,10 @@ from analyzer.redaction.values import (
     DRESS,
     FLAG_TRACE,
     GUARDS,
+    HERE,
     MARK,
     MARKED,
+    NEXT_ITEM,
     REFERRED,
     Span,
     command_spans,
@@ -243,6 +245,30 @@ def _authorized(data: bytes, at: int) -> Iterator[Found]:
     # What goes on behind an escape is read in the form in which this is none.
     if end is not None and FOLDED.search(data, max(at, at + end - 9), at + end + 8) is None:
         yield at, at + end, "authorization"
+
+
+def _placed(data: bytes, match: Spans) -> Iterator[Found]:
+    """Find the value of a place whose syntax says what is its name and what its value."""
+    at = match[0][1]
+    guard = "" if _holds_nothing(data, at, match[1][0]) else _guard(data, match)
+    span = value_at(data, at, line=guard in ("authorization", "cookie")) if guard else None
+    if span is not None and _counts(data, span, guard):
+        yield span.start, span.stop, mark_of(guard)
+
+
+def _placed_by_attribute(data: bytes, match: Spans) -> Iterator[Found]:
+    """Find the same behind `name="password">`, where a page may have prose."""
+    for start, stop, name in _placed(data, match):
+        if is_mixed(data[start:stop]) or data.startswith(b"</", stop):
+            yield start, stop, name
+
+
+def _syntax(
+    before: str, after: str, example: str, check: str, spans: Callable[..., Iterator[Found]] = _placed
+) -> Place:
+    """A place whose name stands between two patterns, with its value behind them."""
+    name = rf"[A-Za-z0-9_.\-]{{0,60}}?({keys.WORDS}){keys.SUFFIX}"
+    return Place(f"(?i){before}{name}{after}{DRESS}", _TRACE, spans, example, check)
 
 
 def _paired(data: bytes, match: Spans) -> Iterator[Found]:
@@ -538,29 +564,39 @@ _CALLED_TRACE = (
     r"|\.[a-z_]+\((?:\s|\\[nrt])*[bu]?[\"'\\])"
 )
 _BRACKETED_TRACE = r"(?:\s|\\[nrt])\([A-Za-z0-9+/_\-]*[0-9][A-Za-z]"
+# Attributes of an element, the end of a name's own element, the length of a text of PHP, a text up to a word or the
+# end of the line.
+_SYNTAX_TRACE = (
+    rf"{_GAP}(?:(?:[ \t\r\n]|\\[nrt])[A-Za-z:_\-]+=|(?:<|\\u003[cC])(?:\\?/|<|\\u003[cC])|;s:[0-9]"
+    rf"|\}}(?:\s|\\[nrt])*\}}(?:\s|\\[nrt])*,(?:\s|\\[nrt])*\{{)"
+)
 _TRACE = "|".join(
     (
-        rf"(?i){keys.NAMED_BUT_KEY}(?:{_IS_TRACE}{_SOME}|{_SPOKEN_TRACE}|{_TABLED_TRACE}|{_LISTED_TRACE}|{_BRACKETED_TRACE}|{_CALLED_TRACE})",
+        rf"(?i){keys.NAMED_BUT_KEY}(?:{_IS_TRACE}{_SOME}|{_SPOKEN_TRACE}|{_TABLED_TRACE}|{_LISTED_TRACE}|{_BRACKETED_TRACE}|{_CALLED_TRACE}|{_SYNTAX_TRACE})",
         rf"(?i){keys.KEY}(?:{_IS_TRACE}[A-Za-z0-9+/_\-\\]{{16}}|{_LISTED_TRACE})",
         rf"(?i)(?:{keys.PASSWORDS}){keys.SUFFIX}{_IS_TRACE}[0-9]{{4}}",
         f"(?i){_ITEM_TRACE}",
         r"(?i)(?:[?&]|\\u0026)key=[^&\s\"'<>#\\]",
         f"(?i){keys.ESCAPED_WORDS}",
+        "(?i)form-data;",
     )
 )
 """The trace of all places that begin with a name: one of them, because the words make most of its automaton."""
 
+_ATTRIBUTES = r"(?:[^<>]{0,300}[^<>/])?"
+_ELEMENTS = r"\s{0,40}(?:<(?:[A-Za-z0-9_\-]{1,20}:)?(?:value|string|text|data|base64)(?:\s[^<>]{0,100})?>\s{0,40}){0,2}"
+
 PLACES: tuple[Place, ...] = (
     Place(
-        rf"(?i)(?:^|[\s\"'\[,(`])--?{_NAME}{{0,60}}?({keys.WORDS}){keys.SUFFIX}[\"']?(?:\s{{1,8}}|=|\s{{0,4}},\s{{0,8}})",
+        rf"(?i)(?:^|[\s\"'\[,(`])--?{_NAME}{{0,60}}?({keys.WORDS}){keys.SUFFIX}[\"']?(?:=|{NEXT_ITEM})",
         # Between two items of a list stand quotes and a comma.
-        rf"(?i)(?:^|[\s\"'\[,(`]|\\[nrtf]|\\u000[cC])--?[a-z0-9_.\-]*{keys.NAMED}(?:[\s\"',=\\]|\\[nrt])+"
+        rf"(?i)(?:^|[\s\"'\[,(`]|\\[nrtf]|\\u000[cC])--?[a-z0-9_.\-]*{keys.NAMED}(?:[\s\"',=\\]|\\[nrt]|-[ \t])+"
         r"[^\s\"',=\-\\]",
         _flagged,
         "agent --password ⟨hunter2x",
     ),
     Place(
-        rf"\b({'|'.join(COMMANDS)})[\"']?[\s,]",
+        rf"\b({'|'.join(COMMANDS)})[\"']?[\s,}}]",
         FLAG_TRACE,
         _commanded,
         "curl -u app:⟨hunter2x",
@@ -634,6 +670,40 @@ PLACES: tuple[Place, ...] = (
         _TRACE,
         _set,
         "npm config set //registry.test/:_authToken ⟨a1b2c3d4e5",
+    ),
+    # An element with attributes, one that an attribute names, one beside the one with the name
+    _syntax(
+        r"<(?:[A-Za-z0-9_\-]{1,20}:)?",
+        rf"(?:\s{_ATTRIBUTES})?>{_ELEMENTS}",
+        "<password type='x'>⟨hunter2x⟩</password>",
+        r"<[^<>]+(?:\s[^<>]*>|>\s*<)",
+    ),
+    _syntax(
+        r"<[A-Za-z][A-Za-z0-9_.:\-]{0,40}\s[^<>]{0,200}?(?:name|key)=[\"']",
+        rf"[\"']{_ATTRIBUTES}>{_ELEMENTS}",
+        '<setting name="DbPassword" type="x"><value>⟨hunter2x⟩</value></setting>',
+        r"(?i)(?:name|key)=[^<>]*>",
+        _placed_by_attribute,
+    ),
+    _syntax(
+        r">\s{0,8}",
+        rf"\s{{0,8}}</(?:[A-Za-z0-9_\-]{{1,20}}:)?(?:key|name|t[dh]|dt)>\s{{0,40}}<[a-z][^<>]{{0,100}}>{_ELEMENTS}",
+        "<key>ApiKey</key><string>⟨hunter2x⟩</string>",
+        r"(?i)</(?:[a-z0-9_\-]+:)?(?:key|name|t[dh]|dt)>\s*<[a-z]",
+    ),
+    _syntax(
+        r"form-data;[^\r\n]{0,60}name=[\"']?",
+        r"[\"']?[^\r\n]{0,100}(?:\r?\n[A-Za-z\-]{1,40}:[^\r\n]{0,200}){0,4}\r?\n\r?\n",
+        'Content-Disposition: form-data; name="password"\r\n\r\n⟨hunter2x⟩\r\n--x',
+        r"(?i)form-data;",
+    ),
+    _syntax("", r"(?:[\"'];|\|)s:[0-9]{1,6}:", 's:8:"password";s:8:"⟨hunter2x⟩";', r"[;|]s:[0-9]"),
+    _syntax("", rf"[\"']?\s{{0,4}}{HERE}", "docker login --password-stdin <<< '⟨hunter2x⟩'", "<<"),
+    _syntax(
+        "",
+        r"[\"'](?:\s{0,8}\}){2}\s{0,4},\s{0,8}\{\s{0,8}[\"']key[\"']\s{0,4}:\s{0,4}[\"']value[\"'],\s{0,8}[\"']value[\"']\s{0,4}:\s{0,4}",
+        '[{"key":"name","value":{"stringValue":"DB_PASS"}},{"key":"value","value":{"stringValue":"⟨hunter2x⟩"}}]',
+        r"[\"']key[\"']\s*:\s*[\"']value[\"']",
     ),
     Place(
         r"\b(?:stringData|data)[\"']?:\s{0,4}(?:\{|\n)",

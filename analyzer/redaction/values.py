@@ -33,6 +33,8 @@ _OPENING = Late(
     rb"\[REDACTED:[a-z_]+:[0-9a-f]{8}\]|(?:[\[({]\s{0,8})?(?:&?[A-Za-z_][A-Za-z0-9_.:]{0,24}\()?[bBrRuUfFnNeE]{0,2}"
     rb"([\"'`])"
 )
+HERE = r"(?:<<[~\-]?\s{0,2}[\"'\\]?[A-Za-z_]{1,20}[^\n]{0,60}\r?\n[ \t]{0,40}|<<<\s{0,4})"
+"""RE2: before a text of a shell that ends with a word, or with the line."""
 DRESS = "(?:{}){{0,6}}".format(
     "|".join(
         (
@@ -40,9 +42,9 @@ DRESS = "(?:{}){{0,6}}".format(
             r"!{1,2}[A-Za-z<][A-Za-z0-9_.,:/<>\-]{0,60}[ \t]{1,4}",
             r"&[A-Za-z][A-Za-z0-9_\-]{0,40}[ \t]{1,4}",
             r"[|>][0-9+\-]{0,2}[ \t]{0,8}\r?\n[ \t]{1,40}",
-            # Shells: a text that ends with a word, one that ends with the line
-            r"(?:[\"']?\$\(\s{0,2}cat\s{1,2})?<<[~\-]?\s{0,2}[\"'\\]?[A-Za-z_]{1,20}[^\n]{0,60}\r?\n[ \t]{0,40}",
-            r"<<<\s{0,4}",
+            rf"(?:[\"']?\$\(\s{{0,2}}cat\s{{1,2}})?{HERE}",
+            # XML: a text in which nothing is escaped
+            r"<!\[CDATA\[\s{0,8}",
             # PHP: how long a text is
             r"(?:s:[0-9]{1,6}:|string\([0-9]{1,6}\)\s)",
             # OTLP: what kind of value it is
@@ -361,7 +363,12 @@ class _Flags(NamedTuple):
     """What the secret stands behind: user and password are one value. Empty: all of it is secret."""
 
 
-_THEN = r"(?:\s+|[\"'],?\s*|=|,\s*)"
+NEXT_ITEM = (
+    r"(?:\s{1,8}(?:-\s{1,4})?|\s{0,4},\s{0,8}"
+    r"|[\"']\s{0,4}\}\s{0,4},\s{0,8}\{\s{0,8}[\"'][a-z]{3,6}_?[vV]alue[\"']\s{0,4}:\s{0,8})"
+)
+"""RE2: between two arguments, in a command line, a list of YAML or of items, or one of OTLP's values."""
+_THEN = rf"(?:{NEXT_ITEM}|[\"'],?\s*|=)"
 
 _TABLE = (
     _Flags(("curl", "wget"), rf"(?:-[uU](?:{_THEN})?|--(?:proxy-)?user{_THEN})", b":"),

@@ -12,6 +12,22 @@ NAMES = (
 )  # fmt: skip
 
 SYNTAXES = (
+    # XML and property lists
+    "<NAME>§</NAME>",
+    '<NAME type="xs:string">§</NAME>',
+    '<ns:NAME xsi:type="xsd:string" id="3">§</ns:NAME>',
+    "<NAME><![CDATA[§]]></NAME>",
+    "<NAME type='x'><![CDATA[§]]></NAME>",
+    '<NAME\n    encoding="plain">\n  §\n</NAME>',
+    "<NAME><value>§</value></NAME>",
+    "<dict><key>NAME</key><string>§</string><key>Port</key><integer>5432</integer></dict>",
+    "\t<key>NAME</key>\n\t<data>\n\t§\n\t</data>\n",
+    '<entry key="NAME">§</entry>',
+    '<property name="NAME" type="text">§</property>',
+    '<setting name="NAME" serializeAs="String">\n  <value>§</value>\n</setting>',
+    "<property>\n  <name>NAME</name>\n  <value>§</value>\n</property>",
+    "<member><name>NAME</name><value><string>§</string></value></member>",
+    "<tr><td>NAME</td><td>§</td><td>eu-west</td></tr>",
     # YAML
     "db:\n  NAME: |\n    §\n  port: 5432\n",
     "db:\n  NAME: |\n    §\n    §\n  port: 5432\n",
@@ -27,8 +43,17 @@ SYNTAXES = (
     "NAME = N'§'",
     "UPDATE users SET NAME = E'§' WHERE id = 7",
     # PHP
+    'a:2:{s:4:"name";s:3:"app";s:8:"NAME";s:14:"§";}',
+    'O:4:"User":1:{s:8:"NAME";s:14:"§";}',
+    'NAME|s:14:"§";',
     'array(1) {\n  ["NAME"]=>\n  string(14) "§"\n}',
+    # Forms
+    'Content-Disposition: form-data; name="NAME"\r\n\r\n§\r\n--b0undary',
+    'Content-Disposition: form-data; name="NAME"\r\nContent-Type: text/plain\r\n\r\n§\r\n--b0undary--',
+    "Content-Disposition: form-data; name=NAME\n\n§\n",
     # Shells
+    "NAME<<EOF\n§\nEOF\n",
+    "read NAME <<< '§'",
     "NAME=$(cat <<EOF\n§\nEOF\n)",
     "NAME = <<-EOT\n  §\nEOT\n",
     # OpenTelemetry
@@ -38,6 +63,15 @@ SYNTAXES = (
 )
 
 HARMLESS = (
+    '<xs:element name="password" type="xs:string"/>',
+    '<input name="password" type="password"> Forgot it?',
+    '<label for="password" class="x">Password</label><input name="password">',
+    "<th>Password</th><th>Token</th><th>Role</th>",
+    '<password minlength="8">required</password>',
+    "<key>tokens</key><integer>128000</integer>",
+    'a:1:{s:5:"token";N;s:12:"max_tokens_x";i:4096;}',
+    'Content-Disposition: form-data; name="password"\r\n\r\n\r\n--b0undary',
+    "cat <<EOF > token.txt\nhello\nEOF\n",
     "token: NonNullable<string>",
     "secret: Promise<Buffer>;",
     "login: (username, password) => Promise<void>",
