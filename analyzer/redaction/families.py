@@ -416,9 +416,9 @@ FAMILIES: tuple[Family, ...] = (
            "Cookie: ⟨session=abcdef123456", "RFC 6265"),
     Family("sql_password", r"(?i)\bidentified\s+(?:with\s+\S+\s+)?(?:by|as)\s+(?:password\s+)?[\"']([^\"'\\\r\n]+)",
            r"(?i)identified", "CREATE USER app IDENTIFIED BY '⟨tr0ub4dor", "SQL"),
-    Family("netrc_password", r"(?i)\blogin\s+\S{1,200}\s+password\s+([^\s\"']+)",
-           r"(?i)login(?:\s|\\[nrt])+[^\s\"]+?(?:\s|\\[nrt])+password", "machine x.test login app password ⟨tr0ub4dor",
-           "netrc", "plain"),
+    Family("netrc_password", r"(?i)\b(?:login|account|machine)\s+\S{1,200}\s+password\s+([^\s\"']+)",
+           r"(?i)(?:login|account|machine)(?:\s|\\[nrt])+[^\s\"]+?(?:\s|\\[nrt])+password",
+           "machine x.test login app account a password ⟨tr0ub4dor", "netrc", "plain"),
     Family("mail_password", r"(?i)\bauth (?:plain|login|xoauth2) ([A-Za-z0-9+/]{8,}={0,2})",
            r"(?i)auth (?:plain|login|xoauth2) [A-Za-z0-9+/\\]{8}", "AUTH PLAIN ⟨AGFwcABodW50ZXIyeA==", "RFC 4954",
            "plain"),
@@ -435,6 +435,11 @@ FAMILIES: tuple[Family, ...] = (
            r"(?i)\b(?:(?:sqlplus|sqlldr|impdp|expdp|rman)\s+(?:-[a-z]+\s+){0,4}|jdbc:oracle:[a-z]{3,6}:)[\"']?[a-z0-9_$#]{1,60}/"
            r"([^\s@\"'/]{3,})", r"(?i)(?:sqlplus|sqlldr|impdp|expdp|rman)(?:\s|\\[nrt])|jdbc:oracle:",
            "sqlplus app/⟨hunter2x⟩@db", "Oracle Database", "password"),
+    Family("secret_argument",
+           r"\b(?:secrets?[\"']?[\s,]{1,4}[\"']?set|put-parameter)\b[^\r\n|;]{0,300}?[\s\"',](?:-b|--body|--value)"
+           r"(?:[\"'],?\s{0,4}|\s{1,4}|=)[\"']?([^\s\"']{4,})",
+           r"\<(?:secrets?[\"'\s,\\]+set|put-parameter)[^\n]*?(?:-b|--body|--value)",
+           "gh secret set DEPLOY --body ⟨hunter2x", "GitHub's, Azure's and AWS's commands", "plain"),
     # The third argument, as traces of PHP show it.
     Family("call_password",
            r"\b(?:mysqli?_p?connect|(?:mysqli|PDO)->__construct|ldap_bind|ftp_login|ssh2_auth_password|imap_open|OpenDSObject)\("

@@ -78,7 +78,7 @@ _ITEM = r"\r?\n[ \t]{0,40}-[ \t]{1,4}"
 _BAR = rf"[ \t]{{1,4}}(?:->?|{_ARROW}|\||{_BOX})"
 _IS = (
     rf"(?:{_TYPE}\s{{0,4}}[:?]?=|\s{{0,8}}(?:\s{_NOTE}\s{{0,4}})?{_SIGN}"
-    rf"|(\s{{1,4}}(?:{_FOR}\s{_WHOM}|{_SAID})\s?:)|{_BAR})"
+    rf"|(\s{{1,4}}(?:{_FOR}\s{_WHOM}\s?[:=]|{_SAID}\s?:))|{_BAR})"
     rf"(?:[ \t]{{0,8}}{_ITEM}|\s{{0,8}})"
 )
 _NAME = r"[A-Za-z0-9_.\-]"
@@ -345,6 +345,8 @@ def _spoken(data: bytes, match: Spans) -> Iterator[Found]:
         counts = is_plain if span.quoted else is_mixed
     elif span.quoted and word.startswith((b"pass", b"pwd")):
         counts = is_plain
+    elif _USED.search(data, max(0, match[1][0] - 24), match[1][0]) is not None:
+        counts = is_mixed if word.startswith((b"pass", b"pwd")) else is_token
     elif word != b"secret" and _guard(data, match) and (span.quoted or _SAID_OF.match(data, span.end) is not None):
         counts = is_token
     else:
@@ -355,6 +357,7 @@ def _spoken(data: bytes, match: Spans) -> Iterator[Found]:
 
 _SAID_OF = Late(rb"\s{1,16}(?:is|was|has|does|did|not|for|cannot|could|invalid|expired|revoked|rejected)\b")
 _LEAST_SAID = 8
+_USED = Late(rb"(?i)\b(?:using|with)(?: (?:the|an?|client|auth|secret|access|db|root|admin)){0,2} \Z")
 
 
 def _compared(data: bytes, match: Spans) -> Iterator[Found]:
@@ -436,7 +439,9 @@ def _tabled(data: bytes, match: Spans) -> Iterator[Found]:
     if not guard:
         return
     # What is no password has to look like a secret: there are tables of limits, and of names.
-    guard = "plain" if guard == "password" else guard if guard in ("authorization", "random") else "mixed"
+    worded = _WORDED.search(data, match[0][0], match[1][0]) is not None
+    if worded or guard not in ("authorization", "random"):
+        guard = "plain" if guard == "password" and not worded else "mixed"
     name, begin = match[1][0], _head_at(data, match[1][0])
     lines = data[begin : match[1][0] + _HIGHEST].split(b"\n", _ROWS)
     if b"\x1b" in lines[0] or _NO_HEAD.search(lines[0], match[0][1] - begin) is not None:
@@ -471,6 +476,8 @@ def _head_at(data: bytes, name: int) -> int:
     return begin
 
 
+_WORDED = Late(rb"[A-Za-z] ")
+"""A head of several words."""
 _FRAME = Late(rb"[:=\[({b]\s{0,2}[\"']")
 """The member of JSON, or the argument, whose text a table is."""
 _NO_HEAD = Late(rb"[\\:{}]")
@@ -495,19 +502,43 @@ def _cell(cells: list[bytes], column: int, bar: bytes, begin: int, guard: str) -
 _AROUND = b" \r\t\"'`"
 
 
+def _inserted(data: bytes, match: Spans) -> Iterator[Found]:
+    """Find the values of columns in a statement of SQL: `INSERT INTO u (name, password) VALUES ('app', 'x')`."""
+    columns = data[slice(*match[1])].split(b",")
+    guards = [keys.guard_of(column.strip(b" \t\r\n\"'`[]\\")) for column in columns]
+    depth = column = 0
+    for token in _SQL.finditer(data, match[0][1], match[0][1] + _HIGHEST) if any(guards) else ():
+        word, (start, stop) = token.group(), token.span()
+        if word in (b"(", b")"):
+            depth += 1 if word == b"(" else -1
+            column = column if depth > 1 or word == b")" else 0
+        elif word == b",":
+            column += depth == 1
+        elif depth == 0 and word.strip():
+            return
+        elif depth and column < len(guards) and (word[:1] in b"'\"" or word.strip().isdigit()):
+            span = Span(start + 1, stop - 1, True, stop) if word[:1] in b"'\"" else Span(start, stop, False, stop)
+            if guards[column] and _counts(data, span, guards[column]):
+                yield span.start, span.stop, mark_of(guards[column])
+
+
+_SQL = Late(rb"'(?:[^'\\]|''|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[(),]|[^'\"(),]+")
+
+
 def _set(data: bytes, match: Spans) -> Iterator[Found]:
     """`npm config set _authToken x`, `ENV DB_PASSWORD x`, a line `requirepass x`: a name, a blank and a value."""
     guard = _guard(data, match)
     span = value_at(data, match[2][1]) if guard else None
-    if span is None or data.startswith((b"=", b"("), span.start):
+    if span is None or data.startswith((b"=", b"("), span.start) or _ASSIGNED.match(data, span.stop - 1) is not None:
         return
-    if not data[match[0][0] : match[1][0]].startswith(_SETTERS) and _LINE_REST.match(data, span.end) is None:
+    if _SETTERS.match(data, match[0][0]) is None and _LINE_REST.match(data, span.end) is None:
         return
     if _counts(data, span, guard if span.quoted or guard == "random" else "mixed"):
         yield span.start, span.stop, mark_of(guard)
 
 
-_SETTERS = (b"set", b"ENV", b"ARG")
+_ASSIGNED = Late(rb"=[\"'\[]")
+_SETTERS = Late(rb"(?:setx?|setenv|ENV|ARG|[A-Za-z_\-]{0,20}[hH]eaders?)\s|[xX]-")
 _LINE_REST = Late(rb"[ \t]*(?:[\r\n\"'\\]|\Z)")
 
 
@@ -537,8 +568,8 @@ def _commanded(data: bytes, match: Spans) -> Iterator[Found]:
             yield start, stop, "argument"
 
 
-_ASSIGNMENT = rf"(?i)({keys.WORDS}){keys.SUFFIX}{_CLOSE}({_IS}){DRESS}"
-_SPOKEN = rf"{keys.PASSWORDS}|secret|token|api[ _\-]?key"
+_ASSIGNMENT = rf"(?i)({keys.WORDS}){keys.SUFFIX}{_CLOSE}({_IS})"
+_SPOKEN = rf"{keys.PASSWORDS}|(?:(?:api|access|secret)[ _\-]?){{1,2}}key|secret|token"
 _VERB = r"(?:ist|is|was|war|to|lautet|est|es|\xc3\xa8|\xc3\xa9|jest|\xc3\xa4r)"
 _PARTICLE = r"(?:\xe3\x81\xaf|\xe6\x98\xaf|\xe4\xb8\xba|\xe7\x82\xba)"
 
@@ -568,6 +599,7 @@ _BRACKETED_TRACE = r"(?:\s|\\[nrt])\([A-Za-z0-9+/_\-]*[0-9][A-Za-z]"
 # end of the line.
 _SYNTAX_TRACE = (
     rf"{_GAP}(?:(?:[ \t\r\n]|\\[nrt])[A-Za-z:_\-]+=|(?:<|\\u003[cC])(?:\\?/|<|\\u003[cC])|;s:[0-9]"
+    r"|(?:,[^()]*\))?(?:\s|\\[nrt])*values(?:\s|\\[nrt])*\("
     rf"|\}}(?:\s|\\[nrt])*\}}(?:\s|\\[nrt])*,(?:\s|\\[nrt])*\{{)"
 )
 _TRACE = "|".join(
@@ -618,11 +650,11 @@ PLACES: tuple[Place, ...] = (
         '{"name": "DB_PASSWORD", "value": "⟨hunter2x⟩"}',
     ),
     Place(
-        _ASSIGNMENT,
+        _ASSIGNMENT + DRESS,
         _TRACE,
         _assigned,
         "password = ⟨hunter2x",
-        rf"{_ASSIGNMENT}(?:\S{{4}}|\S{{0,3}}[\"'`\\\[({{&%\x1b]|(?:key|bot|aws|mac|jwt|app) )",
+        rf"{_ASSIGNMENT}(?:\S{{4}}|\S{{0,3}}[\"'`\\\[({{&%\x1b]|(?:key|bot|aws|mac|jwt|app) |[|>!&]\S{{0,3}}\s)",
     ),
     Place(
         rf"(?i)(?:^|[^A-Za-z0-9_])({_SPOKEN})(?:\s{{1,4}}({_VERB}?)\s{{0,2}}:?|\s?({_PARTICLE}))\s{{0,4}}",
@@ -631,8 +663,8 @@ PLACES: tuple[Place, ...] = (
         "the password is ⟨hunter2x",
     ),
     Place(
-        rf"(?i)(?:^|[\n,;\t|\"'>+]|[0-9]:|{_ARROW}|{_BOX})[ \"']{{0,40}}{_NAME}{{0,40}}?"
-        rf"({keys.LONG_WORDS}|pass|pw){keys.SUFFIX}[ \"']{{0,40}}([,;\t|\r\n]|{_BOX}|$)",
+        rf"(?i)(?:^|[\n,;\t|\"'>+]|[0-9]:|{_ARROW}|{_BOX})[ \"']{{0,40}}(?:[A-Za-z]{{1,20}} ){{0,2}}"
+        rf"{_NAME}{{0,40}}?({keys.LONG_WORDS}|pass|pw){keys.SUFFIX}[ \"']{{0,40}}([,;\t|\r\n]|{_BOX}|$)",
         _TRACE,
         _tabled,
         "user,password\napp,⟨hunter2x",
@@ -665,7 +697,7 @@ PLACES: tuple[Place, ...] = (
     Place(
         # In front of a line stand its number, `+` of a difference, `>` of a quotation.
         rf"(?:(?:^|[\n\"'])[ \t]{{0,20}}(?:[0-9]{{0,7}}(?:{_ARROW}|[:|>+\-\t])[ \t]{{0,8}})?"
-        rf"|\b(?:setx|setenv|set|ENV|ARG)\s{{1,4}}(?:--?[a-z\-]{{1,20}}\s{{1,4}})?)[\"']?"
+        rf"|\b(?:setx|setenv|set|ENV|ARG|[A-Za-z_\-]{{0,20}}[hH]eaders?)\s{{1,4}}(?:--?[a-z\-]{{1,20}}\s{{1,4}})?|\b[xX]-)[\"']?"
         rf"[A-Za-z0-9_.:/\-]{{0,80}}?((?i:{keys.WORDS}))(?i:{keys.SUFFIX})[\"']?([ \t]{{1,40}}){_MIXED}",
         _TRACE,
         _set,
@@ -676,20 +708,20 @@ PLACES: tuple[Place, ...] = (
         r"<(?:[A-Za-z0-9_\-]{1,20}:)?",
         rf"(?:\s{_ATTRIBUTES})?>{_ELEMENTS}",
         "<password type='x'>⟨hunter2x⟩</password>",
-        r"<[^<>]+(?:\s[^<>]*>|>\s*<)",
+        r"[A-Za-z0-9_.\-\"']\s?>",
     ),
     _syntax(
         r"<[A-Za-z][A-Za-z0-9_.:\-]{0,40}\s[^<>]{0,200}?(?:name|key)=[\"']",
         rf"[\"']{_ATTRIBUTES}>{_ELEMENTS}",
         '<setting name="DbPassword" type="x"><value>⟨hunter2x⟩</value></setting>',
-        r"(?i)(?:name|key)=[^<>]*>",
+        r"(?i)(?:name|key)=[\"']",
         _placed_by_attribute,
     ),
     _syntax(
         r">\s{0,8}",
         rf"\s{{0,8}}</(?:[A-Za-z0-9_\-]{{1,20}}:)?(?:key|name|t[dh]|dt)>\s{{0,40}}<[a-z][^<>]{{0,100}}>{_ELEMENTS}",
         "<key>ApiKey</key><string>⟨hunter2x⟩</string>",
-        r"(?i)</(?:[a-z0-9_\-]+:)?(?:key|name|t[dh]|dt)>\s*<[a-z]",
+        r"(?i)</(?:[a-z0-9_\-]+:)?(?:key|name|t[dh]|dt)>",
     ),
     _syntax(
         r"form-data;[^\r\n]{0,60}name=[\"']?",
@@ -704,6 +736,13 @@ PLACES: tuple[Place, ...] = (
         r"[\"'](?:\s{0,8}\}){2}\s{0,4},\s{0,8}\{\s{0,8}[\"']key[\"']\s{0,4}:\s{0,4}[\"']value[\"'],\s{0,8}[\"']value[\"']\s{0,4}:\s{0,4}",
         '[{"key":"name","value":{"stringValue":"DB_PASS"}},{"key":"value","value":{"stringValue":"⟨hunter2x⟩"}}]',
         r"[\"']key[\"']\s*:\s*[\"']value[\"']",
+    ),
+    Place(
+        r"(?i)\binto\s{1,8}[^\s()]{1,100}\s{0,8}\(([^()]{1,1000})\)\s{0,8}(?:output\s[^()]{1,100})?values\s{0,8}",
+        _TRACE,
+        _inserted,
+        "INSERT INTO users (name, password) VALUES ('app', '⟨hunter2x⟩')",
+        r"(?i)values\s*\(",
     ),
     Place(
         r"\b(?:stringData|data)[\"']?:\s{0,4}(?:\{|\n)",

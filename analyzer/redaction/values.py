@@ -364,7 +364,7 @@ class _Flags(NamedTuple):
 
 
 NEXT_ITEM = (
-    r"(?:\s{1,8}(?:-\s{1,4})?|\s{0,4},\s{0,8}"
+    r"(?:[\"']?\s{1,4}arg[sv]?\[[0-9]{1,3}\]\s?[:=]\s?|\s{1,8}(?:-\s{1,4})?|\s{0,4},\s{0,8}"
     r"|[\"']\s{0,4}\}\s{0,4},\s{0,8}\{\s{0,8}[\"'][a-z]{3,6}_?[vV]alue[\"']\s{0,4}:\s{0,8})"
 )
 """RE2: between two arguments, in a command line, a list of YAML or of items, or one of OTLP's values."""

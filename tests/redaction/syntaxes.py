@@ -42,6 +42,12 @@ SYNTAXES = (
     # SQL
     "NAME = N'§'",
     "UPDATE users SET NAME = E'§' WHERE id = 7",
+    "INSERT INTO users (name, NAME) VALUES ('app', '§')",
+    "INSERT INTO users (name, NAME, age) VALUES ('app', '§', 7), ('other', '§', 8) ON CONFLICT DO NOTHING;",
+    "insert into `users` (`NAME`, `name`) values ('§', 'it''s, or (so)');",
+    'INSERT INTO "users" ("id", "NAME") VALUES (7, N\'§\') RETURNING id',
+    "REPLACE INTO [users] ([id],[NAME]) VALUES (NOW(),crypt('§', gen_salt('bf')))",
+    "SET NAME FOR 'app'@'%' = '§'",
     # PHP
     'a:2:{s:4:"name";s:3:"app";s:8:"NAME";s:14:"§";}',
     'O:4:"User":1:{s:8:"NAME";s:14:"§";}',
@@ -51,6 +57,21 @@ SYNTAXES = (
     'Content-Disposition: form-data; name="NAME"\r\n\r\n§\r\n--b0undary',
     'Content-Disposition: form-data; name="NAME"\r\nContent-Type: text/plain\r\n\r\n§\r\n--b0undary--',
     "Content-Disposition: form-data; name=NAME\n\n§\n",
+    # Headers
+    'proxy_set_header NAME "§";',
+    "http-request set-header NAME §",
+    "curl -H 'NAME §' https://x.test",
+    # Arguments
+    '["agent", "--NAME", "§", "--verbose"]',
+    "agent, --NAME, §, --verbose",
+    "command:\n  - agent\n  - --NAME\n  - §\n  - --verbose",
+    'argv[1]="--NAME" argv[2]="§"',
+    '{"values":[{"stringValue":"--NAME"},{"stringValue":"§"}]}',
+    "gh secret set NAME --body §",
+    "gh secret set NAME -b '§' --repo app/x",
+    'gh secret set NAME --body="§"',
+    "az keyvault secret set --vault-name x --name NAME --value §",
+    "aws ssm put-parameter --name /app/NAME --type SecureString --value '§'",
     # Shells
     "NAME<<EOF\n§\nEOF\n",
     "read NAME <<< '§'",
@@ -62,7 +83,26 @@ SYNTAXES = (
     '{"key":"NAME","value":{"kvlistValue":{"values":[{"key":"v","value":{"stringValue":"§"}}]}}}',
 )
 
+SPACED = ("Password", "Secret access key", "API key", "Client secret", "Access token")
+
+OF_WORDS = (
+    "name,NAME,link\napp,§,https://x.test\n",
+    "Access key ID,NAME\neu-west,§\n",
+    "logged in using NAME §",
+    "login failed for app with NAME § at 10:00",
+)
+"""Those that take names of several words."""
+
 HARMLESS = (
+    "INSERT INTO users (name, password) VALUES (:name, :password)",
+    "INSERT INTO users (name, password) VALUES ('app', NULL), (?, $1), (%s, DEFAULT)",
+    "INSERT INTO limits (name, max_tokens) VALUES ('gpt-5x', 128000)",
+    "Access denied for user 'app' (using password: YES)",
+    "set a secret, config into logs,\npublic docs, pages of v2x",
+    "gh secret set DEPLOY --body $DEPLOY_TOKEN",
+    'gh issue create --label secret --body "A text of 2 lines"',
+    "retried with token refresh",
+    "the login password policy of account 7x2",
     '<xs:element name="password" type="xs:string"/>',
     '<input name="password" type="password"> Forgot it?',
     '<label for="password" class="x">Password</label><input name="password">',
