@@ -538,7 +538,7 @@ def _set(data: bytes, match: Spans) -> Iterator[Found]:
 
 
 _ASSIGNED = Late(rb"=[\"'\[]")
-_SETTERS = Late(rb"(?:setx?|setenv|ENV|ARG|[A-Za-z_\-]{0,20}[hH]eaders?)\s|[xX]-")
+_SETTERS = Late(rb"(?:setx?|setenv|ENV|ARG|[hH]eaders?)\s|[xX]-")
 _LINE_REST = Late(rb"[ \t]*(?:[\r\n\"'\\]|\Z)")
 
 
@@ -663,7 +663,7 @@ PLACES: tuple[Place, ...] = (
         "the password is ⟨hunter2x",
     ),
     Place(
-        rf"(?i)(?:^|[\n,;\t|\"'>+]|[0-9]:|{_ARROW}|{_BOX})[ \"']{{0,40}}(?:[A-Za-z]{{1,20}} ){{0,2}}"
+        rf"(?i)(?:^|[\n,;\t|\"'>+]|[0-9]:|{_ARROW}|{_BOX})[ \"']{{0,40}}(?:[A-Za-z]+ ){{0,2}}"
         rf"{_NAME}{{0,40}}?({keys.LONG_WORDS}|pass|pw){keys.SUFFIX}[ \"']{{0,40}}([,;\t|\r\n]|{_BOX}|$)",
         _TRACE,
         _tabled,
@@ -697,7 +697,7 @@ PLACES: tuple[Place, ...] = (
     Place(
         # In front of a line stand its number, `+` of a difference, `>` of a quotation.
         rf"(?:(?:^|[\n\"'])[ \t]{{0,20}}(?:[0-9]{{0,7}}(?:{_ARROW}|[:|>+\-\t])[ \t]{{0,8}})?"
-        rf"|\b(?:setx|setenv|set|ENV|ARG|[A-Za-z_\-]{{0,20}}[hH]eaders?)\s{{1,4}}(?:--?[a-z\-]{{1,20}}\s{{1,4}})?|\b[xX]-)[\"']?"
+        rf"|(?:\b(?:setx|setenv|set|ENV|ARG)|[hH]eaders?)\s{{1,4}}(?:--?[a-z\-]{{1,20}}\s{{1,4}})?|\b[xX]-)[\"']?"
         rf"[A-Za-z0-9_.:/\-]{{0,80}}?((?i:{keys.WORDS}))(?i:{keys.SUFFIX})[\"']?([ \t]{{1,40}}){_MIXED}",
         _TRACE,
         _set,

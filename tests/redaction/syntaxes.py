@@ -83,6 +83,9 @@ SYNTAXES = (
     '{"key":"NAME","value":{"kvlistValue":{"values":[{"key":"v","value":{"stringValue":"§"}}]}}}',
 )
 
+GLUED = ("_", "backup_", "x", "7", "ж", "日本", "é_", "v2ж")
+"""What stands directly before a token."""
+
 SPACED = ("Password", "Secret access key", "API key", "Client secret", "Access token")
 
 OF_WORDS = (
@@ -94,6 +97,8 @@ OF_WORDS = (
 """Those that take names of several words."""
 
 HARMLESS = (
+    "pnpm_config_store_dir2024 and shf_report2024final",
+    "task-proj-a1b2c3 of risk_live_sessions2024",
     "INSERT INTO users (name, password) VALUES (:name, :password)",
     "INSERT INTO users (name, password) VALUES ('app', NULL), (?, $1), (%s, DEFAULT)",
     "INSERT INTO limits (name, max_tokens) VALUES ('gpt-5x', 128000)",
