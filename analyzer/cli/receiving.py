@@ -227,7 +227,7 @@ def _may_hold(record: Any) -> bool:
         if not isinstance(each, dict) or each.keys() != {"key", "value"} or type(each["key"]) is not str:
             return True
         value = each["value"]
-        if not isinstance(value, dict) or len(value) != 1:
+        if not isinstance(value, dict) or len(value) != 1 or "bytesValue" in value:
             return True
         (inner,) = value.values()
         named.append({each["key"]: inner})
