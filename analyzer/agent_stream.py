@@ -56,7 +56,8 @@ _EVIDENCE = ("subtype", "terminal_reason", "result", "errors", "api_error_status
 
 def says_error(result: Mapping[str, Any]) -> bool:
     """Whether a result record says that its run failed, whatever its exit code; `is_error` of a wrong type says so."""
-    return bool(result.get("is_error")) or (text(result.get("subtype")) or "").lower().startswith("error")
+    flagged = any(map(result.get, ("is_error", "error", "errors")))
+    return flagged or (text(result.get("subtype")) or "").lower().startswith("error")
 
 
 def error_facts(result: Mapping[str, Any]) -> dict[str, Any]:

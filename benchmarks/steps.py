@@ -32,7 +32,6 @@ from analyzer.store.ingest.batch import joined, placed, staged
 from analyzer.store.ingest.inputs import Input
 from analyzer.store.ingest.read import Blocks
 from analyzer.store.ingest.statements import COUNT_LINES, INSERT_EVENTS, INSERT_FACTS
-from analyzer.store.sums.tables import forget_staged
 from benchmarks.ingest import write_log, write_plain
 
 STEPS = {
@@ -44,7 +43,6 @@ STEPS = {
     "count lines and repeats": "DuckDB, distinct ids",
     "insert events": "DuckDB, the same columns out of a table that has them",
     "insert facts": "DuckDB, distinct texts of facts, without their columns",
-    "forget sums": "DuckDB, the least and the greatest moment",
     "commit": "DuckDB, a commit of the ready columns",
 }
 """The steps in their order, each with what its floor is."""
@@ -137,8 +135,6 @@ def _steps(path: str, store: Path) -> dict[str, float]:
             run(INSERT_EVENTS, [now()]).fetchall()
         with clock("insert facts"):
             run(INSERT_FACTS).fetchall()
-        with clock("forget sums"):
-            forget_staged(connection)
         with clock("commit"):
             run("commit")
     return clock.seconds
@@ -180,8 +176,6 @@ def _floors(path: str, folder: Path) -> dict[str, float]:
             run("insert into copied from internal.event_v1").fetchall()
         with clock("insert facts"):
             run("create table facts as select distinct facts from bare where facts <> 'null'").fetchall()
-        with clock("forget sums"):
-            run("select min(moment), max(moment) from bare").fetchall()
         with clock("commit"):
             run("commit")
     return clock.seconds

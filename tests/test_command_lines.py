@@ -205,7 +205,7 @@ def test_every_command_of_a_finding_answers_about_its_caller_and_days(night: Nig
 
 def of_its_own(rows: pl.DataFrame, one: Finding) -> pl.DataFrame:
     """The rows of what a finding singles out, from its first error to its last one, or of the days that it looks at."""
-    first = min(one.onset, one.last_on - timedelta(days=one.kind.evidence_days - 1))
+    first = min(one.onset, one.last_on - timedelta(days=one.kind.evidence.days - 1))
     for name in ("caller", "provider", "model", "project"):
         if (who := getattr(one.scope, name)) is not None:
             rows = rows.filter(pl.col(name) == who)

@@ -123,9 +123,10 @@ def test_a_path_is_no_option(job: Path, path: str) -> None:
 
 
 def test_the_action_takes_a_command_or_paths(job: Path) -> None:
-    """With both of them one would go unread."""
-    code, _, shown = run_step(VERDICT, job, run="cat passed", paths="blocked")
-    assert (code, "not both" in shown) == (2, True)
+    """With both of them one would go unread, and so would an exit code beside a command."""
+    for inputs in ({"paths": "blocked"}, {"exit_code": "1"}):
+        code, _, shown = run_step(VERDICT, job, run="cat passed", **inputs)
+        assert (code, "not both" in shown) == (2, True)
     assert run_step(VERDICT, job, paths="blocked\r\n", exit_code="1")[0] == 13
 
 

@@ -14,7 +14,18 @@ import analyzer
 from tests import REPOSITORY
 
 INNER = {
-    *("Behind", "CallChain", "ChartForm", "Compiled", "Decision", "Identity", "Index", "Recorded", "Setting"),
+    *(
+        "Behind",
+        "CallChain",
+        "ChartForm",
+        "Compiled",
+        "Decision",
+        "Evidence",
+        "Identity",
+        "Index",
+        "Recorded",
+        "Setting",
+    ),
     "SourceCheckpoint",
     "Chart",  # Public in `analysis.charts`.
 }

@@ -175,10 +175,9 @@ def observe(
 
     Raises:
         QueryError: the store cannot be asked.
-        StoreError: it cannot keep what it was asked for.
     """
-    first = None if judged_from is None else judged_from - timedelta(days=HISTORY_DAYS)
-    sums = store.daily_sums(night, timezone, ruleset, first)
+    first = date.min if judged_from is None else judged_from - timedelta(days=HISTORY_DAYS)
+    sums = store.daily_sums(first, night, timezone, ruleset)
     hourly = {name: sums.frames[name] for name in ("volumes", "work")}
     frames = {name: sums.frames[name] for name in DATED if name in sums.frames}
     for name, frame in hourly.items():

@@ -21,7 +21,16 @@ from analyzer.events import Event
 from analyzer.events.codec import parsed, repeated_key
 from analyzer.events.times import format_time, now, parse_time
 from analyzer.importers import HEAD_BYTES, Source, block_of, detect, head_of
-from analyzer.importers.work import ENDS, SAYS_WORK, Deed, deeds, is_broken_record, lines_work, names_failure
+from analyzer.importers.work import (
+    ENDS,
+    SAYS_WORK,
+    Deed,
+    deeds,
+    is_broken_record,
+    lines_work,
+    names_failure,
+    spread_record,
+)
 from analyzer.readable import counted, stand_in
 from analyzer.recovery.retry.policy import Backoff
 from analyzer.recovery.supervision.step_error import STDOUT_CHARS
@@ -172,7 +181,9 @@ class JudgedRun:
             self.ended, self.end_line = "aborted", line
         elif deed.kind == "ended":
             self._end(deed, line, at, rules)
-        elif not (failed_here and deed.kind in ("reply", "call")):
+        elif not (failed_here and deed.kind in ("reply", "call")) and not (
+            deed.kind == "reply" and _is_blank(deed.words)
+        ):
             self._work(deed, line, at, rules)
 
     def _work(self, deed: Deed, line: int, at: datetime, rules: Rules) -> None:
@@ -216,7 +227,7 @@ class JudgedRun:
         if self.fault is None and not written and _is_error(deed.words, verdict):
             self.fault = Fault(verdict, deed.words, line)  # no model wrote it, though it is said to be a success
         elif self.fault is None:  # what was said before a failure is no work that followed it
-            self.replies += not self.replies and bool(deed.words.strip())
+            self.replies += not self.replies and not _is_blank(deed.words)
             self.last_reply = deed.words
 
 
@@ -237,11 +248,8 @@ class Course:
 
     @property
     def text(self) -> str:
-        """What is no record, as a terminal shows it: without what takes no ink, and what was written over."""
-        shown = without_colours(self.heard.decode("utf-8", "replace")).replace("\r\n", "\n")
-        shown = re.sub(r"^[^\n]*\r(?=[^\n\r])", "", shown, flags=re.MULTILINE)
-        hidden = {ord(each): None for each in set(shown) - set("\n\t") if (stand_in(each) or " ") != " "}
-        return shown.translate(hidden) if hidden else shown
+        """What is no record, as a terminal shows it."""
+        return _on_a_terminal(self.heard.decode("utf-8", "replace"))
 
     def hear(self, data: bytes, line: int) -> None:
         """Take more of what is no record, from a line on; of a long text its end is kept."""
@@ -249,9 +257,15 @@ class Course:
             self.heard_from = line
         self.heard += data
         if (more := len(self.heard) - 2 * _TEXT_BYTES) > 0:
+            self.look_back()
             more += _TEXT_BYTES
             self.heard_from += self.heard.count(b"\n", 0, more)
             del self.heard[:more]
+
+    def look_back(self) -> None:
+        """Doubt an end that a record over several lines follows."""
+        if self.heard and (at := spread_record(self.text)) is not None:
+            self.unread = self.heard_from + self.text.count("\n", 0, at)
 
     def event(self, event: Event, line: int, rules: Rules) -> bool:
         """Take an event of a reader; whether it is a failure of the main conversation."""
@@ -289,6 +303,7 @@ class Course:
         if self.format == "aider":
             done: Sequence[Deed] = tuple(lines_work(raw.decode("utf-8", "replace")))
         elif record is not None:
+            self.look_back()
             self.heard.clear()
             done = tuple(deeds(record))
         else:
@@ -352,7 +367,7 @@ def read_course(path: str, rules: Rules = None, name: str | None = None) -> Cour
                 course.hear(chunk, 1)
             lines = bytes(course.heard).split(b"\n")
             records = (n for n, line in enumerate(lines) if any(deeds(mapping(parsed(line)))))
-            is_cut = source.damage is not None or is_broken_record(lines[-1])
+            is_cut = source.damage is not None or b"\0" in course.heard or is_broken_record(lines[-1])
             place = next(records, len(lines) - 1 if is_cut else None)
             course.unread = None if place is None else course.heard_from + place
             return course
@@ -376,6 +391,7 @@ def read_course(path: str, rules: Rules = None, name: str | None = None) -> Cour
                 course.line(raw, number, aware, rules, failed_here=failed_here, is_whole=bool(chunk))
                 offset += len(raw) + 1
             done += len(block.ends)
+        course.look_back()
         for event in reader.finish():
             course.event(event, done, rules)
         course.unread = (done or 1) if source.damage else course.unread
@@ -507,12 +523,16 @@ def _of_texts(
 def _silent(courses: Sequence[Course]) -> RunVerdict:
     """The answer for texts without an error, or without anything."""
     output = courses[0]  # what stands behind it, as stderr does, is no answer
-    if not output.text.strip():
+    if not re.search(r"[^\W_]", output.text):
         return _plain("hollow", "no_output", "the run printed no answer")
     shown = (RunEvidence(output.file, None, _shown(output.text.strip().splitlines()[-1])),)
     return _plain("passed", "reply", "it printed an answer, and no error at its end", "weak", evidence=shown)
 
 
+_WIPED = re.compile(r"^[^\n]*(?:\x1b\[[12]K|\r\x1b\[0?K)", re.MULTILINE)
+"""What stands on a line before a code that empties the line."""
+_CUT_CODE = re.compile(r"\x9b[0-?]*[ -/]*[@-~]|\x1b[\[\]]?[ -?]*\Z")
+"""A code of a terminal in its shorter form, or one that breaks off."""
 _LEAD = re.compile(
     r"\A(?:\x1b\[[0-9;]*m|[\W_])*(?:(?:fatal|api|stream|unexpected|request|execution|litellm\.\w+)\b\W*)*"
     r"(?:errors?|failed|failure|exception|ran into this error|\w{0,40}(?:Error|Exception))\b\W*",
@@ -524,6 +544,21 @@ def _last_paragraph(words: str) -> str:
     """Return the last paragraph that holds a word; a bare prompt of a shell is none."""
     paragraphs = re.split(r"\n\s*\n", words.strip())
     return next((each for each in reversed(paragraphs) if re.search(r"\w", each)), "")
+
+
+def _on_a_terminal(words: str) -> str:
+    """Return a text as a terminal shows it: without what takes no ink, is written over or is wiped out."""
+    if words.isascii() and words.isprintable():
+        return words
+    shown = _CUT_CODE.sub("", without_colours(_WIPED.sub("", words))).replace("\r\n", "\n")
+    shown = re.sub(r"^[^\n]*\r(?=[^\n\r])", "", shown, flags=re.MULTILINE)
+    hidden = {ord(each): None for each in set(shown) - set("\n\t") if (stand_in(each) or " ") != " "}
+    return shown.translate(hidden) if hidden else shown
+
+
+def _is_blank(words: str | None) -> bool:
+    """Tell whether words are there and a terminal shows nothing of them."""
+    return words is not None and not _on_a_terminal(words).strip()
 
 
 def _deciding(verdict: Classification) -> str:

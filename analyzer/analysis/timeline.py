@@ -20,6 +20,7 @@ from analyzer.errors import AnalyzerError, nearest
 from analyzer.events import Event
 from analyzer.importers.programs import resuming
 from analyzer.importers.records import moment_of
+from analyzer.recovery.relay.config import STRATEGIES
 from analyzer.store import Selection, Store
 
 MOST_CANDIDATES = 5
@@ -54,6 +55,8 @@ class Happening:
     source_line: int | None
     agent: str | None
     cwd: str | None
+    compaction: bool = False
+    """Whether a hand-off is none: the agent shortened its own context, and went on in the same session."""
     excerpt: str | None = None
     """The line, redacted and cut; None where it is not there any more."""
 
@@ -154,7 +157,7 @@ def _ended(happenings: tuple[Happening, ...]) -> str:
             return f"The last chain of retries ended {one.outcome or 'unresolved'}."
         if one.type in ("relay.halted", "agent.exhausted", "agent.restored"):
             return {
-                "relay.halted": "It was halted at a hand-off.",
+                "relay.halted": "Its compaction failed." if one.compaction else "It was halted at a hand-off.",
                 "agent.exhausted": "It ran into a usage limit, and no log says that it is back.",
                 "agent.restored": "Its usage limit is over.",
             }[one.type]
@@ -181,9 +184,17 @@ WATCHED = (
 _NO_CALLER = "(none)"
 
 
-def happening_of(event: Event) -> Happening:
-    """The event with the names of a timeline; what its log has under a name in another shape is not there."""
+def happening_of(event: Event, compactions: set[str] | None = None) -> Happening:
+    """The event with the names of a timeline; what its log has under a name in another shape is not there.
+
+    `compactions` holds those that earlier events began, and takes in what this one begins: only the first event of a
+    compaction says that it is one.
+    """
     payload = event.payload
+    relay, begun = text(payload.get("relay")) or event.id, set() if compactions is None else compactions
+    strategy = text(payload.get("strategy"))
+    if event.type == "relay.triggered" and strategy not in {None, *STRATEGIES} and payload.get("step_id") is None:
+        begun.add(relay)
     facts, origin = mapping(payload.get("facts")), event.origin
     said = (*(facts.get(name) for name in ("message", "stderr", "stdout")), payload.get("message"))
     return Happening(
@@ -206,6 +217,7 @@ def happening_of(event: Event) -> Happening:
         source_line=origin.line if origin else None,
         agent=text(payload.get("agent")),
         cwd=text(payload.get("cwd")),
+        compaction=event.type.startswith("relay.") and relay in begun,
     )
 
 

@@ -13,6 +13,7 @@ import json
 import math
 import os
 import queue
+import re
 import socket
 import threading
 import time
@@ -50,6 +51,8 @@ _HOLDERS = frozenset(f"{level}{what}" for level in ("resource", "scope") for wha
     "spans",
     "metrics",
 }
+_MISNAMED = frozenset(re.sub("[A-Z]", lambda capital: f"_{capital[0].lower()}", name) for name in _HOLDERS) - _HOLDERS
+"""The same in the case of protobuf, under which no reader looks."""
 _IDS = ("traceId", "spanId", "parentSpanId")
 _WITHOUT_IDS = ("attributes", "body", "resource", "scope")
 
@@ -143,9 +146,9 @@ class Spool:
         sync_folder(self._folder)
 
     def _is_in_place(self) -> bool:
-        """Tell whether the path still leads to the open file: readers look nowhere else."""
+        """Tell whether the open file still has its name: readers look nowhere else, and follow no link in a folder."""
         with suppress(OSError):
-            return os.path.samestat(os.stat(self._path), os.fstat(self._file))
+            return os.path.samestat(os.lstat(self._path), os.fstat(self._file))
         return False
 
     def _take_back(self) -> None:
@@ -192,7 +195,14 @@ def _decoded(line: bytes, *, unique_keys: bool = True) -> dict[str, Any]:
 
 
 def _clean(value: Any) -> Any:
-    """Take secrets out of each record by itself: redaction looks at so many values at once, and drops more."""
+    """Take secrets out of each record by itself: redaction looks at so many values at once, and drops more.
+
+    Raises:
+        RefusedError: records stand where `ingest` does not look for them.
+    """
+    for key in value if isinstance(value, dict) else ():
+        if key in _MISNAMED or (key in _HOLDERS and not isinstance(value[key] or [], list)):
+            raise RefusedError(400, f"{key} is no list of OTLP in JSON: nothing in it would be read")
     if not isinstance(value, dict) or not any(key in _HOLDERS for key in value):
         return redact_value(value) if _may_hold(value) else value
     kept: dict[Any, Any] = {}
@@ -217,7 +227,7 @@ def _may_hold(record: Any) -> bool:
         if not isinstance(each, dict) or each.keys() != {"key", "value"} or type(each["key"]) is not str:
             return True
         value = each["value"]
-        if not isinstance(value, dict) or len(value) != 1:
+        if not isinstance(value, dict) or len(value) != 1 or "bytesValue" in value:
             return True
         (inner,) = value.values()
         named.append({each["key"]: inner})

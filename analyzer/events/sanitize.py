@@ -25,6 +25,7 @@ from analyzer.redaction import (
     redact_argument,
     redact_member,
     redact_number,
+    typed,
 )
 from analyzer.redaction.unfolding import readable
 
@@ -138,6 +139,8 @@ class _Walk:
                     return self._text(_digits(number), 0, name, argument)
                 return redact_number(name, number) if name else number
             if isinstance(value, float):
+                if name and value.is_integer():
+                    return redact_number(name, float.__add__(value, -0.0))
                 return float.__add__(value, -0.0) if math.isfinite(value) else None
             if isinstance(value, _CONTAINERS):
                 if level >= MAX_LEVELS:
@@ -183,7 +186,9 @@ class _Walk:
         for place, item in enumerate(items):
             if self.left <= 0:
                 break
-            kept.append(self.clean(item, level, item_name(items, place, own), before, command))
+            kind, item = typed(item)
+            clean = self.clean(item, level, item_name(items, place, own), before, command)
+            kept.append({kind: clean} if kind else clean)
             before = _readable(item) if isinstance(item, str) else ""
             command = command_in(before) or command
         return kept

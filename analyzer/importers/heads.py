@@ -44,8 +44,8 @@ def head_of(data: bytes) -> Head:
     shown = [line for line in lines if line.strip()][:_LOOKED_AT]
     decoded = (decode_object(line.removeprefix(b"\xef\xbb\xbf"), unique_keys=False) for line in shown)
     objects = tuple(record for record in decoded if not isinstance(record, Reject))
-    # A document on one line that cannot be read as a whole.
-    return Head(data, objects, first_records(data, _LOOKED_AT) if not objects and len(shown) == 1 else ())
+    # A document on one line that cannot be read as a whole; a line break in a text of it makes two of it.
+    return Head(data, objects, () if objects else first_records(data, _LOOKED_AT))
 
 
 def lines(test: Test) -> Callable[[Head], bool]:
@@ -56,15 +56,16 @@ def lines(test: Test) -> Callable[[Head], bool]:
 def records(test: Test, *marks: bytes) -> Callable[[Head], bool]:
     """Recognise a log of lines, or a document with such records.
 
-    A document of one object that is longer than the head has no whole record there: then the marks decide.
+    A document of one object that is longer than the head, or breaks off, has no whole record there: then the marks
+    decide.
     """
 
     def recognises(head: Head) -> bool:
         if any(test(record) for record in head.elements or head.objects):
             return True
-        cut_off = bool(marks) and len(head.data) >= HEAD_BYTES
-        one = cut_off and (looks_like_document(head.data[:64]) or b"\n" not in head.data)
-        return one and all(mark in head.data for mark in marks)
+        cut_off = len(head.data) >= HEAD_BYTES or not (head.elements or head.objects)
+        one = looks_like_document(head.data[:64]) or b"\n" not in head.data.rstrip()
+        return bool(marks) and cut_off and one and all(mark in head.data for mark in marks)
 
     return recognises
 

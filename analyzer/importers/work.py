@@ -6,6 +6,7 @@ message, item or part inside it. Prose is never searched: a word counts as the v
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -72,8 +73,10 @@ _NO_PROMPTS = ("isMeta", "isSynthetic", "isReplay", "isCompactSummary", "isVisib
 _INTERRUPTED = "[Request interrupted by user"
 _GOES_ON = frozenset({"tool_use", "toolUse", "tool_calls", "tool-calls", "unknown"})
 """Reasons to stop after which the same run goes on; opencode asks again after `unknown`."""
-_BROKEN_RECORD = re.compile(rb"\A[^\w{]*\{[ \t]*(?:\"|\Z)|\{[ \t]*\"type\"")
+_BROKEN_RECORD = re.compile(rb"\A[^\w{]*\{[ \t]*(?:\"|\Z)|\{[ \t]*\\*[\"']type\\*[\"']")
+_SPREAD_RECORD = re.compile(r"^[^\w{\n]*(?=\{\s*\n\s*\")", re.MULTILINE)
 _SAYS_FAILED = re.compile(r"error|fail|fatal|abort|cancel", re.IGNORECASE)
+_decoder = json.JSONDecoder()
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,14 +145,36 @@ def deeds(record: Mapping[str, Any]) -> Iterator[Deed]:
 
 
 def is_broken_record(line: bytes) -> bool:
-    """Tell whether a line that is no JSON object was to be a record, or holds one after other text."""
-    return _BROKEN_RECORD.search(line) is not None
+    """Tell whether a line that is no JSON object was to be a record, holds one after other text, or is no text."""
+    if _BROKEN_RECORD.search(line) is not None or b"\0" in line:
+        return True
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return True
+    return False
+
+
+def spread_record(words: str) -> int | None:
+    """Return where an object over several lines begins that is broken or may tell how a run ended; None without one."""
+    at = 0
+    while begins := _SPREAD_RECORD.search(words, at):
+        try:
+            record, at = _decoder.raw_decode(words, begins.end())
+        except (ValueError, RecursionError):
+            return begins.end()
+        if any(deeds(record)) or names_failure(record):
+            return begins.end()
+    return None
 
 
 def names_failure(record: Mapping[str, Any]) -> bool:
-    """Tell whether a record of no known kind speaks of a failure in its own keys."""
+    """Tell whether a record of no known kind speaks of a failure in its own keys, or wraps a record that ends a run."""
     words = " ".join(text(record.get(key)) or "" for key in ("type", "subtype", "status", "level"))
-    return any(map(record.get, ("error", "errors", "is_error"))) or _SAYS_FAILED.search(words) is not None
+    if any(map(record.get, ("error", "errors", "is_error"))) or _SAYS_FAILED.search(words):
+        return True
+    wrapped = (parsed(value) if isinstance(value, str) and value[:1] == "{" else value for value in record.values())
+    return any(deed.kind in ("began", "ended", "aborted") for inner in wrapped for deed in deeds(mapping(inner)))
 
 
 def lines_work(line: str) -> Iterator[Deed]:
@@ -167,7 +192,9 @@ def _end(record: Mapping[str, Any]) -> Deed:
     return Deed(
         "ended",
         _last_words(record, "result"),
-        failed=says_error(record) or {text(record.get("subtype")), text(record.get("status"))} - {None} != {"success"},
+        failed=says_error(record)
+        or {text(record.get("subtype")), text(record.get("status"))} - {None} != {"success"}
+        or _SAYS_FAILED.search(text(record.get("terminal_reason")) or "") is not None,
         session=text(record.get("session_id")),
         denied=tuple(text(denial.get("tool_use_id")) for denial in listed(record.get("permission_denials"))),
         tokens=_tokens({"usage": stats} if stats else record),

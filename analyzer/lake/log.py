@@ -121,7 +121,7 @@ def state(lake: Lake) -> State:
         found = _opened(lake)
         rows = Swap(lake)
         behind = {name: table.transaction_version(APP) or 0 for name, table in found.items()}
-        if all(behind[name] >= number for name, number in rows.floor.items()):
+        if all(behind[name] >= number for name, number in rows.floor.items() if name in behind):
             break
     else:
         raise StoreError(f"{lake.path} changes faster than it can be read", "run the same command again")
@@ -272,9 +272,12 @@ def start(lake: Lake, number: int, adds: Mapping[str, list[File]], removes: Mapp
 
 
 def follow(lake: Lake) -> None:
-    """Bring the tables' own logs up to this log; a table that another writer is at is left to that one."""
+    """Bring the tables' own logs up to this log; a table that another writer is at is left to that one.
+
+    Entries may name tables that only an earlier version had.
+    """
     entries = Swap(lake).entries
-    for name in sorted({name for one in entries for name in (*one.adds, *one.removes)}):
+    for name in sorted({name for one in entries for name in (*one.adds, *one.removes)} & tables().keys()):
         with suppress(CommitFailedError, DeltaError, OSError):
             _follow(opened(lake, name), tables()[name], entries)
 

@@ -7,9 +7,7 @@ too, is left out, or all is read again.
 
 from __future__ import annotations
 
-import functools
 import io
-import operator
 import os
 import random
 import sys
@@ -45,7 +43,7 @@ from analyzer.store.upkeep.prune import apply_horizon
 from analyzer.store.verdicts.rulesets import keep_up
 
 EVENTS, FACTS, VERDICTS = "event_v1", "facts_v1", "verdict_v1"
-SOURCES, QUARANTINE, SUMMED = "source_v1", "quarantine_v1", "sum_day_v1"
+SOURCES, QUARANTINE = "source_v1", "quarantine_v1"
 TORN = "torn_tail"
 _NEW_FACTS = f"anti join met_{FACTS} using (facts_id) anti join theirs using (facts_id)"
 Shown = Callable[[str, int, int], None]
@@ -139,7 +137,7 @@ class Push(Beside):
 
     def __init__(self, lake: Lake, at: State, machine: str | None, token: str | None) -> None:
         super().__init__(lake, at, token)
-        self.batch.mended = frozenset({FACTS, VERDICTS, SOURCES, QUARANTINE, SUMMED})
+        self.batch.mended = frozenset({FACTS, VERDICTS, SOURCES, QUARANTINE})
         self._machine = machine
         self._batches: list[str] = []
         self._forgotten: set[int] = set()
@@ -208,17 +206,15 @@ class Push(Beside):
         self.batch.commit(self._check)
 
     def _seed(self) -> None:
-        """Put this machine's sources, their torn lines, and the days that are summed into the store."""
+        """Put this machine's sources and their torn lines into the store."""
         found = own_sources(rows(self.lake, SOURCES, self.at.files[SOURCES]), self._machine)
         load(self.connection, SOURCES, found)
-        self.load(SUMMED)
         self.load(
             QUARANTINE, (ds.field("why") == TORN) & ds.field("source_id").isin(found["source_id"].combine_chunks())
         )
         run = self.connection.execute
         run(f"create temp table seeded as select source_id, batch_id from internal.{SOURCES}")
         run(f"create temp table rejected as select source_id, byte_offset from internal.{QUARANTINE}")
-        run(f"create temp table summed as select timezone, day from internal.{SUMMED}")
         run(f"create temp table met_{EVENTS} (event_id varchar)")
         for name in (f"met_{FACTS}", "theirs"):
             run(f"create temp table {name} (facts_id varchar)")
@@ -315,8 +311,6 @@ class Push(Beside):
             self._stage_sources(at)
         if QUARANTINE in names:
             self._stage_quarantine(at)
-        if SUMMED in names:
-            self._stage_days(at)
 
     def _stage_sources(self, at: State) -> None:
         changed = f"select * from internal.{SOURCES} where batch_id in (select unnest($1))"
@@ -343,13 +337,6 @@ class Push(Beside):
         if self._forgotten or torn:
             self.rewrite_where(QUARANTINE, gone, at)
         self.add(QUARANTINE, f"from internal.{QUARANTINE} anti join rejected using (source_id, byte_offset)")
-
-    def _stage_days(self, at: State) -> None:
-        """Forget sums of days whose events have changed."""
-        gone = self.connection.execute(f"from summed anti join internal.{SUMMED} using (timezone, day)").fetchall()
-        if gone:
-            whose = [(ds.field("timezone") == zone) & (ds.field("day") == day) for zone, day in gone]
-            self.rewrite_where(SUMMED, functools.reduce(operator.or_, whose), at)
 
 
 def _keys(sources: pa.Table) -> Iterable[tuple[str | None, str, int, str]]:

@@ -1,7 +1,7 @@
 """`LakeStore`: a store whose rows are in a lake, on a connection that shows them.
 
-What changes there beside new logs, as decisions, verdicts, another ruleset, retention and sums of days, is one batch
-each, by the statements of a store beside the lake. Who changes what is there already holds the lease.
+What changes there beside new logs, as decisions, verdicts, another ruleset and retention, is one batch each, by the
+statements of a store beside the lake. Who changes what is there already holds the lease.
 
 The connection has the large tables as views of their files, and copies of the small ones, so that everything of a store
 that asks is used as it is: no statement is written for a lake.
@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -34,7 +34,6 @@ from analyzer.lake.push import (
     FACTS,
     QUARANTINE,
     SOURCES,
-    SUMMED,
     VERDICTS,
     ingest_into,
     machine,
@@ -251,33 +250,6 @@ def _drop(beside: Beside, connection: Any, horizon: datetime) -> None:
     ].to_pylist()
     if sources:
         beside.rewrite(QUARANTINE, "source_id", sources, beside.at)
-    # Which days the events that went say more of is not asked: all are summed again.
-    beside.batch.replace(SUMMED, beside.at.files[SUMMED], tables()[SUMMED].schema.empty_table())
-
-
-def keep_sums(shown: Snapshot, connection: Any, token: str) -> None:
-    """Bring the sums of days that a connection has made into the lake that it shows, unless that has new events."""
-    made: dict[str, pa.Table] = {}
-    for name in tables():
-        if name.startswith(("sum_", "walk_")):
-            connection.register("former", shown.rows[name])
-            both = (
-                f"(from internal.{name} except all from former) union all (from former except all from internal.{name})"
-            )
-            if connection.execute(f"select 1 from ({both}) limit 1").fetchall():
-                made[name] = tables()[name].rows(connection.sql(f"from internal.{name}"))
-            connection.unregister("former")
-    if not made:
-        return
-    with suppress(Conflict), private_files(), LakeBatch(shown.lake, shown.at, token) as batch:
-        for name, rows_of_it in made.items():
-            batch.replace(name, shown.at.files[name], rows_of_it)
-        batch.commit(_no_events)
-
-
-def _no_events(came: list[Entry], _: State) -> None:
-    if any({EVENTS, SETTINGS, SUMMED} & {*one.adds, *one.removes} for one in came):
-        raise Conflict
 
 
 class LakeStore(Store):
@@ -370,10 +342,7 @@ class LakeStore(Store):
 
     def decide(self, decisions: Iterable[tuple[str, Mapping[str, Any]]], at: datetime | None = None) -> None:
         """See `Store`."""
-        token = self._lease.token
-        # They rest on the events that are shown, of which a decision is one more.
-        keep_sums(self._snapshot, self._connection, token)
-        record(self._lake, token, decisions, at)
+        record(self._lake, self._lease.token, decisions, at)
         self._look_again()
 
     def _look_again(self) -> None:
@@ -413,9 +382,8 @@ class WritableLakeStore(LakeStore):
         return True
 
     def close(self) -> None:
-        """Keep the sums, and release the lake."""
+        """Release the lake."""
         try:
-            keep_sums(self._snapshot, self._connection, self._own.token)
-        finally:
             super().close()
+        finally:
             self._held.close()

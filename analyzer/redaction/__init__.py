@@ -15,6 +15,7 @@ from analyzer.redaction.walk import (
     redact_member,
     redact_number,
     redact_value,
+    typed,
 )
 
 __all__ = [
@@ -29,4 +30,5 @@ __all__ = [
     "redact_member",
     "redact_number",
     "redact_value",
+    "typed",
 ]

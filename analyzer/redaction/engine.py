@@ -155,17 +155,20 @@ def prefilter_with(*patterns: str) -> Callable[[bytes], list[int]]:
 
 
 @kept_until_fork
-def _checks() -> tuple[Callable[[bytes], list[int]], ...]:
-    # Two of them: one automaton for all would make too many states.
-    checks = [rule.check for rule in _rules()]
-    return set_of(checks[: len(FAMILIES)]), set_of(checks[len(FAMILIES) :])
+def _checks() -> list[tuple[Sequence[int], Callable[[bytes], list[int]]]]:
+    # Three of them, with the numbers of their rules: one automaton for all would make too many states.
+    first = len(FAMILIES)
+    last = range(first + 10, len(_rules()))
+    groups: tuple[Sequence[int], ...] = ((*range(first), *last), range(first, first + 5), range(first + 5, first + 10))
+    return [(group, set_of(_rules()[index].check for index in group)) for group in groups]
 
 
 def _suspects(data: bytes) -> list[_Rule]:
     """The rules that may find something, in their order."""
-    families, places = _checks()
-    found = sorted(families(data)) + [len(FAMILIES) + place for place in sorted(places(data))]
-    return [_rules()[index] for index in found]
+    rules, indexes = _rules(), []
+    for group, check in _checks():
+        indexes += [group[at] for at in check(data)]
+    return [rules[index] for index in sorted(indexes)]
 
 
 def may_hold_secret(data: bytes) -> bool:

@@ -82,6 +82,11 @@ _W = r"[A-Za-z0-9_\-]"
 _A = "[A-Za-z0-9]"
 _H = "[0-9a-f]"
 _B = r"[A-Za-z0-9+/=_\-]"
+_SURE_PREFIXES = (
+    r"gh[pousr]_|github_pat_|gl(?:pat|dt|rt|cbt)-|sk-(?:ant-[a-z]{2,5}[0-9]{2}-|proj-|or-v1-)|[srp]k_(?:live|test)_|hf_"
+    r"|npm_|pypi-|xox[abeprs]-[0-9]{8,14}-(?:[0-9]{8,14}-)?|dop_v1_|hv[sb]\.|glsa_|shpat_|dckr_pat_|nvapi-|gsk_|xai-"
+    r"|pplx-|AIza|sq0[a-z]{3}-|lin_api_|ntn_|PMAK-"
+)
 _UUID = "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}"
 
 # fmt: off
@@ -98,8 +103,8 @@ FAMILIES: tuple[Family, ...] = (
            reach=behind_number_of_lines),
     _token("age_key", "AGE-SECRET-KEY-", "[A-Z0-9]", 16, "gitleaks", sample="AGE-SECRET-KEY-1"),
     # Clouds and their parts
-    Family("aws_key", r"\b(?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16}\b",
-           r"\<A(?:KIA|SIA|BIA|CCA|3T[A-Z0-9])[A-Z0-9]{16}", "AKIA" + "ABCDEFGHIJKLMNOP", "gitleaks"),
+    Family("aws_key", r"(?:\b|[0-9a-z_])((?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16})\b",
+           r"A(?:KIA|SIA|BIA|CCA|3T[A-Z0-9])[A-Z0-9]{16}", "AKIA" + "ABCDEFGHIJKLMNOP", "gitleaks"),
     _token("aws_bedrock_key", "ABSK", r"[A-Za-z0-9+/=]", 40, "detect-secrets", most=60),
     _token("aws_session_token", "IQoJb3JpZ2lu|[FA]QoGZXIvYXdz|FwoGZXIvYXdz|AQoDYXdz", "[A-Za-z0-9+/=]", 60, "AWS STS",
            sample="IQoJb3JpZ2lu", most=100),
@@ -380,9 +385,12 @@ FAMILIES: tuple[Family, ...] = (
     _token("infracost_key", "ico-", _A, 30, "gitleaks", guard="token"),
     _token("adobe_secret", "p8e-", _A, 30, "gitleaks"),
     _token("defined_key", "dnkey-", r"[A-Za-z0-9_=\-]", 40, "gitleaks", most=79),
+    # Behind a letter, a digit or `_`, where a short prefix may end a word
+    Family("glued_token", rf"[0-9A-Za-z_]((?:{_SURE_PREFIXES}){_A}{{16,}}[A-Za-z0-9_\-]*)",
+           rf"[0-9A-Za-z_](?:{_SURE_PREFIXES}){_A}{{16}}", "backup_⟨ghp_" + _ALNUM[:36], "gitleaks", "token"),
     # Anybody's
     Family("jwt",
-           r"\b(?:ey[A-J]|ewo)[A-Za-z0-9_\-]{8,}={0,2}\.(?:ey[A-J]|ewo)[A-Za-z0-9_\-]{8,}={0,2}(?:\.[A-Za-z0-9_\-]*)?",
+           r"(?:ey[A-J]|ewo)[A-Za-z0-9_\-]{8,}={0,2}\.(?:ey[A-J]|ewo)[A-Za-z0-9_\-]{8,}={0,2}(?:\.[A-Za-z0-9_\-]*)?",
            r"\.(?:ey[A-J]|ewo)[A-Za-z0-9_\-]{8}", "eyJhbGciOiJIUzI1NiJ9." + "eyJzdWIiOiIxMjM0In0." + "c2lnbmF0dXJl",
            "RFC 7519"),
     _token("jwt", "ZXlK", "[A-Za-z0-9+/=]", 40, "gitleaks", most=80, guard="token"),
@@ -416,9 +424,9 @@ FAMILIES: tuple[Family, ...] = (
            "Cookie: ⟨session=abcdef123456", "RFC 6265"),
     Family("sql_password", r"(?i)\bidentified\s+(?:with\s+\S+\s+)?(?:by|as)\s+(?:password\s+)?[\"']([^\"'\\\r\n]+)",
            r"(?i)identified", "CREATE USER app IDENTIFIED BY '⟨tr0ub4dor", "SQL"),
-    Family("netrc_password", r"(?i)\blogin\s+\S{1,200}\s+password\s+([^\s\"']+)",
-           r"(?i)login(?:\s|\\[nrt])+[^\s\"]+?(?:\s|\\[nrt])+password", "machine x.test login app password ⟨tr0ub4dor",
-           "netrc", "plain"),
+    Family("netrc_password", r"(?i)\b(?:login|account|machine)\s+\S{1,200}\s+password\s+([^\s\"']+)",
+           r"(?i)(?:login|account|machine)(?:\s|\\[nrt])+[^\s\"]+?(?:\s|\\[nrt])+password",
+           "machine x.test login app account a password ⟨tr0ub4dor", "netrc", "plain"),
     Family("mail_password", r"(?i)\bauth (?:plain|login|xoauth2) ([A-Za-z0-9+/]{8,}={0,2})",
            r"(?i)auth (?:plain|login|xoauth2) [A-Za-z0-9+/\\]{8}", "AUTH PLAIN ⟨AGFwcABodW50ZXIyeA==", "RFC 4954",
            "plain"),
@@ -435,6 +443,11 @@ FAMILIES: tuple[Family, ...] = (
            r"(?i)\b(?:(?:sqlplus|sqlldr|impdp|expdp|rman)\s+(?:-[a-z]+\s+){0,4}|jdbc:oracle:[a-z]{3,6}:)[\"']?[a-z0-9_$#]{1,60}/"
            r"([^\s@\"'/]{3,})", r"(?i)(?:sqlplus|sqlldr|impdp|expdp|rman)(?:\s|\\[nrt])|jdbc:oracle:",
            "sqlplus app/⟨hunter2x⟩@db", "Oracle Database", "password"),
+    Family("secret_argument",
+           r"\b(?:secrets?[\"']?[\s,]{1,4}[\"']?set|put-parameter)\b[^\r\n|;]{0,300}?[\s\"',](?:-b|--body|--value)"
+           r"(?:[\"'],?\s{0,4}|\s{1,4}|=)[\"']?([^\s\"']{4,})",
+           r"\<(?:secrets?[\"'\s,\\]+set|put-parameter)[^\n]*?(?:-b|--body|--value)",
+           "gh secret set DEPLOY --body ⟨hunter2x", "GitHub's, Azure's and AWS's commands", "plain"),
     # The third argument, as traces of PHP show it.
     Family("call_password",
            r"\b(?:mysqli?_p?connect|(?:mysqli|PDO)->__construct|ldap_bind|ftp_login|ssh2_auth_password|imap_open|OpenDSObject)\("

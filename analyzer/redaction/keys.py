@@ -99,7 +99,8 @@ NAMING = (
 
 VALUED = (
     "value", "val", "v", "content", "default", "default_value", "defaultvalue", "input", "data", "secret", "plaintext",
-    "text_value", "string_value", "stringvalue",
+    "text_value", "values",
+    *(f"{kind}{joint}value" for kind in ("string", "int", "double", "bytes", "array", "kvlist") for joint in ("", "_")),
 )  # fmt: skip
 """Members that it may stand under."""
 

@@ -15,10 +15,14 @@ from analyzer.redaction.unfolding import FOLDED
 from analyzer.redaction.values import (
     COMMANDS,
     CURLY,
+    DRESS,
     FLAG_TRACE,
     GUARDS,
+    HERE,
     MARK,
     MARKED,
+    NEXT_ITEM,
+    REFERRED,
     Span,
     command_spans,
     credential_in,
@@ -70,11 +74,12 @@ _SAID = (
 _ARROW = r"\xe2\x86\x92"
 _BOX, _BOX_ESCAPED = r"\xe2(?:\x94[\x82\x83]|\x95\x91)", r"\\u(?:250[23]|2551)"
 _SIGN = r"(?:[?:.+|!]{0,3}=(?:={0,2}>?)|<-|:{1,2}|\xef\xbc[\x9a\x9d]|>)"
-_BAR = rf"\s{{1,4}}(?:->?|{_ARROW}|\||{_BOX})"
+_ITEM = r"\r?\n[ \t]{0,40}-[ \t]{1,4}"
+_BAR = rf"[ \t]{{1,4}}(?:->?|{_ARROW}|\||{_BOX})"
 _IS = (
     rf"(?:{_TYPE}\s{{0,4}}[:?]?=|\s{{0,8}}(?:\s{_NOTE}\s{{0,4}})?{_SIGN}"
-    rf"|(\s{{1,4}}(?:{_FOR}\s{_WHOM}|{_SAID})\s?:)|{_BAR})"
-    r"\s{0,8}"
+    rf"|(\s{{1,4}}(?:{_FOR}\s{_WHOM}\s?[:=]|{_SAID}\s?:))|{_BAR})"
+    rf"(?:[ \t]{{0,8}}{_ITEM}|\s{{0,8}})"
 )
 _NAME = r"[A-Za-z0-9_.\-]"
 _COLON = Late(rb"\s{0,4}[:=]")
@@ -100,7 +105,7 @@ _IS_TRACE = (
     rf"[?.+!\-]{{0,3}}{_SIGN_TRACE}"
     rf"(?:[=>\[({{]|\\u003[eE]|{_GAP[:-1]})*"
 )
-_SOME = r"(?:[0-9]{15}|[0-9.]*(?:[^0-9.,\s\"';&)}\]\\\[{]|\\[bu/]|&(?:str|\\*')))"
+_SOME = r"(?:[0-9]{15}|[0-9.]*(?:[^0-9.,\s\"';&)}\]\\\[{]|\\[bu/]|&(?:[a-z0-9_\-]+[ \t]|\\*')))"
 """The first character of a value that is more than a number that counts something."""
 
 
@@ -127,18 +132,12 @@ def _assigned(data: bytes, match: Spans) -> Iterator[Found]:
     """`password = x`, `"api_key": "x"`, `X-Api-Key: x`, `?token=x`, `<password>x</password>`, `token provided: x`."""
     at = match[0][1]
     start = match[1][0]
-    if data.startswith(MARK, at) and MARKED.match(data, at) is not None:
-        return  # as in every second round
-    if nothing_at(data, at) and data[start] not in b"aA":  # `Authorization: Key x`
-        return
-    guard = _guard(data, match)
+    guard = "" if _holds_nothing(data, at, start) else _guard(data, match)
     if not guard:
         return
     around = data[max(0, start - 64) : start].rstrip(_NAME_BYTES)
-    if around.endswith(MARK) or b"arn:" in around:  # `arn:aws:secretsmanager:…:secret:prod/db` is a name
-        return
-    separator = data[slice(*match[2])].strip()
-    if separator[:1] == b">" and not around.rstrip(b":").endswith((b"<", b"</")) and b"<" not in around[-16:]:
+    separator, dress = data[slice(*match[2])].strip(), data[match[2][1] : at]
+    if _is_no_place(around, separator, dress):
         return
     query = around[-1:] in (b"?", b"&") and not around.endswith(b"&&")
     name = mark_of(guard)
@@ -161,9 +160,44 @@ def _assigned(data: bytes, match: Spans) -> Iterator[Found]:
         spans, guard = spans[1:], "plain"  # `auth=("app", "x")`
     if separator == b"-" or (not span.quoted and (separator[:1] in (b"|", b"+", b"!") or match[3][0] >= 0)):
         guard = "token" if said and guard != "password" else "mixed"
+    if not span.quoted and separator[:1] != b">" and b"\n" in data[match[2][0] : at]:
+        spans = [*_in_lines(data, at)] if separator[-1:] in (b":", b"=", b"-") or dress else []
     for each in spans:
         if _counts(data, each, guard) and not (_prose(data, each, guard, match, around) and not each.quoted):
             yield each.start, each.stop, name
+
+
+def _holds_nothing(data: bytes, at: int, name: int) -> bool:
+    """Tell a value that is a mark, as in every second round, a type that is made of others, or too short."""
+    if nothing_at(data, at) and data[name] not in b"aA":  # `Authorization: Key x`
+        return True
+    return MARKED.match(data, at) is not None or _GENERIC.match(data, at) is not None
+
+
+def _is_no_place(around: bytes, separator: bytes, dress: bytes) -> bool:
+    """Tell a name within a mark or an ARN, a tag of YAML for the name of a value, and `>` where no element begins."""
+    if around.endswith(MARK) or b"arn:" in around:  # `arn:aws:secretsmanager:…:secret:prod/db` is a name
+        return True
+    element = around.rstrip(b":").endswith((b"<", b"</")) or b"<" in around[-16:]
+    return REFERRED.match(dress) is not None or (separator[:1] == b">" and not element)
+
+
+def _in_lines(data: bytes, at: int) -> Iterator[Span]:
+    """Yield the values of a block or a list: what stands in each of the lines that begin like the first."""
+    begin = data.rfind(b"\n", 0, at)
+    before = data[begin:at]
+    for _ in range(_ROWS):
+        line = _LINE.match(data, at)
+        span = value_at(data, at) if line is not None else None
+        # A line of several words is prose, one with a colon behind the first is a member.
+        if line is None or span is None or data.startswith(b":", span.stop):
+            return
+        alone = len(before) > 1 and not line.group()[span.end - at :].strip(b" \t\"'`\\,;)]}")
+        if alone or GUARDS["token"](data[span.start : span.stop]):
+            yield span
+        at = line.end() + len(before)
+        if len(before) == 1 or data[line.end() : at] != before:
+            return
 
 
 def _value_behind(separator: bytes, data: bytes, at: int, *, line: bool, query: bool) -> Span | None:
@@ -182,6 +216,8 @@ def _element_at(data: bytes, at: int) -> Span | None:
 
 
 _ELEMENT = Late(rb"([^<>\n]{1,200})</")
+_GENERIC = Late(rb"[A-Z][A-Za-z]{2,40}<[A-Za-z]")
+"""A type that is made of others."""
 _NAME_BYTES = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 
 
@@ -211,6 +247,30 @@ def _authorized(data: bytes, at: int) -> Iterator[Found]:
         yield at, at + end, "authorization"
 
 
+def _placed(data: bytes, match: Spans) -> Iterator[Found]:
+    """Find the value of a place whose syntax says what is its name and what its value."""
+    at = match[0][1]
+    guard = "" if _holds_nothing(data, at, match[1][0]) else _guard(data, match)
+    span = value_at(data, at, line=guard in ("authorization", "cookie")) if guard else None
+    if span is not None and _counts(data, span, guard):
+        yield span.start, span.stop, mark_of(guard)
+
+
+def _placed_by_attribute(data: bytes, match: Spans) -> Iterator[Found]:
+    """Find the same behind `name="password">`, where a page may have prose."""
+    for start, stop, name in _placed(data, match):
+        if is_mixed(data[start:stop]) or data.startswith(b"</", stop):
+            yield start, stop, name
+
+
+def _syntax(
+    before: str, after: str, example: str, check: str, spans: Callable[..., Iterator[Found]] = _placed
+) -> Place:
+    """A place whose name stands between two patterns, with its value behind them."""
+    name = rf"[A-Za-z0-9_.\-]{{0,60}}?({keys.WORDS}){keys.SUFFIX}"
+    return Place(f"(?i){before}{name}{after}{DRESS}", _TRACE, spans, example, check)
+
+
 def _paired(data: bytes, match: Spans) -> Iterator[Found]:
     """`["authorization", "x"]`, `(b"x-api-key", b"x")`; in a list of names and values by turns, what looks like one."""
     guard = _guard(data, match)
@@ -226,7 +286,7 @@ def _paired(data: bytes, match: Spans) -> Iterator[Found]:
 
 
 _VALUED = "|".join(sorted(keys.VALUED, key=len, reverse=True))
-_BESIDE = rf"(?i)(?:^|[\s\"'{{,(\[])(?:{_VALUED})[\"']?\s{{0,4}}[:=]\s{{0,4}}"
+_BESIDE = rf"(?i)(?:^|[\s\"'{{,(\[])(?:{_VALUED})[\"']?\s{{0,4}}[:=]\s{{0,4}}{DRESS}"
 _ASIDE = 400
 """Bytes between a name and its value in one object."""
 
@@ -285,6 +345,8 @@ def _spoken(data: bytes, match: Spans) -> Iterator[Found]:
         counts = is_plain if span.quoted else is_mixed
     elif span.quoted and word.startswith((b"pass", b"pwd")):
         counts = is_plain
+    elif _USED.search(data, max(0, match[1][0] - 24), match[1][0]) is not None:
+        counts = is_mixed if word.startswith((b"pass", b"pwd")) else is_token
     elif word != b"secret" and _guard(data, match) and (span.quoted or _SAID_OF.match(data, span.end) is not None):
         counts = is_token
     else:
@@ -295,6 +357,7 @@ def _spoken(data: bytes, match: Spans) -> Iterator[Found]:
 
 _SAID_OF = Late(rb"\s{1,16}(?:is|was|has|does|did|not|for|cannot|could|invalid|expired|revoked|rejected)\b")
 _LEAST_SAID = 8
+_USED = Late(rb"(?i)\b(?:using|with)(?: (?:the|an?|client|auth|secret|access|db|root|admin)){0,2} \Z")
 
 
 def _compared(data: bytes, match: Spans) -> Iterator[Found]:
@@ -376,7 +439,9 @@ def _tabled(data: bytes, match: Spans) -> Iterator[Found]:
     if not guard:
         return
     # What is no password has to look like a secret: there are tables of limits, and of names.
-    guard = "plain" if guard == "password" else guard if guard in ("authorization", "random") else "mixed"
+    worded = _WORDED.search(data, match[0][0], match[1][0]) is not None
+    if worded or guard not in ("authorization", "random"):
+        guard = "plain" if guard == "password" and not worded else "mixed"
     name, begin = match[1][0], _head_at(data, match[1][0])
     lines = data[begin : match[1][0] + _HIGHEST].split(b"\n", _ROWS)
     if b"\x1b" in lines[0] or _NO_HEAD.search(lines[0], match[0][1] - begin) is not None:
@@ -411,6 +476,8 @@ def _head_at(data: bytes, name: int) -> int:
     return begin
 
 
+_WORDED = Late(rb"[A-Za-z] ")
+"""A head of several words."""
 _FRAME = Late(rb"[:=\[({b]\s{0,2}[\"']")
 """The member of JSON, or the argument, whose text a table is."""
 _NO_HEAD = Late(rb"[\\:{}]")
@@ -435,19 +502,43 @@ def _cell(cells: list[bytes], column: int, bar: bytes, begin: int, guard: str) -
 _AROUND = b" \r\t\"'`"
 
 
+def _inserted(data: bytes, match: Spans) -> Iterator[Found]:
+    """Find the values of columns in a statement of SQL: `INSERT INTO u (name, password) VALUES ('app', 'x')`."""
+    columns = data[slice(*match[1])].split(b",")
+    guards = [keys.guard_of(column.strip(b" \t\r\n\"'`[]\\")) for column in columns]
+    depth = column = 0
+    for token in _SQL.finditer(data, match[0][1], match[0][1] + _HIGHEST) if any(guards) else ():
+        word, (start, stop) = token.group(), token.span()
+        if word in (b"(", b")"):
+            depth += 1 if word == b"(" else -1
+            column = column if depth > 1 or word == b")" else 0
+        elif word == b",":
+            column += depth == 1
+        elif depth == 0 and word.strip():
+            return
+        elif depth and column < len(guards) and (word[:1] in b"'\"" or word.strip().isdigit()):
+            span = Span(start + 1, stop - 1, True, stop) if word[:1] in b"'\"" else Span(start, stop, False, stop)
+            if guards[column] and _counts(data, span, guards[column]):
+                yield span.start, span.stop, mark_of(guards[column])
+
+
+_SQL = Late(rb"'(?:[^'\\]|''|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[(),]|[^'\"(),]+")
+
+
 def _set(data: bytes, match: Spans) -> Iterator[Found]:
     """`npm config set _authToken x`, `ENV DB_PASSWORD x`, a line `requirepass x`: a name, a blank and a value."""
     guard = _guard(data, match)
     span = value_at(data, match[2][1]) if guard else None
-    if span is None or data.startswith((b"=", b"("), span.start):
+    if span is None or data.startswith((b"=", b"("), span.start) or _ASSIGNED.match(data, span.stop - 1) is not None:
         return
-    if not data[match[0][0] : match[1][0]].startswith(_SETTERS) and _LINE_REST.match(data, span.end) is None:
+    if _SETTERS.match(data, match[0][0]) is None and _LINE_REST.match(data, span.end) is None:
         return
     if _counts(data, span, guard if span.quoted or guard == "random" else "mixed"):
         yield span.start, span.stop, mark_of(guard)
 
 
-_SETTERS = (b"set", b"ENV", b"ARG")
+_ASSIGNED = Late(rb"=[\"'\[]")
+_SETTERS = Late(rb"(?:setx?|setenv|ENV|ARG|[hH]eaders?)\s|[xX]-")
 _LINE_REST = Late(rb"[ \t]*(?:[\r\n\"'\\]|\Z)")
 
 
@@ -478,7 +569,7 @@ def _commanded(data: bytes, match: Spans) -> Iterator[Found]:
 
 
 _ASSIGNMENT = rf"(?i)({keys.WORDS}){keys.SUFFIX}{_CLOSE}({_IS})"
-_SPOKEN = rf"{keys.PASSWORDS}|secret|token|api[ _\-]?key"
+_SPOKEN = rf"{keys.PASSWORDS}|(?:(?:api|access|secret)[ _\-]?){{1,2}}key|secret|token"
 _VERB = r"(?:ist|is|was|war|to|lautet|est|es|\xc3\xa8|\xc3\xa9|jest|\xc3\xa4r)"
 _PARTICLE = r"(?:\xe3\x81\xaf|\xe6\x98\xaf|\xe4\xb8\xba|\xe7\x82\xba)"
 
@@ -504,29 +595,40 @@ _CALLED_TRACE = (
     r"|\.[a-z_]+\((?:\s|\\[nrt])*[bu]?[\"'\\])"
 )
 _BRACKETED_TRACE = r"(?:\s|\\[nrt])\([A-Za-z0-9+/_\-]*[0-9][A-Za-z]"
+# Attributes of an element, the end of a name's own element, the length of a text of PHP, a text up to a word or the
+# end of the line.
+_SYNTAX_TRACE = (
+    rf"{_GAP}(?:(?:[ \t\r\n]|\\[nrt])[A-Za-z:_\-]+=|(?:<|\\u003[cC])(?:\\?/|<|\\u003[cC])|;s:[0-9]"
+    r"|(?:,[^()]*\))?(?:\s|\\[nrt])*values(?:\s|\\[nrt])*\("
+    rf"|\}}(?:\s|\\[nrt])*\}}(?:\s|\\[nrt])*,(?:\s|\\[nrt])*\{{)"
+)
 _TRACE = "|".join(
     (
-        rf"(?i){keys.NAMED_BUT_KEY}(?:{_IS_TRACE}{_SOME}|{_SPOKEN_TRACE}|{_TABLED_TRACE}|{_LISTED_TRACE}|{_BRACKETED_TRACE}|{_CALLED_TRACE})",
+        rf"(?i){keys.NAMED_BUT_KEY}(?:{_IS_TRACE}{_SOME}|{_SPOKEN_TRACE}|{_TABLED_TRACE}|{_LISTED_TRACE}|{_BRACKETED_TRACE}|{_CALLED_TRACE}|{_SYNTAX_TRACE})",
         rf"(?i){keys.KEY}(?:{_IS_TRACE}[A-Za-z0-9+/_\-\\]{{16}}|{_LISTED_TRACE})",
         rf"(?i)(?:{keys.PASSWORDS}){keys.SUFFIX}{_IS_TRACE}[0-9]{{4}}",
         f"(?i){_ITEM_TRACE}",
         r"(?i)(?:[?&]|\\u0026)key=[^&\s\"'<>#\\]",
         f"(?i){keys.ESCAPED_WORDS}",
+        "(?i)form-data;",
     )
 )
 """The trace of all places that begin with a name: one of them, because the words make most of its automaton."""
 
+_ATTRIBUTES = r"(?:[^<>]{0,300}[^<>/])?"
+_ELEMENTS = r"\s{0,40}(?:<(?:[A-Za-z0-9_\-]{1,20}:)?(?:value|string|text|data|base64)(?:\s[^<>]{0,100})?>\s{0,40}){0,2}"
+
 PLACES: tuple[Place, ...] = (
     Place(
-        rf"(?i)(?:^|[\s\"'\[,(`])--?{_NAME}{{0,60}}?({keys.WORDS}){keys.SUFFIX}[\"']?(?:\s{{1,8}}|=|\s{{0,4}},\s{{0,8}})",
+        rf"(?i)(?:^|[\s\"'\[,(`])--?{_NAME}{{0,60}}?({keys.WORDS}){keys.SUFFIX}[\"']?(?:=|{NEXT_ITEM})",
         # Between two items of a list stand quotes and a comma.
-        rf"(?i)(?:^|[\s\"'\[,(`]|\\[nrtf]|\\u000[cC])--?[a-z0-9_.\-]*{keys.NAMED}(?:[\s\"',=\\]|\\[nrt])+"
+        rf"(?i)(?:^|[\s\"'\[,(`]|\\[nrtf]|\\u000[cC])--?[a-z0-9_.\-]*{keys.NAMED}(?:[\s\"',=\\]|\\[nrt]|-[ \t])+"
         r"[^\s\"',=\-\\]",
         _flagged,
         "agent --password ⟨hunter2x",
     ),
     Place(
-        rf"\b({'|'.join(COMMANDS)})[\"']?[\s,]",
+        rf"\b({'|'.join(COMMANDS)})[\"']?[\s,}}]",
         FLAG_TRACE,
         _commanded,
         "curl -u app:⟨hunter2x",
@@ -548,11 +650,11 @@ PLACES: tuple[Place, ...] = (
         '{"name": "DB_PASSWORD", "value": "⟨hunter2x⟩"}',
     ),
     Place(
-        _ASSIGNMENT,
+        _ASSIGNMENT + DRESS,
         _TRACE,
         _assigned,
         "password = ⟨hunter2x",
-        rf"{_ASSIGNMENT}(?:\S{{4}}|\S{{0,3}}[\"'`\\\[({{&%\x1b]|(?:key|bot|aws|mac|jwt|app) )",
+        rf"{_ASSIGNMENT}(?:\S{{4}}|\S{{0,3}}[\"'`\\\[({{&%\x1b]|(?:key|bot|aws|mac|jwt|app) |[|>!&]\S{{0,3}}\s)",
     ),
     Place(
         rf"(?i)(?:^|[^A-Za-z0-9_])({_SPOKEN})(?:\s{{1,4}}({_VERB}?)\s{{0,2}}:?|\s?({_PARTICLE}))\s{{0,4}}",
@@ -561,8 +663,8 @@ PLACES: tuple[Place, ...] = (
         "the password is ⟨hunter2x",
     ),
     Place(
-        rf"(?i)(?:^|[\n,;\t|\"'>+]|[0-9]:|{_ARROW}|{_BOX})[ \"']{{0,40}}{_NAME}{{0,40}}?"
-        rf"({keys.LONG_WORDS}|pass|pw){keys.SUFFIX}[ \"']{{0,40}}([,;\t|\r\n]|{_BOX}|$)",
+        rf"(?i)(?:^|[\n,;\t|\"'>+]|[0-9]:|{_ARROW}|{_BOX})[ \"']{{0,40}}(?:[A-Za-z]+ ){{0,2}}"
+        rf"{_NAME}{{0,40}}?({keys.LONG_WORDS}|pass|pw){keys.SUFFIX}[ \"']{{0,40}}([,;\t|\r\n]|{_BOX}|$)",
         _TRACE,
         _tabled,
         "user,password\napp,⟨hunter2x",
@@ -595,11 +697,52 @@ PLACES: tuple[Place, ...] = (
     Place(
         # In front of a line stand its number, `+` of a difference, `>` of a quotation.
         rf"(?:(?:^|[\n\"'])[ \t]{{0,20}}(?:[0-9]{{0,7}}(?:{_ARROW}|[:|>+\-\t])[ \t]{{0,8}})?"
-        rf"|\b(?:setx|setenv|set|ENV|ARG)\s{{1,4}}(?:--?[a-z\-]{{1,20}}\s{{1,4}})?)[\"']?"
+        rf"|(?:\b(?:setx|setenv|set|ENV|ARG)|[hH]eaders?)\s{{1,4}}(?:--?[a-z\-]{{1,20}}\s{{1,4}})?|\b[xX]-)[\"']?"
         rf"[A-Za-z0-9_.:/\-]{{0,80}}?((?i:{keys.WORDS}))(?i:{keys.SUFFIX})[\"']?([ \t]{{1,40}}){_MIXED}",
         _TRACE,
         _set,
         "npm config set //registry.test/:_authToken ⟨a1b2c3d4e5",
+    ),
+    # An element with attributes, one that an attribute names, one beside the one with the name
+    _syntax(
+        r"<(?:[A-Za-z0-9_\-]{1,20}:)?",
+        rf"(?:\s{_ATTRIBUTES})?>{_ELEMENTS}",
+        "<password type='x'>⟨hunter2x⟩</password>",
+        r"[A-Za-z0-9_.\-\"']\s?>",
+    ),
+    _syntax(
+        r"<[A-Za-z][A-Za-z0-9_.:\-]{0,40}\s[^<>]{0,200}?(?:name|key)=[\"']",
+        rf"[\"']{_ATTRIBUTES}>{_ELEMENTS}",
+        '<setting name="DbPassword" type="x"><value>⟨hunter2x⟩</value></setting>',
+        r"(?i)(?:name|key)=[\"']",
+        _placed_by_attribute,
+    ),
+    _syntax(
+        r">\s{0,8}",
+        rf"\s{{0,8}}</(?:[A-Za-z0-9_\-]{{1,20}}:)?(?:key|name|t[dh]|dt)>\s{{0,40}}<[a-z][^<>]{{0,100}}>{_ELEMENTS}",
+        "<key>ApiKey</key><string>⟨hunter2x⟩</string>",
+        r"(?i)</(?:[a-z0-9_\-]+:)?(?:key|name|t[dh]|dt)>",
+    ),
+    _syntax(
+        r"form-data;[^\r\n]{0,60}name=[\"']?",
+        r"[\"']?[^\r\n]{0,100}(?:\r?\n[A-Za-z\-]{1,40}:[^\r\n]{0,200}){0,4}\r?\n\r?\n",
+        'Content-Disposition: form-data; name="password"\r\n\r\n⟨hunter2x⟩\r\n--x',
+        r"(?i)form-data;",
+    ),
+    _syntax("", r"(?:[\"'];|\|)s:[0-9]{1,6}:", 's:8:"password";s:8:"⟨hunter2x⟩";', r"[;|]s:[0-9]"),
+    _syntax("", rf"[\"']?\s{{0,4}}{HERE}", "docker login --password-stdin <<< '⟨hunter2x⟩'", "<<"),
+    _syntax(
+        "",
+        r"[\"'](?:\s{0,8}\}){2}\s{0,4},\s{0,8}\{\s{0,8}[\"']key[\"']\s{0,4}:\s{0,4}[\"']value[\"'],\s{0,8}[\"']value[\"']\s{0,4}:\s{0,4}",
+        '[{"key":"name","value":{"stringValue":"DB_PASS"}},{"key":"value","value":{"stringValue":"⟨hunter2x⟩"}}]',
+        r"[\"']key[\"']\s*:\s*[\"']value[\"']",
+    ),
+    Place(
+        r"(?i)\binto\s{1,8}[^\s()]{1,100}\s{0,8}\(([^()]{1,1000})\)\s{0,8}(?:output\s[^()]{1,100})?values\s{0,8}",
+        _TRACE,
+        _inserted,
+        "INSERT INTO users (name, password) VALUES ('app', '⟨hunter2x⟩')",
+        r"(?i)values\s*\(",
     ),
     Place(
         r"\b(?:stringData|data)[\"']?:\s{0,4}(?:\{|\n)",

@@ -85,6 +85,7 @@ UNFOLDABLE = "|".join(
         r"=(?:5F|2[BCDEF]|3[DF]|\r?\n\w|(?:\\r)?\\n\w)|(?:=|\\u003[dD])\?[\w\-]+\?[QqBb]\?",
         r"\w(?:\^[&|<>()%!=,;_\-.:/@+~{}]|`[_\-.+/=@$:])[\w=]",
         rf"\\u0026(?:{_NAMES.decode()}|#[0-9xX])",
+        r"bytes_?[vV]alue",
         _OTHERS,
     )
 )

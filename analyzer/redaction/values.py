@@ -30,9 +30,32 @@ _RANDOM_LEAST = 24
 _NOTHING = Late(rb"[^\s\"'`\\\[({&%\x1b]{0,3}(?:\s|\Z)")
 # What may stand before a value: brackets of a list, a wrapper's name, a prefix of Python's.
 _OPENING = Late(
-    rb"\[REDACTED:[a-z_]+:[0-9a-f]{8}\]|(?:[\[({]\s{0,8})?(?:&?[A-Za-z_][A-Za-z0-9_.:]{0,24}\()?[bBrRuUfF]{0,2}"
+    rb"\[REDACTED:[a-z_]+:[0-9a-f]{8}\]|(?:[\[({]\s{0,8})?(?:&?[A-Za-z_][A-Za-z0-9_.:]{0,24}\()?[bBrRuUfFnNeE]{0,2}"
     rb"([\"'`])"
 )
+HERE = r"(?:<<[~\-]?\s{0,2}[\"'\\]?[A-Za-z_]{1,20}[^\n]{0,60}\r?\n[ \t]{0,40}|<<<\s{0,4})"
+"""RE2: before a text of a shell that ends with a word, or with the line."""
+DRESS = "(?:{}){{0,6}}".format(
+    "|".join(
+        (
+            # YAML: a tag, an anchor, the head of a block
+            r"!{1,2}[A-Za-z<][A-Za-z0-9_.,:/<>\-]{0,60}[ \t]{1,4}",
+            r"&[A-Za-z][A-Za-z0-9_\-]{0,40}[ \t]{1,4}",
+            r"[|>][0-9+\-]{0,2}[ \t]{0,8}\r?\n[ \t]{1,40}",
+            rf"(?:[\"']?\$\(\s{{0,2}}cat\s{{1,2}})?{HERE}",
+            # XML: a text in which nothing is escaped
+            r"<!\[CDATA\[\s{0,8}",
+            # PHP: how long a text is
+            r"(?:s:[0-9]{1,6}:|string\([0-9]{1,6}\)\s)",
+            # OTLP: what kind of value it is
+            r"\{\s{0,8}[\"'](?:[a-z]{3,6}_?[vV]alue|values)[\"']\s{0,4}:\s{0,8}(?:\[\s{0,8})?",
+            r"\{\s{0,8}[\"']key[\"']\s{0,4}:\s{0,4}[\"'][^\"'\n]{0,60}[\"']\s{0,4},\s{0,8}[\"']value[\"']\s{0,4}:\s{0,8}",
+        )
+    )
+)
+"""RE2: what says how a value is written, and stands before it."""
+REFERRED = Late(rb"!(?:Ref|GetAtt|Sub|ImportValue|Join|FindInMap|vault|secret|env|include|file|reference)\b")
+"""Tags of YAML whose value is the name of another one, or encrypted."""
 CURLY = r"(?:\xe2\x80[\x98-\x9f]|\xc2[\xab\xbb]|\xe3\x80[\x8c-\x8f])"
 """A quotation mark as people write it."""
 _CURLY = Late(b"%s\\s{0,2}([^\\r\\n]{1,400}?)\\s{0,2}(?:%s|$)" % ((CURLY.encode(),) * 2))
@@ -142,14 +165,16 @@ _WORDS = frozenset(
     b"from user username email name type length size this that your their have does when where which unauthorized "
     b"forbidden rejected rotated object array text default password passwd passphrase secret token credential "
     b"credentials key keys api_key apikey confirm_password new_password old_password cookie sensitive known "
-    b"auth".split()
+    b"auth command unbound parameter".split()
 )
 # References to where a secret is kept, what others have masked, and what programs call a type, a field or an error.
 _REFERENCE = (
     r"\*+|[xX]{4,}|\.{3,}|\$\{[^{}]*\}|\$[A-Z_][A-Z0-9_]*|\$\{?\{[^{}]*\}\}?\}?|%[A-Z_][A-Z0-9_]*%|<[A-Za-z_ \-]+>|"
     r"(?:process\.env|os\.environ|os\.getenv|getenv|env|secrets|vars|var|config|settings|self)[.(\[].*|"
-    r"SecretStr\(\W*\)?|\[(?i:hidden|masked|filtered|removed|secret|redacted)\]|\(?(?i:hidden|masked|filtered)\)?|"
+    r"SecretStr\(\W*\)?|\[(?i:hidden|masked|filtered|removed|secret|redacted|circular)\]|\(?(?i:hidden|masked|filtered)\)?|"
     r"(?:[|+:=\-]|\xe2[\x94\x95][\x80-\xbf])+|"  # a line between the rows of a table
+    r"\$\(.*|<<<?[~\-]?[\"'\\]?[A-Za-z_]*.*|"  # what a shell puts in, or what follows
+    r"!{1,2}[A-Za-z]+|[0-9.]+(?:px|r?em|pt|v[hw]|ms|[kMG]i?B)|"  # a tag of YAML, a length
     # A path, with the line or the test behind it; members and calls of code.
     r"(?:[A-Za-z]:)?[\w.~@\-]*(?:[/\\][\w.@\-]+)+\.[A-Za-z]{1,5}(?:[:(\[].*)?|~?(?:/[a-z0-9_.\-]+){2,}|"
     r"(?:[A-Za-z_]+\.)+[A-Za-z_]*(?i:pass|pwd|secret|token|key|cred|auth)[A-Za-z_]*|"
@@ -338,7 +363,12 @@ class _Flags(NamedTuple):
     """What the secret stands behind: user and password are one value. Empty: all of it is secret."""
 
 
-_THEN = r"(?:\s+|[\"'],?\s*|=|,\s*)"
+NEXT_ITEM = (
+    r"(?:[\"']?\s{1,4}arg[sv]?\[[0-9]{1,3}\]\s?[:=]\s?|\s{1,8}(?:-\s{1,4})?|\s{0,4},\s{0,8}"
+    r"|[\"']\s{0,4}\}\s{0,4},\s{0,8}\{\s{0,8}[\"'][a-z]{3,6}_?[vV]alue[\"']\s{0,4}:\s{0,8})"
+)
+"""RE2: between two arguments, in a command line, a list of YAML or of items, or one of OTLP's values."""
+_THEN = rf"(?:{NEXT_ITEM}|[\"'],?\s*|=)"
 
 _TABLE = (
     _Flags(("curl", "wget"), rf"(?:-[uU](?:{_THEN})?|--(?:proxy-)?user{_THEN})", b":"),

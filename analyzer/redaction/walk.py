@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+from binascii import a2b_base64
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -20,6 +21,9 @@ from analyzer.redaction.values import GUARDS, MARKED, attached_to, flag_of, is_p
 MAX_LEVELS = 32
 MAX_NODES = 20_000
 _NAMING, _VALUED = frozenset(keys.NAMING), frozenset((*keys.VALUED, *keys.SUFFIXES, ""))
+_KINDS = ("stringValue", "string_value")
+"""Members that wrap a text in OpenTelemetry."""
+_BYTES = ("bytesValue", "bytes_value")
 _JSON = frozenset((str, int, float, bool, type(None)))
 _LEAST_NUMBER = 1_000
 _FEW = 16
@@ -34,13 +38,20 @@ _HOME = Late(
 
 def is_secret_name(name: str) -> bool:
     """Whether what stands under this name may be a secret: a key, a header, a variable, a parameter, a flag."""
-    return bool(guard_of(name.encode("utf-8", "replace")))
+    return bool(_guard(name))
+
+
+def _guard(name: str) -> str:
+    return guard_of((name if name.isascii() else _UNSEEN.sub("", name)).encode("utf-8", "replace"))
+
+
+_UNSEEN = Late("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
 
 
 def redact_member(name: str, value: str) -> str:
     """A text under a name, judged together with it: `{"password": "x y"}` holds a secret that neither shows alone."""
     clean = redact(value)
-    guard = guard_of(name.encode("utf-8", "replace"))
+    guard = _guard(name)
     if not guard:
         return clean
     raw = clean.encode("utf-8", "replace")
@@ -49,12 +60,13 @@ def redact_member(name: str, value: str) -> str:
     return mark(mark_of(guard), value.encode("utf-8", "replace")).decode()
 
 
-def redact_number(name: str, value: int) -> int | str:
+def redact_number(name: str, value: float) -> float | str:
     """A whole number under a name: a password may be one, and a long one a token."""
-    if value < _LEAST_NUMBER or guard_of(name.encode("utf-8", "replace")) not in ("password", "plain"):
+    if value < _LEAST_NUMBER or _guard(name) not in ("password", "plain"):
         return value
-    clean = redact_member(name, str(value))
-    return value if clean == str(value) else clean
+    written = str(int(value))
+    clean = redact_member(name, written)
+    return value if clean == written else clean
 
 
 def redact_argument(before: str, value: str, command: str = "") -> str:
@@ -72,7 +84,7 @@ def redact_argument(before: str, value: str, command: str = "") -> str:
         found = secret_in(raw, behind)
         if found is not None:
             return raw[:found].decode("utf-8", "replace") + mark("argument", raw[found:]).decode()
-    guard = guard_of(before.encode("utf-8", "replace"))
+    guard = _guard(before)
     if guard and (GUARDS[guard](raw) or (guard == "mixed" and ":" in clean and is_plain(raw))):
         return mark("argument", value.encode("utf-8", "replace")).decode()
     return clean
@@ -98,11 +110,11 @@ def item_name(items: Sequence[object], place: int, own: str) -> str:
     """What an item of a list stands under: what the list does, or the name before it in a pair or among headers."""
     if own and is_secret_name(own):
         # `auth = ("app", "x")`
-        return (
-            "password"
-            if place == 1 and len(items) == 2 and guard_of(own.encode("utf-8", "replace")) == "mixed"
-            else own
-        )
+        return "password" if place == 1 and len(items) == 2 and _guard(own) == "mixed" else own
+    item = items[place]
+    if isinstance(item, Mapping) and str(item.get("key")).lower() in _VALUED:  # an attribute, of what another one names
+        pairs = [(pair.get("key"), typed(pair.get("value"))[1]) for pair in items if isinstance(pair, Mapping)]
+        return member_names(pairs, own)(str(item["key"]))
     before = items[place - 1] if place else None
     if isinstance(before, (bytes, bytearray)):
         before = bytes(before).decode("utf-8", "replace")
@@ -110,7 +122,16 @@ def item_name(items: Sequence[object], place: int, own: str) -> str:
         return ""
     if len(items) == 2:
         return before if not before.startswith("-") and is_secret_name(before) else ""
-    return before if guard_of(before.encode("utf-8", "replace")) in ("authorization", "cookie") else ""
+    return before if _guard(before) in ("authorization", "cookie") else ""
+
+
+def typed(value: object) -> tuple[str, object]:
+    """Return the text in a typed value of OpenTelemetry after its kind; any other value after an empty one."""
+    if type(value) is dict and len(value) == 1:
+        for kind in _KINDS:
+            if isinstance(value.get(kind), str):
+                return kind, value[kind]
+    return "", value
 
 
 def redact_value(value: Any) -> Any:
@@ -136,6 +157,15 @@ def without_home(path: str, home: str | None = None) -> str:
     return f"~{path[known.end() :]}" if known else path
 
 
+def _without_bytes(encoded: str) -> str:
+    """Return Base64, or a mark where there is a secret in what it holds."""
+    try:
+        text = a2b_base64(encoded).decode("utf-8", "replace")
+    except ValueError:
+        return encoded
+    return encoded if redact(text) == text else mark("encoded", encoded.encode("utf-8", "replace")).decode()
+
+
 class _Walk:
     __slots__ = ("left",)
 
@@ -150,7 +180,9 @@ class _Walk:
             given = bytes(value).decode("utf-8", "replace")
             clean = self.clean(given, level, name, before, command)
             return value if clean == given else clean
-        if isinstance(value, int) and not isinstance(value, bool):
+        if (isinstance(value, int) and not isinstance(value, bool)) or (
+            isinstance(value, float) and value.is_integer()
+        ):
             return redact_number(name, value) if name else value
         if isinstance(value, (Mapping, list, tuple)):
             if level >= MAX_LEVELS:
@@ -166,6 +198,8 @@ class _Walk:
             if self.left <= 0:
                 break
             text = bytes(key).decode("utf-8", "replace") if isinstance(key, bytes) else str(key)
+            if text in _BYTES and isinstance(item, str):
+                item = _without_bytes(item)
             kept[redact(key) if isinstance(key, str) else key] = self.clean(item, level + 1, names(text), "", "")
         return kept
 
@@ -175,8 +209,10 @@ class _Walk:
         for place, item in enumerate(value):
             if self.left <= 0:
                 break
-            kept.append(self.clean(item, level + 1, item_name(value, place, own), before, command))
-            before = item if isinstance(item, str) else ""
+            kind, text = typed(item)
+            clean = self.clean(text, level + 1, item_name(value, place, own), before, command)
+            kept.append({kind: clean} if kind else clean)
+            before = text if isinstance(text, str) else ""
             command = command_in(before) or command
         return kept
 

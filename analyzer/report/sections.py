@@ -207,7 +207,7 @@ def sessions_part(case: Case) -> Part:
     """The sessions to look at."""
     full = case.sessions.height >= MAX_SESSIONS
     behind = case.finding.kind.behind
-    what = "Hand-offs" if behind.hand_offs else "Errors"
+    what = behind.hand_offs or "Errors"
     return Part(
         "",
         "Sessions behind it",

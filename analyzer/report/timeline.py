@@ -33,6 +33,14 @@ _WORDS = {
     "agent.restored": "usage limit over",
     "session.observed": "log read",
 }
+_OF_COMPACTIONS = {
+    "relay.triggered": "compaction began",
+    "relay.checkpointed": "compaction checkpoint",
+    "relay.resumed": "compacted",
+    "relay.halted": "compaction failed",
+    "relay.skipped": "compaction skipped",
+}
+"""The words of the same events where an agent shortened its own context."""
 
 
 def render_timeline(shown: Timeline, width: int = 80) -> str:
@@ -64,7 +72,8 @@ def render_timeline(shown: Timeline, width: int = 80) -> str:
 
 def happening_words(one: Happening) -> str:
     """The event in a few words."""
-    parts = [_WORDS.get(one.type, one.type)]
+    words = _WORDS | _OF_COMPACTIONS if one.compaction else _WORDS
+    parts = [words.get(one.type, one.type)]
     if one.type == "retry.scheduled":
         parts.append(f"in {one.delay_seconds or 0:.1f} s, after call {one.attempt or 1}")
     elif one.type == "retry.settled":

@@ -277,20 +277,15 @@ class Store(Shown):
         with store_errors():
             return judge_history(self._connection, self.path, rules, judging=self.writable)
 
-    def daily_sums(
-        self, night: date, timezone: str = "UTC", ruleset: str | None = None, first: date | None = None
-    ) -> DailySums:
-        """What detection counts of each day of a zone from `first` to `night`, as the ruleset of this digest judges it.
-
-        A store that is open for writing keeps what it had not summed yet.
+    def daily_sums(self, first: date, night: date, timezone: str = "UTC", ruleset: str | None = None) -> DailySums:
+        """Count what detection asks of each day from `first` to `night`, in a zone, as the ruleset judges errors.
 
         Raises:
             QueryError: the store cannot be asked.
-            StoreError: it cannot be written.
         """
         from analyzer.store.sums.daily import daily_sums
 
-        return daily_sums(self._connection, night, timezone, ruleset, first=first, keep=self.writable)
+        return daily_sums(self._connection, first, night, timezone, ruleset)
 
     def excerpts(self, places: Iterable[tuple[str, int]]) -> dict[tuple[str, int], str]:
         """The beginnings of lines of logs (path, 1-based number), redacted, where the file still is what was read."""

@@ -18,24 +18,26 @@ with event as (
     occurred_at,
     session_id,
     host,
-    hash(payload) as said,
-    json_extract_string(payload, '$.caller') as caller,
-    json_extract_string(payload, '$.provider') as provider,
-    json_extract_string(payload, '$.operation') as operation,
-    json_extract_string(payload, '$.outcome') as outcome,
-    cast(json_extract(payload, '$.waited_seconds') as double) as waited_seconds,
-    json_extract_string(payload, '$.tool') as tool,
-    cast(json_extract(payload, '$.tools') as map(varchar, bigint)) as tools,
-    json_extract_string(payload, '$.agent') as agent,
-    json_extract_string(payload, '$.agent_version') as agent_version,
-    json_extract_string(payload, '$.model') as model,
-    try_cast(json_extract_string(payload, '$.requests') as bigint) as requests,
-    try_cast(json_extract_string(payload, '$.aborted') as bigint) as aborted,
-    timezone('UTC', try_cast(json_extract_string(payload, '$.ended_at') as timestamptz)) as ended_at,
-    coalesce(json_extract_string(payload, '$.kind'), '') not in ('refused', 'cancelled')
-    and coalesce(json_extract_string(payload, '$.reason'), '') <> 'tool_not_found'
-    and coalesce(json_extract_string(payload, '$.detail'), '') <> 'aborted' as in_vain
-  from events
+    caller,
+    provider,
+    operation,
+    outcome,
+    waited_seconds,
+    seen[1].tool as tool,
+    seen[1].tools as tools,
+    work[1].agent as agent,
+    work[1].agent_version as agent_version,
+    model,
+    seen[1].requests as requests,
+    case
+      when type = 'session.observed' and contains(payload, '"aborted":')
+      then internal.whole(json_extract_string(payload, '$.aborted'))
+    end as aborted,
+    seen[1].ended_at as ended_at,
+    coalesce(seen[1].tool_kind, '') not in ('refused', 'cancelled')
+    and coalesce(reason, '') <> 'tool_not_found'
+    and coalesce(detail, '') <> 'aborted' as in_vain
+  from internal.event_v1
   where type in ('tool.failed', 'session.observed', 'retry.settled', 'error.classified')
     and ($since is null or occurred_at >= $since)
     and ($until is null or occurred_at < $until)
@@ -72,9 +74,9 @@ said as (
     occurred_at,
     session_id,
     host,
-    json_extract_string(payload, '$.caller') as caller,
-    hash(payload) as said
-  from events
+    caller,
+    hash(payload, facts_id) as said
+  from internal.event_v1
   semi join moment using (type, occurred_at)
   where ($since is null or occurred_at >= $since)
     and ($until is null or occurred_at < $until)

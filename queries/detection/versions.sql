@@ -7,7 +7,7 @@
 -- column first_on DATE: day of its first error
 -- column last_on DATE: day of its last one
 -- column errors BIGINT: errors without facts
-with error as (
+with recorded as (
   select
     cast(timezone($timezone, timezone('UTC', occurred_at)) as date) as day,
     occurred_at,
@@ -25,7 +25,7 @@ version as (
     coalesce(ruleset, '') as ruleset,
     min(occurred_at) as first_at,
     count(*) as errors
-  from error
+  from recorded
   group by all
 )
 

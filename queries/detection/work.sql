@@ -14,8 +14,8 @@ with event as (
     occurred_at,
     type,
     session_id,
-    json_extract_string(payload, '$.caller') as caller
-  from events
+    caller
+  from internal.event_v1
   where ($since is null or occurred_at >= $since)
     and ($until is null or occurred_at < $until)
 ),

@@ -5,7 +5,7 @@
 -- column caller VARCHAR: who handed off
 -- column step_id VARCHAR: the step; (no step) where the log names none
 -- column relays BIGINT: hand-offs, an agent's own compactions among them
--- column compactions BIGINT: of these, compactions: their log names a strategy and no step
+-- column compactions BIGINT: of these, compactions: their log names no step, and another strategy than a checkpoint
 -- column sessions BIGINT: distinct sessions
 -- column relays_per_session DOUBLE: hand-offs a session that had any
 -- column most_in_one_session BIGINT: the highest number of hand-offs of the step in one session
@@ -25,7 +25,7 @@ select
   caller,
   coalesce(step_id, '(no step)') as step_id,
   count(*) as relays,
-  count(*) filter (where step_id is null and strategy is not null) as compactions,
+  count(*) filter (where step_id is null and strategy <> 'summarize_to_checkpoint') as compactions,
   count(distinct session_id) as sessions,
   count(*) / nullif(count(distinct session_id), 0) as relays_per_session,
   max(in_session) as most_in_one_session,

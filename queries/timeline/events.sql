@@ -11,6 +11,7 @@
 -- column caller VARCHAR: who made the call
 -- column reason VARCHAR: of an error the active verdict; of a settled chain what it ended as
 -- column outcome VARCHAR: what became of an error, a chain or a hand-off
+-- column compaction BOOLEAN: whether a hand-off is none: the agent shortened its own context, and went on in the same session
 -- column attempt BIGINT: 1-based number of the call that failed
 -- column attempts BIGINT: of a settled chain the calls made in all
 -- column delay_seconds DOUBLE: of a scheduled retry the wait before it
@@ -32,6 +33,15 @@ with chosen as (
     and ($operation is null or json_extract_string(payload, '$.operation') = $operation)
     and ($event_ids is null or event_id in (select unnest(from_json($event_ids, '["VARCHAR"]'))))
     and not is_decision(type)
+),
+
+compacted as (
+  select coalesce(json_extract_string(payload, '$.relay'), event_id) as relay
+  from events
+  where type = 'relay.triggered'
+    and json_extract_string(payload, '$.step_id') is null
+    and json_extract_string(payload, '$.strategy') <> 'summarize_to_checkpoint'
+    and occurred_at <= (select max(occurred_at) from chosen where starts_with(type, 'relay.'))
 )
 
 select
@@ -43,6 +53,10 @@ select
   coalesce(e.caller, json_extract_string(c.payload, '$.caller')) as caller,
   coalesce(e.reason, json_extract_string(c.payload, '$.reason')) as reason,
   coalesce(e.outcome, json_extract_string(c.payload, '$.outcome')) as outcome,
+  starts_with(c.type, 'relay.')
+  and coalesce(
+    coalesce(json_extract_string(c.payload, '$.relay'), c.event_id) in (select relay from compacted), false
+  ) as compaction,
   try_cast(json_extract_string(c.payload, '$.attempt') as bigint) as attempt,
   try_cast(json_extract_string(c.payload, '$.attempts') as bigint) as attempts,
   try_cast(json_extract_string(c.payload, '$.delay_seconds') as double) as delay_seconds,

@@ -157,12 +157,12 @@ def _wording_changed(number: int) -> Iterator[bytes]:
         yield _error("wording_changed", number, session, limited if session < 8 else INVALID)
 
 
-def _relays(number: int) -> Iterator[bytes]:
-    yield from _known("relays", number)
+def _relays(number: int, kind: str = "relays", **own: str) -> Iterator[bytes]:
+    yield from _known(kind, number)
     for session in range(9 if number == DAYS - 1 else 1 + number % 2):
         for again in range(2 if number == DAYS - 1 else 1):
-            name = f"relays-{number}-{session}"
-            known = {"relay": f"{name}-{again}", "caller": "relays", "step_id": "implement", "trigger": "auto"}
+            name = f"{kind}-{number}-{session}"
+            known = {"relay": f"{name}-{again}", "caller": kind, "trigger": "auto", **own}
             begin = at(number, session, again)
             yield line(f"{name}-r{again}", "relay.triggered", begin, session=name, token_usage_percent=82.0, **known)
             yield line(f"{name}-s{again}", "relay.resumed", at(number, session, again + 9), session=name, **known)
@@ -310,7 +310,8 @@ _STORIES = (
     _shared_template,
     _weak_template,
     _wording_changed,
-    _relays,
+    partial(_relays, step_id="implement"),
+    partial(_relays, kind="compactions", strategy="compact"),
     _recovery_fell,
     _retry_in_vain,
     _retry_would_pay,

@@ -11,7 +11,7 @@ import polars as pl
 from analyzer.analysis.observations import Observations, without_hours
 from analyzer.store import CallerDays, counts_of, known_templates_of, repeats_of, rules_of, templates_of
 from analyzer.store.sums.counting import weakly_known
-from analyzer.store.sums.tables import empty, sorted_sums
+from analyzer.store.sums.schemas import empty, sorted_sums
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import http.client
 import json
@@ -42,6 +43,7 @@ from analyzer.events import Reject
 from analyzer.events.codec import MOST_ITEMS, decode_object
 from analyzer.redaction import redact_value
 from tests import REPOSITORY
+from tests.security.test_prose import whole
 
 
 class Served:
@@ -166,6 +168,80 @@ def test_secrets_are_not_written(served: Served) -> None:
     assert (path.stat().st_mode & 0o777, served.folder.stat().st_mode & 0o777) == (0o600, 0o700)
 
 
+def _text(value: str) -> dict[str, Any]:
+    return {"stringValue": value}
+
+
+def _base64(value: str) -> dict[str, Any]:
+    return {"bytesValue": base64.b64encode(value.encode()).decode()}
+
+
+def _array(*values: Any) -> dict[str, Any]:
+    return {"arrayValue": {"values": [_text(value) if isinstance(value, str) else value for value in values]}}
+
+
+def _pairs(*pairs: tuple[str, Any]) -> list[dict[str, Any]]:
+    return [{"key": key, "value": value} for key, value in pairs]
+
+
+PLANTED: dict[str, Callable[[str], list[dict[str, Any]]]] = {
+    **{
+        f"{kind} under {name}": lambda secret, name=name, typed=typed: _pairs((name, typed(secret)))
+        for name in ("db.password", "ApiKey", "http.request.header.x_api_key", "client_secret", "AUTH_TOKEN")
+        for kind, typed in {
+            "text": _text,
+            "bytes": _base64,
+            "list": lambda secret: _array("other", secret),
+            "members": lambda secret: {"kvlistValue": {"values": _pairs(("v", _text(secret)))}},
+        }.items()
+    },
+    "cookies": lambda secret: _pairs(("http.request.header.cookie", _array(f"sid={secret}"))),
+    "flag": lambda secret: _pairs(("process.command_args", _array("agent", "--password", secret))),
+    "command": lambda secret: _pairs(("process.command_args", _array("curl", "-u", f"app:{secret}"))),
+    "member": lambda secret: _pairs(("config", {"kvlistValue": {"values": _pairs(("api_key", _text(secret)))}})),
+    "name and value": lambda secret: _pairs(("name", _text("DB_PASSWORD")), ("value", _text(secret))),
+    "text in bytes": lambda secret: _pairs(("input", _base64(f"password={secret}"))),
+    "name with a character that is not seen": lambda secret: _pairs(("pass\u200bword", _text(secret))),
+    "error": lambda secret: _pairs(("error", _text(f"<password type='x'>{secret}</password>"))),
+}
+"""Attributes that hold a secret, each in another way."""
+
+
+def test_no_secret_of_a_record_is_kept_or_shown(served: Served, tmp_path: Path, run: Any) -> None:
+    """Whatever type a secret has in OTLP: no file, store, journal, page or JSON holds it, or its Base64."""
+    secrets = {place: f"tr0ub4dor-Zq{number}x" for number, place in enumerate(PLANTED, 100)}
+    numbers = {"db.password": {"intValue": "83746152937465"}, "password": {"doubleValue": 83746152937466.0}}
+    found = json.loads(request())
+    (log,) = found["resourceLogs"][0]["scopeLogs"][0]["logRecords"]
+    planted = [PLANTED[place](secret) for place, secret in secrets.items()]
+    planted += [_pairs((name, value)) for name, value in numbers.items()]
+    logs = [{**log, "attributes": [*attributes, *log["attributes"]]} for attributes in planted]
+    logs += [{**log, "body": _array("agent", "--password", secrets["flag"])}]
+    for record in logs:
+        found["resourceLogs"][0]["scopeLogs"][0]["logRecords"] = [record]
+        assert served.post("/v1/logs", json.dumps(found).encode())[0] == 200
+    store, page = tmp_path / "a.duckdb", tmp_path / "a.html"
+    ran = [
+        run("ingest", str(served.folder), "--store", str(store)),
+        run("report", "--store", str(store), "--output", str(page)),
+        run("report", "--store", str(store), "--json"),
+        run("query", "errors-messages", "--store", str(store), "--json"),
+    ]
+    assert [done.returncode for done in ran] == [0, 0, 0, 0]
+    shown = (
+        "".join(json.dumps(line) for line in served.lines())
+        + page.read_text("utf-8")
+        + "".join(done.stdout + done.stderr for done in ran)
+        + whole(store)
+    )
+    assert "REDACTED" in shown
+    hidden = {**secrets, **dict.fromkeys(numbers, "8374615293746")}
+    for secret in list(secrets.values()):
+        hidden[f"Base64 of {secret}"] = _base64(secret)["bytesValue"]
+        hidden[f"Base64 with a name of {secret}"] = _base64(f"password={secret}")["bytesValue"]
+    assert [place for place, secret in hidden.items() if secret in shown] == []
+
+
 NAMES = (
     "session.id",
     "input_tokens",
@@ -210,7 +286,7 @@ def test_a_record_is_searched_as_thoroughly_as_by_its_values(kind: str) -> None:
             }
             assert receiving._clean(record) == redact_value(record), (name, value)
             left += not receiving._may_hold(record)
-    assert left > len(NAMES)
+    assert left > len(NAMES) or kind == "bytesValue"  # which are always decoded
 
 
 @pytest.mark.parametrize(
@@ -276,6 +352,18 @@ def test_what_is_no_request_is_refused(
     assert served.post(path, body, **headers)[0] == status
     assert served.post("/v1/logs", request())[0] == 200
     assert served.lines()[-1] == json.loads(request())
+
+
+@pytest.mark.parametrize("name", ["scope_logs", "log_records", "scopeLogs", "logRecords"])
+def test_records_where_no_reader_looks_are_refused(name: str, served: Served) -> None:
+    """Under a name of protobuf, or in what is no list: they would be taken, and nothing of them read."""
+    (resource,) = json.loads(request())["resourceLogs"]
+    holder = resource if name.lower().startswith("scope") else resource["scopeLogs"][0]
+    (old,) = {"scopeLogs", "logRecords"} & holder.keys()
+    records = holder.pop(old)
+    holder[name] = records if "_" in name else records[0]
+    status, _, answer = served.post("/v1/logs", json.dumps({"resourceLogs": [resource]}).encode())
+    assert (status, b"would be read" in answer, served.lines()) == (400, True, [])
 
 
 def nested(levels: int) -> str:
@@ -453,9 +541,9 @@ def test_a_request_that_takes_too_long_is_let_go(drop: bytes, served: Served, mo
     assert served.lines() == []
 
 
-@pytest.mark.parametrize("how", ["file", "folder", "moved folder", "moved file"])
+@pytest.mark.parametrize("how", ["file", "folder", "moved folder", "moved file", "link"])
 def test_files_that_go_away_are_written_anew(how: str, served: Served) -> None:
-    """After the file or the folder is deleted or moved, what is acknowledged is in the folder again."""
+    """After the file or the folder is deleted, moved or made a link, what is acknowledged is in the folder again."""
     folder = served.folder
     assert served.post("/v1/logs", request(1))[0] == 200
     (path,) = folder.iterdir()
@@ -468,7 +556,11 @@ def test_files_that_go_away_are_written_anew(how: str, served: Served) -> None:
             folder.rename(folder.with_name("elsewhere"))
         case "moved file":
             path.rename(folder.with_name("elsewhere"))
+        case "link":
+            path.rename(folder.with_name("elsewhere"))
+            path.symlink_to(folder.with_name("elsewhere"))
     assert [served.post("/v1/logs", request(number))[0] for number in (2, 3)] == [200, 200]
+    path.unlink(missing_ok=True)  # readers follow no link in a folder
     assert served.lines() == [json.loads(request(2)), json.loads(request(3))]
 
 

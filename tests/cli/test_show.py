@@ -22,7 +22,7 @@ def test_a_session_is_told_in_order(run: Run, store: str, samples: Path) -> None
     told = [line[10:].split("  ")[0] for line in lines if line[2:3] == ":"]
     first = ["error", "retry", "error", "retry", "error", "retry", "retries ended", "tool failed"]
     assert told[:8] == first
-    assert {"context made smaller", "hand-off began", "handed off"} <= set(told)
+    assert {"context made smaller", "compaction began", "compacted"} <= set(told)
     assert f"{samples}/claude-transcript.jsonl:6" in lines
     assert "13:00:33  retry  in 0.5 s, after call 1" in lines
     assert lines[-1] == f"cd ~/shop && claude --resume {SESSION}"

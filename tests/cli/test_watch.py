@@ -129,6 +129,22 @@ def test_each_kind_has_its_words(one: Event, said: str) -> None:
     assert watched_line(happening_of(one)) == f"07:45:03  figma-probe           {said}"
 
 
+def test_a_compaction_is_no_hand_off() -> None:
+    """Its first event says that it is one, and the later ones go by its name; a checkpoint of a relay is a hand-off."""
+    begun: set[str] = set()
+    said = [
+        watched_line(happening_of(event(f"relay.{kind}", relay=relay, strategy=strategy), begun)).rpartition("  ")[2]
+        for kind, relay, strategy in (
+            ("triggered", "r-1", "compact"),
+            ("triggered", "r-2", "summarize_to_checkpoint"),
+            ("resumed", "r-1", None),
+            ("halted", "r-1", None),
+            ("resumed", "r-2", None),
+        )
+    ]
+    assert said == ["compaction began", "hand-off began", "compacted", "compaction failed", "handed off"]
+
+
 def test_a_part_is_what_says_so_itself() -> None:
     """As in a store: what does not say is in no part, but what has no caller is that of `(none)`."""
     one = event(reason="unknown", project="shop")

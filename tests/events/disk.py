@@ -17,7 +17,7 @@ from analyzer.events.rows import intact_records
 
 MOMENT = datetime(2026, 1, 1)
 USERS: tuple[ModuleType, ...] = (appender, log, places)
-FAILING = frozenset({"chmod", "close", "fstat", "hold", "last_byte", "listdir", "mkdir", "open", "stat"}) | {
+FAILING = frozenset({"chmod", "close", "fstat", "hold", "last_byte", "listdir", "lstat", "mkdir", "open", "stat"}) | {
     "sync_data",
     "sync_folder",
     "wait_for_writes",

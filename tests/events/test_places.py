@@ -45,6 +45,19 @@ def test_a_replaced_file_is_noticed(tmp_path: Path) -> None:
     assert second in path.read_text()
 
 
+def test_a_file_that_became_a_link_is_left(tmp_path: Path) -> None:
+    """The next event is in a file of the folder: readers follow no link in it."""
+    folder = tmp_path / "log"
+    log = EventLog(folder)
+    log.append("a.b")
+    path = only_file(folder)
+    path.rename(tmp_path / "moved")
+    path.symlink_to(tmp_path / "moved")
+    second = log.append("a.b")
+    path.unlink()
+    assert read_back(folder).keys() == {second}
+
+
 def test_a_removed_folder_is_made_again(tmp_path: Path) -> None:
     """Parents too."""
     folder = tmp_path / "a" / "b"

@@ -87,7 +87,7 @@ def test_standard_input_is_read_once_into_a_lake(both: Both, monkeypatch: pytest
 def test_every_query_the_overview_and_nights_are_those_of_a_store(
     full: Both, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """All of the catalogue, to the row; nights are written down, and read back from the sums that the lake keeps."""
+    """All of the catalogue, to the row; nights are written down."""
     with open_store(full.store) as store, LakeStore(full.lake) as lake:
         for name in catalogue():
             here, there = store.query(name), lake.query(name)
@@ -102,27 +102,8 @@ def test_every_query_the_overview_and_nights_are_those_of_a_store(
         here, there = (said(capsys, name, "check", "--until", night) for name in full.names)
         assert there == here
     assert here[0] in (0, 1)
-    with open_store(full.store) as store, LakeStore(full.lake) as lake:
-        days = "select count(*) from internal.sum_day_v1"
-        counts = [opened._connection.execute(days).fetchall() for opened in (store, lake)]
-        assert counts[0] == counts[1] != [(0,)]
     # What is told of the night has its own moment and id in each.
     assert set(differences(full.lake, full.store)) <= {"event_v1"}
-
-
-def test_sums_of_days_that_get_events_are_made_again(both: Both, capsys: pytest.CaptureFixture[str]) -> None:
-    """A push of late events costs the lake the sums of their days, as it costs a store."""
-    both.ingest(SAMPLES / "healthy-week.jsonl")
-    for _ in range(2):
-        here, there = (said(capsys, name, "check", "--until", "2026-11-10") for name in both.names)
-        assert there == here
-        for name in both.names:
-            said(capsys, name, "ingest", str(SAMPLES / "unknown-spike.jsonl"))
-    counts = []
-    for opened in (open_store(both.store), LakeStore(both.lake)):
-        with opened as store:
-            counts.append(store._connection.execute("select count(*), min(day) from internal.sum_day_v1").fetchall())
-    assert counts[0] == counts[1]
 
 
 def test_ad_hoc_sql_of_a_lake_is_that_of_a_store(full: Both, capsys: pytest.CaptureFixture[str]) -> None:

@@ -170,7 +170,7 @@ def test_a_lake_that_was_half_made_is_made_by_the_next_one(both: Both, monkeypat
     both.ingest(LOG)
 
 
-@pytest.mark.parametrize("name", [log.LOG, "store_v1", "source_v1", "event_v1", "sum_day_v1"])
+@pytest.mark.parametrize("name", [log.LOG, "store_v1", "source_v1", "event_v1", "verdict_v1"])
 def test_a_torn_entry_of_any_log_is_told_with_its_table_before_anything_is_written(begun: Both, name: str) -> None:
     """To who reads and to who writes; once the entry is whole, so is the lake."""
     entry = sorted(Path(begun.lake.table(name), "_delta_log").glob("*.json"))[-1]
@@ -249,7 +249,7 @@ def test_a_lake_of_an_earlier_version_is_brought_up_to_date_as_a_file_is(full: B
         )
     batch.commit()
     _set_version(full.lake, "9")
-    shutil.rmtree(full.lake.table("sum_day_v1"))
+    shutil.rmtree(full.lake.table("verdict_v1"))
     with LakeStore(full.lake) as lake, open_store(full.store) as store:
         for name in sampled(list(catalogue())):
             moments = [one for one in store.query(name).columns if one in {"last_ingested_at", "ingested_at"}]

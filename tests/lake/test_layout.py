@@ -12,7 +12,7 @@ from analyzer.lake.layout import DAY, JOURNAL, tables
 def test_every_table_of_the_store_is_a_table_of_the_lake():
     """With the journal beside them, and the events in folders by day."""
     found = tables()
-    assert {"event_v1", "facts_v1", "source_v1", "verdict_v1", "sum_day_v1", JOURNAL} <= set(found)
+    assert {"event_v1", "facts_v1", "source_v1", "verdict_v1", "quarantine_v1", JOURNAL} <= set(found)
     assert [name for name, table in found.items() if table.partition] == ["event_v1"]
     assert found["source_v1"].columns.names[:3] == ["source_id", "path", "format"]
 

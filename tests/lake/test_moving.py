@@ -15,7 +15,6 @@ from analyzer.cli import call
 from analyzer.lake.layout import JOURNAL, tables
 from analyzer.lake.location import Lake, lake_of
 from analyzer.lake.moving import down, up
-from analyzer.lake.store import snapshot
 from analyzer.store import open_store
 from analyzer.store.journal import parts_of
 from tests import REPOSITORY
@@ -84,12 +83,3 @@ def test_the_command_moves_both_ways(store: Path, tmp_path: Path, capsys: pytest
     assert call(["export", "errors", "--store", str(store), "--to", f"{lake}2"]) == 2
     assert call(["export", "--last", "3d", "--store", str(store), "--to", f"{lake}2"]) == 2
     assert call(["export", "--store", f"{lake}2", "--to", str(tmp_path / "none.duckdb")]) == 3
-
-
-def test_days_that_were_summed_come_along(store: Path, tmp_path: Path) -> None:
-    """A lake of a store that was checked answers from its sums, and so does a store of that lake."""
-    assert call(["check", "--store", str(store), "-q"]) in (0, 1)
-    lake = lake_of(f"delta:{tmp_path}/checked")
-    days = up(str(store), lake)["sum_day_v1"]
-    assert days > 0
-    assert snapshot(lake).rows["sum_day_v1"].num_rows == days

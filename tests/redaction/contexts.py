@@ -299,4 +299,11 @@ STRUCTURES: list[object] = [
     {"env": {"PGPASSWORD": PASSWORD, "HOME": "/root"}},
     {"cookie": f"sid={PASSWORD}"},
     {"request": {"cookies": {"token": PASSWORD}}},
+    # Typed values of OpenTelemetry
+    {"key": "password", "value": {"stringValue": PASSWORD}},
+    {"key": "x-api-key", "value": {"arrayValue": {"values": [{"stringValue": PASSWORD}]}}},
+    {"key": "token", "value": {"kvlistValue": {"values": [{"key": "v", "value": {"stringValue": PASSWORD}}]}}},
+    [{"key": "name", "value": {"stringValue": "DB_PASS"}}, {"key": "value", "value": {"stringValue": PASSWORD}}],
+    {"values": [{"stringValue": "agent"}, {"stringValue": "--password"}, {"stringValue": PASSWORD}]},
+    {"values": [{"stringValue": "curl"}, {"stringValue": "-u"}, {"stringValue": f"app:{PASSWORD}"}]},
 ]

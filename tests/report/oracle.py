@@ -214,7 +214,9 @@ def _of_known(finding: Finding) -> Iterator[str]:
     yield f"opened on {finding['window']['since']}"
     yield f"began on {finding['onset']}"
     yield f"last seen on {_last_seen(finding)}"
-    yield f"errors {finding['errors']} {'event' if finding['errors'] == 1 else 'events'}, {_span(finding)}"
+    count = finding["errors"] or 0
+    yield f"counts {count:,} {'event' if count == 1 else 'events'}, {_span(finding)}"
+    yield f"and {count - len(finding['evidence']):,} more"
     yield f"resolved {finding['resolved_on']}"
     yield from (*finding["samples"], *finding["evidence"])
 
@@ -247,9 +249,10 @@ def wrong_finding(about: About, day: date) -> Iterator[str]:
     yield from Reader(night, about).read(one["explanation"])
     if not about.first <= about.last <= day or not about.onset <= about.last:
         yield f"days in no order: {one['onset']}, {one['window']}"
-    counted = {"errors": len(about.inside()), "error_sessions": len({e.session for e in about.inside()})}
+    own = about.counted
+    counted = {"errors": len(own), "error_sessions": len({e.session for e in own})}
     for name, value in counted.items():
-        if one["first_error_at"] and one[name] != value and not about.scope["step"]:
+        if one["first_error_at"] and one[name] != value:
             yield f"{name} is {one[name]}, recounted {value}"
     for name, end in {"onset": about.onset, "window": about.last, "last_seen": about.last_seen}.items():
         if not about.anything(end):
@@ -261,13 +264,15 @@ def wrong_finding(about: About, day: date) -> Iterator[str]:
     if one["state"] == "open" and about.scope["template"] and about.on(day):
         yield f"open on {day}, which has its text"
     events = {event.line["id"]: event for event in night.events}
-    own = {error.line["id"] for error in about.errors if not about.scope["step"]}
-    if own and (wrong := [name for name in one["evidence"] if name not in own]):
+    given_up = {e.line["id"] for e in night.events if e.kind == "relay.halted" and e.relay in {r.relay for r in own}}
+    ids = {event.line["id"] for event in own} | given_up
+    if ids and (wrong := [name for name in one["evidence"] if name not in ids]):
         yield f"evidence {wrong} is not of it"
     if unknown := [name for name in one["evidence"] if name not in events]:
         yield f"evidence {unknown} is no event"
-    texts = {masked(error.message) for error in about.errors}
-    if about.errors and (wrong := [text for text in one["samples"] if masked(text) not in texts]):
+    chains = {event.operation for event in own if event.kind == "retry.settled"}
+    texts = {masked(e.message) for e in (*own, *(e for e in night.errors if e.operation in chains))}
+    if own and (wrong := [text for text in one["samples"] if masked(text) not in texts]):
         yield f"samples {wrong} are not of it"
     if cost := one["cost"]:
         errors = about.on(about.last)

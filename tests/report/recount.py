@@ -207,6 +207,31 @@ class About:
         first, last = map(datetime.fromisoformat, ends)
         return [error for error in self.errors if first <= error.at <= last]
 
+    @cached_property
+    def counted(self) -> list[Event]:
+        """The events that the finding counts: its errors, or what else its kind is about, on the days that it says."""
+        kind, weeks = self.finding["finding"], {"recovery_fell": 7, "retry_in_vain": 49, "retry_would_pay": 49}
+        days = days_up_to(self.last, weeks.get(kind) or (self.last - self.onset).days + 1)
+        events = [event for event in self.night.events if event.day in days]
+        if kind == "relays":
+            return [relay for day in days for relay in self.relays(day)]
+        if kind == "tool_failures":
+            return [event for event in events if event.kind == "tool.failed" and event.tool == self.who]
+        if kind == "sessions_unanswered":
+            failures = [e for e in events if e.kind in {"tool.failed", "error.classified"} and e.caller in self.callers]
+            return [e for name, e in {e.session: e for e in failures}.items() if name in self.night.unanswered]
+        if kind in {"retries_exhausted", "waits_grow"}:
+            chains = chains_of(self, days)
+            least = re.search(r"waited for ([\d,]+) s or more", self.finding["explanation"])
+            seconds = float(least[1].replace(",", "")) if least else None
+            return [e for e in chains if (e.outcome == "exhausted" if seconds is None else e.waited_seconds >= seconds)]
+        if kind in weeks:
+            own = [e for e in chains_of(self, days) if e.reason == self.scope["reason"]]
+            recent = days_up_to(self.last, 7)
+            untried = [e for e in own if e.attempts == 1 and e.outcome != "recovered" and e.day in recent]
+            return [e for e in own if e.attempts > 1] + (untried if kind == "retry_would_pay" else [])
+        return self.inside()
+
     def on(self, *days: date) -> list[Event]:
         """Return its errors on some days."""
         return [error for error in self.errors if error.day in days]
@@ -459,7 +484,7 @@ def _burst(about: About, match: Match) -> Iterator[str]:
 
 @says_of_finding(
     rf"the tool (?P<tool>NAME) failed in (?P<met>COUNT) of (?P<used>COUNT) sessions that used it{_OVER}, "
-    rf"(?P<times>COUNT) times{_EXPECTED}"
+    rf"(?P<times>COUNT) times \(three a session at most\){_EXPECTED}"
 )
 def _tool(about: About, match: Match) -> Iterator[str]:
     days = span_of(about, match)

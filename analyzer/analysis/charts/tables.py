@@ -149,7 +149,7 @@ _TRIGGER_STYLES: dict[str, Style] = {
 
 
 def relays(given: Table | pl.DataFrame) -> Chart:
-    """Hand-offs by day, stacked by what caused them, with the ones that were given up; of `relays-by-day`."""
+    """Hand-offs and compactions by day, stacked by cause, with the ones that were given up; of `relays-by-day`."""
     drawn = rows_of(given, "relays-by-day", "day", "relays", "auto_relays", "manual_relays", "halted")
     rows = list(drawn.iter_rows(named=True))
     kept = rows[-MAX_DAYS:]
@@ -177,7 +177,7 @@ def relays(given: Table | pl.DataFrame) -> Chart:
         )
     note = f"the latest {len(kept)} of {len(rows)} days" if len(rows) > len(kept) else ""
     days = day_axis([row["day"] for row in kept])
-    return Chart("Hand-offs by day and cause", note, days, counts("hand-offs"), tuple(marks))
+    return Chart("Hand-offs and compactions by day and cause", note, days, counts("number"), tuple(marks))
 
 
 def utilization(given: Table | pl.DataFrame) -> Chart:

@@ -15,7 +15,7 @@ import polars as pl
 from analyzer.analysis.detection import causes, flips
 from analyzer.analysis.detection.causes import distinct
 from analyzer.analysis.detection.detection import BASELINE_DAYS, RECENT_DAYS, Detection, detections_in
-from analyzer.analysis.kinds.finding import KINDS, Finding, Identity, Kind, Scope, finding_id
+from analyzer.analysis.kinds.finding import KINDS, Evidence, Finding, Identity, Kind, Scope, finding_id
 from analyzer.analysis.observations import Observations, drawn, end_of, start_of
 from analyzer.analysis.tables import Table, Window, table
 from analyzer.store import CallerDays, Store
@@ -94,7 +94,7 @@ CAUSES = {
         scope="reason",
         cause=True,
         explains=True,
-        evidence=lambda one: (one.scope.reason or "").rpartition(" → ")[2],
+        evidence=Evidence(reason=lambda one: (one.scope.reason or "").rpartition(" → ")[2]),
     ),
     "traffic_changed": Kind(title="The traffic changed", cause=True, explains=True),
 }

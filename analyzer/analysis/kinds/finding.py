@@ -146,7 +146,7 @@ class Finding(Shown):
     samples: tuple[str, ...] = ()
     """Some of its messages, redacted."""
     first_error_at: datetime | None = None
-    """Its first error, or hand-off, naive UTC; None where it is about neither."""
+    """The first event that it counts, as its `Evidence` has them, naive UTC; None of silence, which counts none."""
     last_error_at: datetime | None = None
     errors: int | None = None
     """All of them, from the first to the last one."""
@@ -195,7 +195,7 @@ class Finding(Shown):
         if set(self.kind.asks) & own.keys() or self.kind.asks_all:
             return words
         about = [part for name in _PARTS if (who := getattr(self.scope, name)) for part in (f"--{name}", who)]
-        first: date = min(self.onset, self.last_on - timedelta(days=self.kind.evidence_days - 1))
+        first: date = min(self.onset, self.last_on - timedelta(days=self.kind.evidence.days - 1))
         until: date = self.last_on + timedelta(days=1)
         if self.kind.asks_errors and self.first_error_at and self.last_error_at:
             first = self.first_error_at.replace(microsecond=0)
@@ -438,8 +438,8 @@ class Behind:
     """Their first and last day; the argument is the last day of all."""
     unknown: bool = False
     """Whether they are the unknown errors since the onset."""
-    hand_offs: bool = False
-    """Whether there are hand-offs in the place of errors."""
+    hand_offs: str = ""
+    """What there are in the place of errors, `Hand-offs` or `Compactions`."""
 
 
 def own_reason(finding: Finding) -> str | None:
@@ -470,6 +470,34 @@ def its_days(finding: Finding, _last: date) -> tuple[date, date]:
 def its_week(finding: Finding, _last: date) -> tuple[date, date]:
     """The week up to the last day on which it was detected."""
     return finding.last_on - timedelta(days=RECENT_DAYS - 1), finding.last_on
+
+
+def own_name(finding: Finding) -> str | None:
+    """Return the name of what it singles out beside a caller; None where it singles out nothing."""
+    names = (*SHARED, "step", "reason")
+    return next((name for what in names if (name := getattr(finding.scope, what)) is not None), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The events that a finding counts: what their query is asked. A sentence and all who show it read these alone."""
+
+    signs: Mapping[str, int] = field(default_factory=dict)
+    """Of what is no error its signs, as `detection-signs` names them, with the days up to the last one from which each
+    counts, 0 for all since the onset; empty for the errors of its scope since its onset."""
+    reason: Callable[[Finding], str | None] = own_reason
+    """The reason of the errors; None for any."""
+    name: Callable[[Finding], str | None] = own_name
+    """The name that signs have beside the caller's; None for any."""
+    more: Callable[[Finding], Mapping[str, Any]] = lambda _one: {}
+    """What else `detection-signs` is asked of it."""
+    hours: Callable[[Finding], tuple[datetime, datetime] | None] = lambda _one: None
+    """The hours that it is about, by the clocks of its zone; None for whole days."""
+
+    @property
+    def days(self) -> int:
+        """The days up to its last one that it looks back on, beside those since its onset."""
+        return max(1, *self.signs.values()) if self.signs else 1
 
 
 NOTHING = Behind("", lambda _one, _seen: pl.lit(False), its_days)
@@ -515,10 +543,8 @@ class Kind:
     """Whether a rise of the same caller's errors speaks for it, or of the fleet an outage: these bring texts."""
     priced: bool = False
     """Whether sessions fail by it: then it has a cost, which its severity follows."""
-    evidence: Callable[[Finding], str | None] = own_reason
-    """The reason of the errors that a night quotes and names; None for any."""
-    evidence_days: int = 1
-    """The days up to its last one from which a night quotes and names errors."""
+    evidence: Evidence = Evidence()
+    """The events that it counts, quotes and names."""
     behind: Behind = NOTHING
     """The errors that a report shows behind it."""
     chart: ChartForm | None = None

@@ -31,15 +31,15 @@ from analyzer.analysis.kinds.finding import (
     Behind,
     Charted,
     ChartForm,
+    Evidence,
     Finding,
     Kind,
     its_days,
     note_of,
-    own_reason,
     since,
 )
 from analyzer.analysis.kinds.finding_fields import warning
-from analyzer.analysis.kinds.rises import RISE, UNKNOWN, unknown
+from analyzer.analysis.kinds.rises import RISE, UNKNOWN, UNKNOWN_ERRORS
 from analyzer.analysis.kinds.sentences import sessions
 from analyzer.analysis.observations import Observations, end_of, start_of
 
@@ -192,7 +192,7 @@ _MESSAGE = Kind(
     family=MESSAGE,
     part_of_rise=True,
     priced=True,
-    evidence=unknown,
+    evidence=UNKNOWN_ERRORS,
     behind=UNKNOWN,
     chart=SIGHTINGS,
 )
@@ -215,7 +215,7 @@ MESSAGES = {
         family=None,
         scope="reason",
         part_of_wave=True,
-        evidence=own_reason,
+        evidence=Evidence(),
         behind=WITH_MESSAGE,
         chart=WEAK_SIGHTINGS,
     ),
@@ -228,7 +228,7 @@ MESSAGES = {
         scope="reason",
         explains=True,
         # Where a rule fell silent, what came in place of the texts that it took is unknown.
-        evidence=lambda one: "unknown" if one.scope.rule else one.scope.reason,
+        evidence=Evidence(reason=lambda one: "unknown" if one.scope.rule else one.scope.reason),
         chart=WORDING,
     ),
 }

@@ -26,22 +26,40 @@ from analyzer.analysis.kinds.daily_charts import (
     share_line,
     shares_axis,
 )
-from analyzer.analysis.kinds.finding import Basis, Behind, Charted, ChartForm, Finding, Kind, its_days, its_week
+from analyzer.analysis.kinds.finding import (
+    Basis,
+    Behind,
+    Charted,
+    ChartForm,
+    Evidence,
+    Finding,
+    Kind,
+    its_days,
+    its_week,
+)
 from analyzer.analysis.kinds.finding_fields import info, warning
 from analyzer.analysis.kinds.rises import BY_OUTCOME
 from analyzer.analysis.kinds.sentences import as_number, expected, sessions
 from analyzer.analysis.observations import exposed
 from analyzer.readable import percent
 
+NO_STEP = "(no step)"
+"""The step of hand-offs whose log names none, in `detection-relays`."""
+
+
+def _called(finding: Finding) -> str:
+    return "compactions" if finding.finding == "compactions" else "hand-offs"
+
 
 def many_hand_offs(finding: Finding) -> str:
-    """More hand-offs than were expected, or many of one session."""
+    """More hand-offs or compactions than were expected, or many of one session."""
     latest = finding.latest
-    step = f" in step {finding.scope.step}" if finding.scope.step else ""
+    step, what = finding.scope.step, _called(finding)
+    step = f" in step {step}" if step and step != NO_STEP else ""
     if latest.expected is None:
         rest = f", {as_number(latest.statistic)} of them of one session" if latest.statistic != latest.observed else ""
-        return f"{as_number(latest.observed)} hand-offs{'' if rest else ' of one session'}{step} on {latest.day}{rest}"
-    text = f"{as_number(latest.observed)} hand-offs{step} on {latest.day}, {as_number(latest.expected)} expected"
+        return f"{as_number(latest.observed)} {what}{'' if rest else ' of one session'}{step} on {latest.day}{rest}"
+    text = f"{as_number(latest.observed)} {what}{step} on {latest.day}, {as_number(latest.expected)} expected"
     return f"{text} (at most {as_number(latest.high)}), in {sessions(finding)}"
 
 
@@ -63,19 +81,19 @@ def hand_off_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
 
 
 def hand_off_chart(case: Charted) -> Chart:
-    """Hand-offs by day, with what the day's sessions and weekday let one expect of each, and the sessions at work."""
-    rows = case.numbers
+    """Hand-offs or compactions by day, with what the day's sessions and weekday let one expect, and the sessions."""
+    rows, what = case.numbers, _called(case.finding)
     known = rows.drop_nulls("expected")
     within = "what 39 of 40 such days stay within"
     marks = (
         band(within, known["day"], [0.0] * known.height, known["high"], stepped=True),
         dashes("expected", known["day"], known["expected"], stepped=True),
-        bars(rows.filter("unusual"), "hand_offs", "hand-offs, unusual days", MARKED),
-        bars(rows.filter(~pl.col("unusual")), "hand_offs", "hand-offs, other days", OTHER),
+        bars(rows.filter("unusual"), "hand_offs", f"{what}, unusual days", MARKED),
+        bars(rows.filter(~pl.col("unusual")), "hand_offs", f"{what}, other days", OTHER),
         bars(rows, "sessions", "sessions at work", USUAL, lower=True),
     )
-    title = "Hand-offs by day with what was expected, and the sessions at work"
-    upper = counts_axis("hand-offs", max([*rows["hand_offs"], *rows["high"].drop_nulls()], default=0))
+    title = f"{what.capitalize()} by day with what was expected, and the sessions at work"
+    upper = counts_axis(what, max([*rows["hand_offs"], *rows["high"].drop_nulls()], default=0))
     note = "The first days have no history to expect from." if rows["high"].has_nulls() else ""
     return panels(case, title, marks, upper, "sessions", note=note)
 
@@ -106,10 +124,27 @@ RELAYS = {
         advice="split steps that hand off often",
         asks=("query", "relays-by-step"),
         scope="step",
-        behind=Behind("of its days", lambda _one, _seen: pl.lit(False), its_days, hand_offs=True),
+        evidence=Evidence({"hand_off": 0}),
+        behind=Behind("of its days", lambda _one, _seen: pl.lit(False), its_days, hand_offs="Hand-offs"),
         chart=HAND_OFFS,
     )
 }
+RELAYS["compactions"] = replace(
+    RELAYS["relays"],
+    title="Many compactions",
+    metric="compactions of the day",
+    advice="give its sessions less to read, or begin a new one for each task",
+    scope=None,
+    evidence=Evidence({"compaction": 0}),
+    behind=replace(RELAYS["relays"].behind, hand_offs="Compactions"),
+    chart=replace(
+        HAND_OFFS,
+        title="Days of the caller",
+        columns={name: text.replace("hand-off", "compaction") for name, text in HAND_OFFS.columns.items()}
+        | {"hand_offs": "compactions: the agent shortened its own context"},
+    ),
+)
+"""An agent that shortens its own context goes on in the same session: it hands nothing off."""
 
 
 _RECOVERED, _FAILED, _UNTRIED = (GREEN, ""), (VERMILION, "x"), (SILVER, "-")
@@ -125,15 +160,15 @@ def recovery_fell(finding: Finding) -> str:
 def retry_in_vain(finding: Finding) -> str:
     """Retries that hardly ever recover."""
     latest = finding.latest
-    text = f"retries for {finding.scope.reason} recover {percent(latest.observed)} of {latest.groups or 0:,} chains"
-    return f"{text} (surely less than {percent(latest.high)})"
+    text = f"retries for {finding.scope.reason} recovered {percent(latest.observed)} of {latest.groups or 0:,} chains"
+    return f"{text} in the seven weeks up to {latest.day} (surely less than {percent(latest.high)})"
 
 
 def retry_would_pay(finding: Finding) -> str:
     """Errors that were given up although retries of their reason recover."""
     latest = finding.latest
     text = f"{latest.groups or 0:,} errors {finding.scope.reason} were not retried in the week up to {latest.day}"
-    text += f", though {percent(latest.observed)} of those that are recover"
+    text += f", though {percent(latest.observed)} of those that were in the seven weeks up to it recovered"
     return f"{text} (surely more than {percent(latest.low)})"
 
 
@@ -198,6 +233,7 @@ RECOVERY = ChartForm(
 )
 
 
+_WEEKS = BASELINE_DAYS + RECENT_DAYS
 _CHAINS = ("query", "retries-outcomes")
 _RETRIES = Kind(
     title="Retries recover less",
@@ -207,7 +243,7 @@ _RETRIES = Kind(
     advice="wait longer between calls, or ask the provider",
     asks=_CHAINS,
     scope="reason",
-    evidence_days=RECENT_DAYS,
+    evidence=Evidence({"tried": RECENT_DAYS}),
     behind=Behind(
         "of the last week with its reason", lambda one, _seen: pl.col("reason") == one.scope.reason, its_week
     ),
@@ -221,6 +257,7 @@ RETRIES = {
         severity=info,
         sentence=retry_in_vain,
         advice="stop retrying it: the waits buy nothing",
+        evidence=Evidence({"tried": _WEEKS}),
     ),
     "retry_would_pay": replace(
         _RETRIES,
@@ -229,5 +266,6 @@ RETRIES = {
         sentence=retry_would_pay,
         advice="let it be retried; the recovery table allows it",
         asks=BY_OUTCOME,
+        evidence=Evidence({"tried": _WEEKS, "untried": RECENT_DAYS}),
     ),
 }

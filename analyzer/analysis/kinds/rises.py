@@ -24,16 +24,24 @@ from analyzer.analysis.kinds.daily_charts import (
     share_line,
     shares_axis,
 )
-from analyzer.analysis.kinds.finding import SHARE, Basis, Behind, Charted, ChartForm, Finding, Kind, its_days, note_of
+from analyzer.analysis.kinds.finding import (
+    SHARE,
+    Basis,
+    Behind,
+    Charted,
+    ChartForm,
+    Evidence,
+    Finding,
+    Kind,
+    its_days,
+    note_of,
+)
 from analyzer.analysis.kinds.finding_fields import MANY_SESSIONS
 from analyzer.analysis.kinds.sentences import expected, sessions
 from analyzer.analysis.observations import Observations
 from analyzer.readable import counted, percent
 
-
-def unknown(_one: Finding) -> str | None:
-    """The reason `unknown`."""
-    return "unknown"
+UNKNOWN_ERRORS = Evidence(reason=lambda _one: "unknown")
 
 
 def _unknown_errors(finding: Finding, _seen: Observations) -> pl.Expr:
@@ -190,7 +198,7 @@ RISE = Kind(
     family=SHARE,
     asked=True,
     priced=True,
-    evidence=unknown,
+    evidence=UNKNOWN_ERRORS,
     behind=UNKNOWN,
     chart=SHARES,
 )
@@ -218,7 +226,7 @@ VOLUMES = {
         asks=RISE.asks,
         asks_errors=False,
         part_of_rise=True,
-        evidence=unknown,
+        evidence=UNKNOWN_ERRORS,
         behind=UNKNOWN,
     ),
     "outage": replace(

@@ -3,7 +3,9 @@ and versions and models that do worse than those before them."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from datetime import datetime, time, timedelta
 
 import polars as pl
 
@@ -21,7 +23,7 @@ from analyzer.analysis.kinds.daily_charts import (
     counts_axis,
     panels,
 )
-from analyzer.analysis.kinds.finding import Basis, Charted, ChartForm, Finding, Kind, note_of
+from analyzer.analysis.kinds.finding import Basis, Charted, ChartForm, Evidence, Finding, Kind, note_of
 from analyzer.analysis.kinds.finding_fields import warning
 
 
@@ -166,6 +168,33 @@ VERSIONS = ChartForm(
     version_chart,
 )
 
+
+def _note(finding: Finding, pattern: str) -> str | None:
+    """Return what a pattern matches of the note of its latest day, which its sentence tells."""
+    match = re.search(pattern, finding.latest.note or "")
+    return match[1] if match else None
+
+
+def _longer(finding: Finding) -> dict[str, float]:
+    """Ask for the chains that waited for as long as the sentence says."""
+    return {"least": float((_note(finding, r"waited for ([\d,]+) s or more") or "0").replace(",", ""))}
+
+
+def _silent(finding: Finding) -> dict[str, list[str]]:
+    """Ask for the callers that the sentence names, where several fell silent together."""
+    names = _note(finding, r"callers fell silent together \((.+?)(?: and \d+ more)?\): ")
+    return {"callers": names.split(", ")} if names else {}
+
+
+def _silent_hours(finding: Finding) -> tuple[datetime, datetime] | None:
+    """Return the hours of silence from its first day to its last one; None for whole days."""
+    begins, ends = (_note(finding, pattern) for pattern in (r"from (\d\d):00 to ", r"from \d\d:00 to (\d\d):00"))
+    if begins is None or ends is None:
+        return None
+    first, last = (datetime.combine(day, time()) for day in (finding.onset, finding.last_on))
+    return first + timedelta(hours=int(begins)), last + timedelta(hours=int(ends) or 24)
+
+
 _COUNTED = Kind(
     title="A tool fails more often",
     metric="failed calls of the span that was judged, three of a session at most",
@@ -174,6 +203,7 @@ _COUNTED = Kind(
     advice="try the tool, and look at what it says",
     asks=("query", "tools-messages"),
     scope="tool",
+    evidence=Evidence({"tool": 0}),
     chart=COUNTS,
 )
 _WORSE = Kind(
@@ -185,6 +215,7 @@ _WORSE = Kind(
     asks=("query", "versions-by-agent"),
     asks_all=True,
     scope="version",
+    evidence=Evidence({"version": 0}),
     chart=VERSIONS,
 )
 SIGNALS = {
@@ -196,10 +227,17 @@ SIGNALS = {
         advice="ask the provider, or wait for it to recover; call it less often",
         asks=("query", "retries-outcomes"),
         scope="provider",
+        evidence=Evidence({"wait": 0}, more=_longer),
     ),
     "version_worse": _WORSE,
     "model_worse": replace(
-        _WORSE, title="Worse under a new model", asks=("query", "errors-messages"), asks_all=False, scope="model"
+        _WORSE,
+        title="Worse under a new model",
+        asks=("query", "errors-messages"),
+        asks_all=False,
+        scope="model",
+        # Its scope is the model alone, which several agents may use.
+        evidence=Evidence({"model": 0}, name=lambda one: _note(one, "sessions under (.+?) since ")),
     ),
     "retries_exhausted": replace(
         _COUNTED,
@@ -208,6 +246,7 @@ SIGNALS = {
         advice="ask the provider; more tries would only wait for longer",
         asks=("query", "retries-outcomes"),
         scope="provider",
+        evidence=Evidence({"exhausted": 0}),
     ),
     "sessions_aborted": replace(
         _COUNTED,
@@ -216,6 +255,7 @@ SIGNALS = {
         advice="ask who stopped them why: it does what nobody wants, or nothing for too long",
         asks=(),
         scope=None,
+        evidence=Evidence({"aborted": 0}),
     ),
     "sessions_empty": replace(
         _COUNTED,
@@ -224,6 +264,7 @@ SIGNALS = {
         advice="start one by hand: it begins, and never reaches its model",
         asks=(),
         scope=None,
+        evidence=Evidence({"empty": 0}),
     ),
     "sessions_unanswered": replace(
         _COUNTED,
@@ -232,6 +273,7 @@ SIGNALS = {
         advice="see what they ended with",
         asks=("query", "endings-sessions"),
         scope=None,
+        evidence=Evidence({"unanswered": 0}),
     ),
     "shipped_twice": replace(
         _COUNTED,
@@ -240,6 +282,7 @@ SIGNALS = {
         advice="ship each log once: counts of this host are too high until the copies are gone",
         asks=(),
         scope="host",
+        evidence=Evidence({"copy": 0}),
     ),
     "silence": Kind(
         title="Sessions stay away",
@@ -247,6 +290,8 @@ SIGNALS = {
         severity=severity_of_silence,
         sentence=told_of_days,
         advice="see whether it still runs, and whether its logs still arrive",
+        # Nothing speaks for it but what came last, and the few sessions that came all the same.
+        evidence=Evidence({"before": 0, "at_work": 0}, more=_silent, hours=_silent_hours),
         chart=SESSIONS,
     ),
 }

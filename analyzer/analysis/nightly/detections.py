@@ -37,6 +37,7 @@ _CONSEQUENCES = {
     "waits_grow": (3, "wait longer for retries"),
     "recovery_fell": (RECENT_DAYS, "recover less by retries"),
     "relays": (2, "hand off more often"),
+    "compactions": (2, "compact more often"),
     "retries_exhausted": (2, "run out of retries"),
     "sessions_aborted": (2, "are stopped more often"),
     "sessions_unanswered": (2, "end without an answer"),

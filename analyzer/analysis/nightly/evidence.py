@@ -1,6 +1,6 @@
 """The explanations of findings, what they cost, and the events and messages that they name as evidence.
 
-Invariant: however many findings there are, the store is asked once for their errors, hand-offs and costs each.
+Invariant: however many findings there are, the store is asked once for their errors, for what is none, and for costs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import polars as pl
 
 from analyzer.analysis.detection.detection import BASELINE_DAYS
 from analyzer.analysis.detection.volumes import SHARED
-from analyzer.analysis.kinds.finding import NOTHING, SHARE, Finding
+from analyzer.analysis.kinds.finding import SHARE, Finding
 from analyzer.analysis.kinds.finding_fields import Wording, cost_of, with_cost
 from analyzer.analysis.kinds.sentences import sentence
 from analyzer.analysis.nightly.incidents import gravest_first
@@ -26,6 +26,7 @@ from analyzer.classifier import Rules
 from analyzer.classifier.fingerprint import template
 from analyzer.store import Store
 
+MAX_SAMPLES = 5
 MAX_SAMPLE_CHARS = 1_000
 """So much of a message stands in a finding; the whole one is an event."""
 
@@ -138,7 +139,7 @@ def costed(
     for place in (place for place, cost in costs.items() if cost is None):
         one = found[place]
         scope = {name: getattr(one.scope, name) for name in ("template", *SHARED)}
-        reason, callers = one.kind.evidence(one), _callers(one, seen)
+        reason, callers = one.kind.evidence.reason(one), _callers(one, seen)
         since, until = within or (start_of(one.last_on, seen.timezone), end_of(one.last_on, seen.timezone))
         asked.append({**_when(place, one, (since, until)), **scope, "reason": reason, "callers": callers})
     if asked:
@@ -167,20 +168,33 @@ def _when(place: int, finding: Finding, span: Span) -> dict[str, Any]:
     return {"place": place, "caller": finding.scope.caller, "since": since, "until": until}
 
 
-def _span(finding: Finding, timezone: str) -> Span:
-    """What its tests looked at since its onset: whole days, or the hours that showed it; those of its parts, too."""
-    if finding.first_error_at is not None and finding.last_error_at is not None:
+def _span(finding: Finding, timezone: str, days: int = 0) -> Span:
+    """What its tests looked at: so many days up to its last one, or since its onset, or the hours that showed it; those
+    of its parts, too.
+    """
+    evidence, latest, zone = finding.kind.evidence, finding.latest, ZoneInfo(timezone)
+    if not evidence.signs and finding.first_error_at is not None and finding.last_error_at is not None:
         return finding.first_error_at, finding.last_error_at + timedelta(milliseconds=1)
-    days, latest, zone = finding.kind.evidence_days, finding.latest, ZoneInfo(timezone)
-    first = finding.onset if days == 1 else finding.last_on - timedelta(days=days - 1)
+    first = finding.last_on - timedelta(days=days - 1) if days else finding.onset
     begin, end = (
         at.replace(tzinfo=zone).astimezone(UTC).replace(tzinfo=None) if at else None
-        for at in (latest.begins_at, latest.ends_at)
+        for at in evidence.hours(finding) or (latest.begins_at, latest.ends_at)
     )
     last = max([finding.last_on, *(part.last_on for part in finding.parts if not part.kind.cause)])
     if last > finding.last_on:
         end = None
     return begin or start_of(first, timezone), end or end_of(last, timezone)
+
+
+def _signs(place: int, finding: Finding, timezone: str, within: Span | None) -> Iterator[dict[str, Any]]:
+    """What to ask of a finding that is about no errors: each of its signs, and of silence what came before."""
+    evidence = finding.kind.evidence
+    for sign, days in evidence.signs.items():
+        since, until = within or _span(finding, timezone, days)
+        if sign == "before":
+            since, until = since - timedelta(days=BASELINE_DAYS), since
+        named = {"sign": sign, "name": evidence.name(finding), **evidence.more(finding)}
+        yield {**_when(place, finding, (since, until)), **named}
 
 
 _EVERY = 1_000_000
@@ -200,8 +214,7 @@ def _explained(finding: Finding, behind: _Behind, places: Iterator[int], timezon
     if _keeps_its_words(finding):
         return finding
     shown = behind[next(places)]
-    counted = _NOTHING if finding.kind.behind is NOTHING else shown.counted
-    finding = replace(finding, wording=finding.wording or shown.wording, timezone=timezone, **counted)
+    finding = replace(finding, wording=finding.wording or shown.wording, timezone=timezone, **shown.counted)
     return replace(
         finding,
         explanation=sentence(finding, shown.said, timezone, when),
@@ -234,14 +247,14 @@ def _behind(
     most: int | None = None,
 ) -> _Behind:
     """What findings show of their events, `most` of them at most, else some: the one place that asks for these."""
-    errors, hand_offs = [], []
+    errors: list[dict[str, Any]] = []
+    signs: list[dict[str, Any]] = []
     for place, one in enumerate(findings):
-        asked = _when(place, one, within or _span(one, timezone))
-        if one.kind.behind.hand_offs:
-            hand_offs.append({**asked, "step": one.scope.step})
-        else:
+        signs += _signs(place, one, timezone, within)
+        if not one.kind.evidence.signs:
+            asked = _when(place, one, within or _span(one, timezone))
             scope = {name: getattr(one.scope, name) for name in ("template", "session", *SHARED)}
-            errors.append({**asked, **scope, "reason": one.kind.evidence(one)})
+            errors.append({**asked, **scope, "reason": one.kind.evidence.reason(one)})
     samples: list[list[str]] = [[] for _ in findings]
     evidence: list[list[str]] = [[] for _ in findings]
     said: dict[int, str] = {}
@@ -258,13 +271,17 @@ def _behind(
                 samples[place].append(shortened(message))
                 said.setdefault(place, _common(message, varies))
             evidence[place] += (ids or "").split()
-    if hand_offs:
+    if signs:
         words = {} if most is None else {"limit": most}
-        rows = store.query("detection-hand-offs", asked=json.dumps(hand_offs), **words)
+        rows = store.query("detection-signs", asked=json.dumps(signs), timezone=timezone, ruleset=ruleset, **words)
         counted |= _counted(rows)
-        for place, event_id, halts in rows.select("place", "event_id", "halted").iter_rows():
+        columns = ("place", "event_id", "message", "confidence", "halted")
+        for place, event_id, message, confidence, halts in rows.select(columns).iter_rows():
             evidence[place].append(event_id)
+            sure.setdefault(place, confidence)
             said[place] = f"{halts:,} of them given up" if halts else ""
+            if message and len(samples[place]) < MAX_SAMPLES and shortened(message) not in samples[place]:
+                samples[place].append(shortened(message))
     return {
         place: _Shown(
             tuple(samples[place]),

@@ -17,7 +17,7 @@ from analyzer.analysis.kinds.finding_fields import SEVERITIES
 from analyzer.analysis.kinds.signals import SIGNALS
 
 _WAVES = ("volume", *OUTAGES.values())
-_BY_DAY = {*_WAVES, "unknown_rate", "relays", "burst", *SIGNALS}
+_BY_DAY = {*_WAVES, "unknown_rate", "relays", "compactions", "burst", *SIGNALS}
 """The findings whose days are judged one by one once they are open."""
 SILENT_DAYS = 14
 """Days after the last detection that end an incident whose caller is no longer heard of."""

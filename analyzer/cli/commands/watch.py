@@ -104,6 +104,7 @@ def _lines(
     for named, before in changes.named.items():
         tails.look(named, before)
     told = changes.problems
+    compactions: set[str] = set()
     while True:
         used = time.process_time()
         events = [
@@ -112,7 +113,9 @@ def _lines(
             for event in tails.new(path, before, changes.folder_of(path))
         ]
         events.sort(key=lambda event: event.occurred_at)
-        yield from (_shown(happening_of(event), as_json=as_json) for event in events if is_about(event, only))
+        yield from (
+            _shown(happening_of(event, compactions), as_json=as_json) for event in events if is_about(event, only)
+        )
         yield from (_shown_finding(one, now(), as_json=as_json) for one in (hourly.findings() if hourly else ()))
         told = _tell([*changes.problems, *tails.problems], told)
         tails.problems.clear()

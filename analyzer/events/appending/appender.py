@@ -341,7 +341,7 @@ class Appender:
             else:
                 number = part.number
                 try:
-                    found = system.stat(part.path)
+                    found = system.lstat(part.path)
                     size = found.st_size
                     if found.st_ino != part.inode or found.st_dev != part.device:
                         # Someone has renamed or replaced the file: what is written to it now may never be read.

@@ -19,6 +19,7 @@ chmod = os.chmod
 close = os.close
 fstat = os.fstat
 listdir = os.listdir
+lstat = os.lstat
 mkdir = os.mkdir
 open = os.open  # noqa: A001 - under its own name, as all of them
 stat = os.stat

@@ -149,7 +149,7 @@ def render_known_finding(one: Finding, width: int = 80, asking: Asking = HERE) -
         ("opened on", one.opened_on.isoformat()),
         ("began on", one.onset.isoformat()),
         ("last seen on", one.last_seen.isoformat()),
-        ("errors", f"{counted(one.errors, 'event')}, {one.span}" if one.errors else ""),
+        ("counts", f"{counted(one.errors, 'event')}, {one.span}" if one.errors else ""),
         ("resolved", "" if one.is_open else course(one).partition(", resolved on ")[2]),
         ("decided", handled(one.handling) if one.handling else ""),
         ("draft", draft_words(one).removeprefix("draft of a rule: ")),
@@ -157,5 +157,8 @@ def render_known_finding(one: Finding, width: int = 80, asking: Asking = HERE) -
     blocks: list[Block] = [Heading(title_of(one)), Paragraph(one.explanation)]
     blocks.append(TextTable((), tuple(fact for fact in facts if fact[1]), (False, False)))
     blocks.append(Command(asking.command(*one.words), one.advice))
-    blocks += [Items(texts, name) for name, texts in (("messages", one.samples), ("events", one.evidence)) if texts]
+    events = one.evidence
+    if (more := (one.errors or 0) - len(events)) > 0:
+        events = (*events, f"and {more:,} more: {asking.command('show', one.id)}")
+    blocks += [Items(texts, name) for name, texts in (("messages", one.samples), ("events", events)) if texts]
     return to_text(blocks, max(NARROWEST, width))

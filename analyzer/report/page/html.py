@@ -55,7 +55,7 @@ def filtered(case: Case) -> Svg:
     """The attributes: the names of caller, reasons, agents and projects as JSON arrays."""
     one, scope, places = case.finding, case.finding.scope, case.places
     # A change of verdict is about both reasons; unknown errors are, whatever the finding calls them.
-    reasons = dict.fromkeys([*(scope.reason or "").split(" → "), one.kind.evidence(one)])
+    reasons = dict.fromkeys([*(scope.reason or "").split(" → "), one.kind.evidence.reason(one)])
     names = {"caller": [scope.caller], "reason": [*reasons]}
     for what in ("agent", "project"):
         names[what] = sorted(set(places[what].drop_nulls())) if places.height else []

@@ -31,7 +31,6 @@ from analyzer.store.db.tables.schema import (
     setting,
 )
 from analyzer.store.journal import left_behind, rebuild_hint, was_store
-from analyzer.store.sums.tables import create_sums
 
 _READY = "ready"
 PARAMETERS_HINT = "give a list of values for ? and $1, or a dict for $name"
@@ -148,7 +147,6 @@ def _prepare(connection: duckdb.DuckDBPyConnection, path: str, *, read_only: boo
         _check_schema(connection, path)
     else:
         _create_schema(connection, path)
-        create_sums(connection)
 
 
 def _busy(path: str, message: str) -> StoreBusyError | None:

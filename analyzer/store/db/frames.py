@@ -45,13 +45,26 @@ def with_rows(query: str, /, **rows: str) -> str:
         KeyError: the query has no such name.
     """
     for name, body in rows.items():
-        part = re.search(
-            rf"^(?:with )?{name} as (?:(?:not )?materialized )?\((\n.*?\n)\)", query, re.MULTILINE | re.DOTALL
-        )
-        if part is None:
-            raise KeyError(name)
-        query = query[: part.start(1)] + body + query[part.end(1) :]
+        start, end = _part(query, name)
+        query = query[:start] + body + query[end:]
     return query
+
+
+def rows_of(query: str, name: str) -> str:
+    """The statement behind a name of such a query.
+
+    Raises:
+        KeyError: the query has no such name.
+    """
+    start, end = _part(query, name)
+    return query[start:end]
+
+
+def _part(query: str, name: str) -> tuple[int, int]:
+    part = re.search(rf"^(?:with )?{name} as (?:(?:not )?materialized )?\((\n.*?\n)\)", query, re.MULTILINE | re.DOTALL)
+    if part is None:
+        raise KeyError(name)
+    return part.span(1)
 
 
 def quoted(text: str) -> str:

@@ -277,8 +277,9 @@ class SourceRun:
         tail = blocks.tail
         if tail.strip() and not self._checkpoint.line_open:
             final = self._source.path == STDIN or (self._kind.native and self._source.sealed())
-            read = decode_object(tail.strip(), unique_keys=False)
-            whole = self._reader is None or not isinstance(read, Reject) or is_closed(tail)
+            marked = self._checkpoint.offset == 0 and tail.startswith(BOM)
+            read = decode_object(tail[3 * marked :].strip(), unique_keys=False)
+            whole = self._reader is None or not isinstance(read, Reject) or is_closed(tail[3 * marked :])
             if whole or final:
                 self._take(Stretch(self._checkpoint.offset, tail + b"\n", len(tail), torn=not whole))
                 self._checkpoint.line_open = whole

@@ -44,7 +44,6 @@ from analyzer.store.ingest.statements import (
     UPDATE_SOURCES,
 )
 from analyzer.store.journal import record_all
-from analyzer.store.sums.tables import forget_staged
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -239,7 +238,6 @@ class Writer:
         self._connection.execute(INSERT_EVENTS, [self._now]).fetchall()
         leave_out_told_twice(self._connection, "staged_event")
         self._connection.execute(INSERT_FACTS).fetchall()
-        forget_staged(self._connection)
 
     def _insert_quarantine(self, rejected: list[Rejected]) -> None:
         if not rejected:

@@ -1,37 +1,50 @@
-"""The statements behind sums by day: catalogue queries over the rows of some days, and those that find the days.
+"""The statements behind sums by day: catalogue queries over the rows of a stretch of days.
 
 A catalogue query names the rows that it counts in its first parts (`with error as (…)`). The sums run the same query
 with other rows there: those of the days to sum, which is all that stands here of a count.
 
-Frames that they read: `summing_day` (`day`: the days to sum), `summing_cut` (`caller`, `ruleset`, `first_at`: where a
-caller's newest recorded ruleset begins, of callers with several), `summing_caller` (`caller`, `day`: those to look at).
+Frames that they read: `summing_cut` (`caller`, `ruleset`, `first_at`: where a caller's newest recorded ruleset begins,
+of callers with several), `summing_caller` (`caller`, `day`: those to look at).
 """
 
 from __future__ import annotations
 
 from functools import cache
 
-from analyzer.store.db.frames import sql, with_rows
+from analyzer.store.db.frames import rows_of, sql, with_rows
 from analyzer.store.db.tables.schema import views
 from analyzer.store.query.catalogue import find
-from analyzer.store.sums.tables import COUNTS
+from analyzer.store.sums.schemas import COUNTS
 
 # Zones take their time, and most ask for the one that is stored.
 _DAY = """case when $timezone = 'UTC' then cast({moment} as date)
     else cast(timezone($timezone, timezone('UTC', {moment})) as date) end"""
 # Of rows `e`: whether their moment lies in the days to sum, within bounds that leave most of the others unread.
-_OF_DAYS = """e.occurred_at >= $since
-    and e.occurred_at < $until
-    and {day} in (select day from summing_day)"""
+_OF_DAYS = """{moment} >= $since
+    and {moment} < $until
+    and {day} between $first and $last"""
 # A part of the callers: every sum is of one caller's, so that those of a large day can be made part by part.
 _OF_PART = "({caller} >= $from_caller and ($to_caller is null or {caller} < $to_caller))"
-_CALLER = "coalesce(e.caller, '(none)')"
+# How the queries of the catalogue name the day of an event, and their window.
+_ZONED = "cast(timezone($timezone, timezone('UTC', occurred_at)) as date)"
+_WINDOW = """($since is null or occurred_at >= $since)
+    and ($until is null or occurred_at < $until)"""
 
 
-def _filled(template: str, moment: str = "e.occurred_at", **parts: str) -> str:
+def _filled(template: str, moment: str = "e.occurred_at", caller: str = "e.caller", **parts: str) -> str:
     day = sql(_DAY, moment=moment)
-    of_days, of_part = sql(_OF_DAYS, day=day), sql(_OF_PART, caller=_CALLER)
-    return sql(template, day=day, of_days=of_days, of_part=of_part, caller=_CALLER, counts=COUNTS, **parts)
+    of_days = sql(_OF_DAYS, day=day, moment=moment)
+    of_part = sql(_OF_PART, caller=f"coalesce({caller}, '(none)')")
+    return sql(template, day=day, of_days=of_days, of_part=of_part, counts=COUNTS, **parts)
+
+
+def _of_days(query: str, part: str) -> str:
+    """The rows that a part of a catalogue query reads, bound to the days to sum in place of its window."""
+    rows = rows_of(find(query).header.body, part).replace(_ZONED, _filled("{day}", "occurred_at"))
+    first, window, rest = rows.partition(_WINDOW)
+    if not window:
+        raise KeyError(_WINDOW)
+    return first + _filled("{of_days}\n    and {of_part}", "occurred_at", "caller") + rest
 
 
 def _counted(query: str, **rows: str) -> str:
@@ -75,54 +88,12 @@ def volumes() -> str:
 @cache
 def work() -> str:
     """The rows of `detection-work`."""
-    rows = """
-  select
-    {day} as day,
-    e.occurred_at,
-    e.type,
-    e.session_id,
-    e.caller
-  from internal.event_v1 as e
-  where {of_days}
-    and {of_part}
-"""
-    return _counted("detection-work", event=_filled(rows))
+    return _counted("detection-work", event=_of_days("detection-work", "event"))
 
 
 @cache
 def signals() -> str:
     """The rows of `detection-signals`."""
-    rows = """
-  select
-    {day} as day,
-    e.type,
-    e.occurred_at,
-    e.session_id,
-    e.host,
-    e.caller,
-    e.provider,
-    e.operation,
-    e.outcome,
-    e.waited_seconds,
-    e.seen[1].tool as tool,
-    e.seen[1].tools as tools,
-    e.work[1].agent as agent,
-    e.work[1].agent_version as agent_version,
-    e.model,
-    e.seen[1].requests as requests,
-    case
-      when e.type = 'session.observed' and contains(e.payload, '"aborted":')
-      then internal.whole(json_extract_string(e.payload, '$.aborted'))
-    end as aborted,
-    e.seen[1].ended_at as ended_at,
-    coalesce(e.seen[1].tool_kind, '') not in ('refused', 'cancelled')
-    and coalesce(e.reason, '') <> 'tool_not_found'
-    and coalesce(e.detail, '') <> 'aborted' as in_vain
-  from internal.event_v1 as e
-  where e.type in ('tool.failed', 'session.observed', 'retry.settled', 'error.classified')
-    and {of_days}
-    and {of_part}
-"""
     errors = """
   select
     {day} as day,
@@ -132,23 +103,8 @@ def signals() -> str:
   where {of_days}
     and {of_part}
 """
-    said = """
-  select
-    {day} as day,
-    e.type,
-    e.occurred_at,
-    e.session_id,
-    e.host,
-    e.caller,
-    hash(e.payload, e.facts_id) as said
-  from internal.event_v1 as e
-  semi join moment as m
-    on e.type = m.type
-    and e.occurred_at = m.occurred_at
-  where {of_days}
-    and {of_part}
-"""
-    return _counted("detection-signals", event=_filled(rows), error=_filled(errors), said=_filled(said))
+    events = {part: _of_days("detection-signals", part) for part in ("event", "said")}
+    return _counted("detection-signals", **events, error=_filled(errors))
 
 
 @cache
@@ -165,7 +121,7 @@ def versions() -> str:
     and e.facts_id is null
     and {of_days}
 """
-    parts, _, _ = _counted("detection-versions", error=_filled(rows)).rpartition("\n\nselect\n")
+    parts, _, _ = _counted("detection-versions", recorded=_filled(rows)).rpartition("\n\nselect\n")
     return f"{parts}\n\nfrom version"
 
 
@@ -177,15 +133,13 @@ def chains() -> str:
     {day} as day,
     e.*
   from retries as e
-  where e.operation between $first and $last
-    and e.ended_at >= $since
-    and e.ended_at < $until
-    and {day} in (select day from summing_day)
+  where e.operation between $lowest and $highest
+    and {of_days}
 """
     errors = """
   select *
   from errors_under($ruleset)
-  where operation between $first and $last
+  where operation between $lowest and $highest
     and operation in (select operation from chain)
 """
     return _counted("detection-chains", chain=_filled(settled, moment="e.ended_at"), error=errors)
@@ -241,71 +195,9 @@ where type = 'retry.settled'
   and occurred_at < $until
 """
 """The first and the last of the chains that were settled on some days."""
-TOUCHED_CHAINS = _filled("""
-select
-  min(operation) as lowest,
-  max(operation) as highest
-from internal.event_v1
-where {counts}
-  and occurred_at >= $since
-  and occurred_at < $until
-""")
-"""The same of those that any event of some days belongs to: it says more of chains that were settled on others."""
-CHAIN_DAYS = _filled("""
-with touched as (
-  select distinct operation
-  from internal.event_v1 as e
-  where {counts}
-    and {of_days}
-)
-select distinct {day} as day
-from internal.event_v1 as e
-semi join (from touched where operation is not null) as t
-  on e.operation = t.operation
-where e.type = 'retry.settled'
-  and e.operation between $first and $last
-""")
-# A hand-off counts on the day of its first event. Those that have no name are told apart within their session.
-RELAY_DAYS = _filled("""
-with relay as (
-  select
-    occurred_at,
-    session_id,
-    relay
-  from internal.event_v1
-  where starts_with(type, 'relay.')
-),
-
-touched as (
-  from relay as e
-  where {day} in (select day from summing_day)
-)
-
-select distinct {day} as day
-from relay as e
-semi join (from touched where relay is not null) as t
-  on e.relay = t.relay
-union
-select distinct {day} as day
-from relay as e
-semi join touched as t
-  on e.session_id is not distinct from t.session_id
-where e.relay is null
-""")
-ALL_JUDGED = """
-select
-  (select count(*) from internal.facts_v1)
-  = (select count(*) from internal.verdict_v1 where ruleset = $ruleset) as all_judged
-"""
-SPAN = _filled(
-    """
-select
-  {first} as first_day,
-  {last} as last_day
-from internal.event_v1
-""",
+FIRST_DAY = _filled(
+    "select {first} as first_day from internal.event_v1",
     first=sql(_DAY, moment="min(occurred_at)"),
-    last=sql(_DAY, moment="max(occurred_at)"),
 )
 WEIGHT = _filled("""
 select

@@ -28,7 +28,6 @@ from analyzer.store.ingest.inputs import Input
 from analyzer.store.ingest.read import Blocks
 from analyzer.store.ingest.run import checkpoints
 from analyzer.store.journal import DECIDED, DECISIONS, decide_all, finished, journal_of, part_day, record_all
-from analyzer.store.sums.tables import forget_before
 
 HORIZON = "horizon"
 """Key under which a store keeps the moment before which it holds nothing."""
@@ -112,7 +111,6 @@ def apply_horizon(connection: duckdb.DuckDBPyConnection) -> int:
     if before is None or not any(count_old(connection, before)):
         return 0
     run = connection.execute
-    forget_before(connection, before)
     deleting = "delete from internal.{table} where {old}"
     deleted = run(sql(deleting, table="event_v1", old=OLD_EVENTS), [before]).fetchall()[0][0]
     run(sql(deleting, table="quarantine_v1", old=_OLD_REJECTS), [nanoseconds(before)]).fetchall()

@@ -78,6 +78,8 @@ def test_many_hand_offs_of_a_session_need_no_history() -> None:
     few = _relays([0, 0, 12])
     told = many_relays(few.with_columns(most=pl.col("relays")))
     assert told.select("finding", "observed", "expected", "p_value").rows() == [("relays", 12.0, None, None)]
+    compacted = many_relays(few.with_columns(most=pl.col("relays"), step=pl.lit("")))
+    assert compacted.select("finding", "scope", "observed").rows() == [("compactions", None, 12.0)]
     assert many_relays(few.with_columns(most=pl.lit(MANY_RELAYS - 1))).is_empty()
     assert many_relays(_relays([5] * 30).with_columns(most=pl.lit(5)))["day"].n_unique() < 15
 

@@ -81,7 +81,10 @@ def test_waits_as_usual_find_nothing() -> None:
 @pytest.mark.parametrize(
     ("finding", "said"),
     [
-        ("sessions_aborted", "people stopped 20 of 30 sessions on one day, 20 times, 1.0 expected"),
+        (
+            "sessions_aborted",
+            "people stopped 20 of 30 sessions on one day, 20 times (three a session at most), 1.0 expected",
+        ),
         ("sessions_empty", "20 of 30 sessions asked nothing on one day, 1.0 expected"),
         (
             "sessions_unanswered",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from datetime import date, datetime, timedelta
+from collections.abc import Iterable, Iterator
+from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -12,11 +12,14 @@ from typing import Any
 import pytest
 
 from analyzer.analysis import Finding, Night, check, overview
+from analyzer.analysis.kinds.finding import KINDS
 from analyzer.analysis.timeline import timeline
-from analyzer.events import Event, encode
-from analyzer.report.night.document import render_night_text
+from analyzer.classifier.fingerprint import template
+from analyzer.events import Event, decode, encode
+from analyzer.report.night.document import render_known_finding, render_night_text
 from analyzer.report.overview import render_text
 from analyzer.store import Store, open_store
+from tests.analysis import histories
 
 START, DAYS = date(2026, 10, 5), 18
 CHANGE = DAYS - 3
@@ -119,3 +122,144 @@ def test_a_day_without_new_evidence_fails_no_night(tmp_path: Path, samples: Path
         assert f"  Open, last seen 4 November: craftsman: many hand-offs; id {one.id[:8]}\n" in text
         assert one.explanation not in text
         assert "Goes on" not in render_text(overview(store))
+
+
+TYPES = {
+    **dict.fromkeys(("relays", "compactions"), "relay.triggered"),
+    "tool_failures": "tool.failed",
+    **dict.fromkeys(("recovery_fell", "retry_in_vain", "retry_would_pay", "waits_grow"), "retry.settled"),
+    "retries_exhausted": "retry.settled",
+    **dict.fromkeys(("sessions_aborted", "sessions_empty", "shipped_twice", "silence"), "session.observed"),
+}
+"""What the evidence of a kind is, where it is no errors."""
+COMPARED = re.compile(
+    r"[\d.,]+%? (?:distinct )?expected(?: of so many days)?(?: \([^)]+\))?|\(surely [^)]+\)|\(three a session at most\)"
+    r"|[\d.]+% of [\d,]+ in the week before.*|which matched in [\d,]+ sessions of the six weeks before, matched in 0"
+    r"|waited for [\d,]+ s or more|; what it matched: “[^”]*”|; [\d,]+ of [\d,]+ sessions of [-\d]+ failed[^;.]*"
+    r"|at [\d,]+ of its [\d,]+ callers|“[^”]*”"
+)
+"""Of a sentence what was expected or there before, what it is held against, what it cost, and what it quotes."""
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, dict[str, Event], dict[str, Finding]]]:
+    """A store with a finding of each kind, its events by id, and the findings by kind."""
+    log = tmp_path_factory.mktemp("fleet") / "log.jsonl"
+    log.write_bytes(b"".join(histories.every_finding()))
+    known = (decode(line, datetime.combine(START, time())) for line in log.read_bytes().splitlines())
+    events = {event.id: event for event in known if isinstance(event, Event)}
+    with open_store(log.parent / "x.duckdb", writable=True) as store:
+        store.ingest([str(log)])
+        nights = [check(store, until=str(histories.START + timedelta(days=day + 1))) for day in (46, 47, 48, 49)]
+        found = {one.finding: one for night in nights for one in night.findings}
+        yield store, events, found
+
+
+def figures(events: list[Event], last: date) -> set[int]:
+    """Count events, sessions and callers of some stretches of days or hours, with what became of chains."""
+    found = set()
+    stretches = [[event for event in events if event.occurred_at.date() > last - timedelta(days=n)] for n in range(50)]
+    stretches += [[event for event in stretches[1] if event.occurred_at.hour >= hour] for hour in range(24)]
+    for near in stretches:
+        for some in (
+            near,
+            [event for event in near if event.payload.get("attempts", 2) > 1],
+            [event for event in near if event.payload.get("attempts") == 1],
+            [event for event in near if event.payload.get("outcome") == "recovered"],
+        ):
+            found |= {len(some), len({event.session_id for event in some})}
+            found.add(len({event.payload.get("caller") for event in some}))
+    return found
+
+
+def texts_of(events: Iterable[Event], own: list[Event]) -> set[str]:
+    """The messages of some events, of chains those of their errors."""
+    chains = {event.payload.get("operation") for event in own} - {None}
+    errors = [event for event in events if event.payload.get("operation") in chains]
+    said = ((event.payload.get("facts") or event.payload).get("message") for event in (*own, *errors))
+    return {text for text in said if text}
+
+
+def test_the_history_has_every_kind(told: tuple[Store, dict[str, Event], dict[str, Finding]]) -> None:
+    """Each kind that is told alone has a finding; new messages and causes may be told with a rise."""
+    assert set(told[2]) == {name for name, kind in KINDS.items() if not kind.cause}
+
+
+@pytest.mark.parametrize("kind", sorted(name for name, kind in KINDS.items() if not kind.cause))
+def test_whatever_a_finding_states_can_be_recounted_from_its_evidence(
+    told: tuple[Store, dict[str, Event], dict[str, Finding]], kind: str
+) -> None:
+    """Each number, day, hour and text of its sentence, and what `show` and `findings show` list, are of its events."""
+    store, events, found = told
+    one = found[kind]
+    own = [events[each.event_id] for each in timeline(store, one.id).happenings]
+    assert {event.type for event in own} == {TYPES.get(kind, "error.classified")}
+    if kind != "silence":
+        times = [event.occurred_at for event in own]
+        assert (one.errors, one.error_sessions) == (len(own), len({event.session_id for event in own}))
+        assert (one.first_error_at, one.last_error_at) == (min(times), max(times))
+    # Both list the evidence and nothing else; what a night writes down is the beginning of it.
+    ids = {event.id for event in own}
+    assert 0 < len(one.evidence) == len(set(one.evidence) & ids) <= len(ids)
+    shown = render_known_finding(one, 500)
+    assert events.keys() & set(shown.split()) == set(one.evidence)
+    assert (f"and {len(ids) - len(one.evidence):,} more: " in shown) == (len(one.evidence) < len(ids))
+    assert set(one.samples) <= (texts := texts_of(events.values(), own))
+    said = COMPARED.sub("", one.explanation.partition(": ")[2])
+    for quoted in re.findall("(?:most often|the new text:) “([^”]*)”", one.explanation):
+        assert quoted in texts | {template(text) for text in texts}
+    assert {date.fromisoformat(day) for day in re.findall(r"\d{4}-\d\d-\d\d", said)} <= {
+        event.occurred_at.date() for event in own
+    }
+    assert set(re.findall(r"\d\d:\d\d", said)) <= {f"{event.occurred_at:%H:%M}" for event in own}
+    counts, tried = figures(own, one.last_on), sum(event.payload.get("attempts", 0) > 1 for event in own)
+    named = re.compile(rf"{kind}|{re.escape(one.scope.who)}|\d{{4}}-\d\d-\d\d|\d\d:\d\d|\d+ (?:October|days)")
+    numbers, shares = named.sub("", said), re.compile(r"([\d.]+)% of (?:([\d,]+) )?")
+    for share, whole in shares.findall(numbers):
+        every = int(whole or tried or distinct_errors(events.values(), one))
+        assert share in {f"{100 * count / every:.1f}" for count in counts}
+    numbers = shares.sub("", numbers)
+    for number in re.findall(r"(?<![\w.])([\d,]*\d)(?![\w.]*\w)", numbers):
+        assert int(number.replace(",", "")) in counts | exposures(numbers), f"{number} in {said}"
+
+
+def exposures(said: str) -> set[int]:
+    """The numbers that others are a part of, as in "10 of 12 sessions"."""
+    return {int(number.replace(",", "")) for number in re.findall(r"\d of ([\d,]+)", said)}
+
+
+def distinct_errors(events: Iterable[Event], one: Finding) -> int:
+    """Count pairs of session and message of its caller on its last day."""
+    own = [event for event in events if event.payload.get("caller") == one.scope.caller]
+    own = [event for event in own if event.type == "error.classified" and event.occurred_at.date() == one.last_on]
+    return len({(event.session_id, template(event.payload["facts"]["message"])) for event in own})
+
+
+def relay(name: str, minute: int, *kinds: str, **payload: object) -> Iterator[bytes]:
+    """The events of a hand-off, or of a compaction."""
+    for second, kind in enumerate(kinds):
+        at = datetime(2026, 10, 20, 8, minute, second).isoformat()
+        known = {"relay": f"{name}-{minute}", "caller": "smith", **payload}
+        yield histories.line(f"{name}-{minute}-{kind}", f"relay.{kind}", at, "s-1", **known)
+
+
+def test_hand_offs_that_were_skipped_and_compactions_are_none(tmp_path: Path) -> None:
+    """Of one session: six hand-offs, one given up, two that were skipped, and seven compactions, which have a finding
+    of their own; each lists its own events.
+    """
+    lines = [line for minute in range(5) for line in relay("made", minute, "triggered", "resumed", step_id="build")]
+    lines += relay("lost", 5, "triggered", "halted", step_id="build")
+    lines += [line for minute in (6, 7) for line in relay("left", minute, "triggered", "skipped", step_id="build")]
+    lines += [line for at in range(10, 17) for line in relay("own", at, "triggered", "resumed", strategy="compact")]
+    (tmp_path / "x.jsonl").write_bytes(b"".join(lines))
+    with open_store(tmp_path / "x.duckdb", writable=True) as store:
+        store.ingest([str(tmp_path / "x.jsonl")])
+        found = {one.finding: one for one in check(store, until="2026-10-21").findings}
+        shown = {kind: {each.event_id for each in timeline(store, one.id).happenings} for kind, one in found.items()}
+    assert {kind: one.explanation for kind, one in found.items()} == {
+        "relays": "smith: 6 hand-offs of one session in step build on 2026-10-20; 1 of them given up.",
+        "compactions": "smith: 7 compactions of one session on 2026-10-20.",
+    }
+    assert shown["relays"] == {*(f"made-{at}-triggered" for at in range(5)), "lost-5-triggered", "lost-5-halted"}
+    assert shown["compactions"] == {f"own-{at}-triggered" for at in range(10, 17)}
+    assert {kind: one.errors for kind, one in found.items()} == {"relays": 6, "compactions": 7}

@@ -86,7 +86,7 @@ def test_every_finding_comes_with_its_numbers_and_sessions(cases: dict[str, Case
     assert not case.numbers.is_empty()
     assert case.sessions.is_empty() == (KINDS[kind].behind is NOTHING)
     assert set(case.sessions["session"].str.extract(r"^(\w+)-\d+-\d+$")) <= {kind}
-    assert case.templates.is_empty() == (KINDS[kind].behind is NOTHING or kind == "relays")
+    assert case.templates.is_empty() == (KINDS[kind].behind is NOTHING or bool(KINDS[kind].behind.hand_offs))
     assert all(case.templates["message"].to_list())
 
 

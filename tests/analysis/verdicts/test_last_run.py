@@ -95,6 +95,17 @@ UNREAD = [
     b'{"x":' + b"[" * 3_000 + b"]" * 3_000 + b"}",
     b'{"type":"fatal","message":"of no known kind"}',
     b'{"error":{"message":"of no known kind"}}',
+    '{"type":"result","is_error":true}'.encode("utf-16-le"),
+    gzip.compress(b'{"type":"result","is_error":true}', mtime=0).replace(b"\n", b""),
+    b"{'type': 'result', 'is_error': True}",
+    b'"{\\"type\\":\\"result\\",\\"is_error\\":true}"',
+    b'{"event":{"type":"result","subtype":"error_during_execution"}}',
+    b'{"log":"{\\"type\\":\\"turn.completed\\"}","stream":"stdout"}',
+    b'{\n  "type": "result",\n  "is_error": true\n}',
+    b'{\r\n\t"type": "result",\r\n\t"is_error": NaN\r\n}',
+    b'{\n  "message": {\n    "role": "assi',
+    b'{\n  "error": "of no known kind"\n}\n' + b"words\n" * 40_000,
+    b'{\n  "type": "result",\n  "is_error": true\n}\n{"n":1}',
 ]
 """Lines that may tell how a run ended, and that nobody can read."""
 HARMLESS = [
@@ -105,6 +116,10 @@ HARMLESS = [
     b"\x1b[0m",
     b'sent {"a": 1}',
     b'{\n  "a": 1\n}',
+    b'[\n  {\n    "name": "x",\n    "version": "1"\n  }\n]',
+    b"{\n  color: red;\n}",
+    "größe ✓".encode(),
+    b'{"stdout":"{\\"a\\": 1}","data":{"n":1}}',
 ]
 
 
@@ -221,10 +236,13 @@ def test_a_packed_output_that_is_cut_is_never_green(name: str, judge: Judge) -> 
         end("Done.", is_error="true"),
         end("Done.", is_error=1),
         end("Done.", subtype="Error_max_turns"),
+        end("Done.", errors=["API Error: 401"]),
+        end("Done.", error={"message": "API Error: 401"}),
+        end("Done.", terminal_reason="model_error"),
         {"type": "result", "session_id": "s"},
         json.dumps(end("Done."))[:-1] + ', "is_error": false}',
     ],
-    ids=["session", "subtype", "text", "number", "capital", "nothing", "twice"],
+    ids=["session", "subtype", "text", "number", "capital", "errors", "error", "terminal", "nothing", "twice"],
 )
 def test_an_end_is_a_success_only_where_it_says_so(last: dict[str, object] | str, judge: Judge) -> None:
     """Another session's end, an unknown outcome, a flag of the wrong type or a key that stands twice is none."""
@@ -262,6 +280,14 @@ def test_another_run_has_to_work_itself(judge: Judge) -> None:
     assert (judged.verdict, judged.rule) == ("hollow", "no_answer")
 
 
+@pytest.mark.parametrize("words", ["\u200b", "\x1b[0m", "\u3164\n", "\ufeff \t"])
+def test_a_reply_without_ink_is_none(words: str, judge: Judge) -> None:
+    """Neither in a message nor in the end of the run."""
+    judged = judge(claude(say(words), end(words)).encode())
+    assert judged is not None
+    assert (judged.verdict, judged.rule) == ("hollow", "no_answer")
+
+
 def test_records_after_a_long_text_are_read(judge: Judge) -> None:
     """What a job printed before its agent, however much, hides neither a success nor a failure."""
     before = b"npm warn deprecated\n" * 2_000
@@ -281,6 +307,10 @@ def test_records_after_a_long_text_are_read(judge: Judge) -> None:
         ("\u3164\n\u00a0", "hollow"),
         ("\x1b[2J\x1b[0m\n\x1b]0;title\x07", "hollow"),
         ("\x07\x08\r\n", "hollow"),
+        ("\x1b[1", "hollow"),
+        ("\x9b0m", "hollow"),
+        ("⠋ working\x1b[2K\r⠙ working\r\x1b[K", "hollow"),
+        ("\ufffd\ufffd\n---\n$ ", "hollow"),
         ("\x1b[32mDone.\x1b[0m\n", "passed"),
         ("Error: 401 invalid x-api-key\n\n \u200b\n", "blocked"),
         ("Error: 401 invalid x-api-key\n\n\x1b[?25h\n", "blocked"),

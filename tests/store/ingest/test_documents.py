@@ -87,6 +87,25 @@ def test_a_document_that_breaks_off_waits_for_its_end(memory: Store, path: Path)
     assert documents.unfolded(whole.encode()[:-20]).count(b"\n") == 2
 
 
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_chat_that_breaks_off_is_a_chat_that_waits(memory: Store, path: Path, indent: int | None) -> None:
+    """One object has no whole record then; it is known all the same, and is read once its end is there."""
+    whole = json.dumps(json.loads(chat(message(1), message(2))), indent=indent)
+    path.write_text(whole[:-3])
+    (first,) = memory.ingest([str(path)]).sources
+    assert (first.status, first.pending_bytes > 0) == ("read", True)
+    path.write_text(whole)
+    (second,) = memory.ingest([str(path)]).sources
+    assert (second.pending_bytes, errors(memory)) == (0, 2)
+
+
+def test_a_mark_before_a_document_of_one_line_is_no_part_of_it(memory: Store, path: Path) -> None:
+    """It is read, though no line break ends it."""
+    path.write_text("\ufeff" + json.dumps(json.loads(chat(message(1)))), "utf-8")
+    (source,) = memory.ingest([str(path)]).sources
+    assert (source.pending_bytes, errors(memory)) == (0, 1)
+
+
 def test_what_is_broken_between_two_records_is_one_line_of_quarantine(memory: Store, path: Path) -> None:
     """The records on both sides are read."""
     records = [json.dumps({"resourceSpans": [], "n": n}, indent=2) for n in range(3)]

@@ -1,4 +1,4 @@
-"""Sums by day: what came late, went, was judged otherwise or asked for in another zone, they are what events say."""
+"""Sums by day are what the catalogue counts, whatever came late, went, or was judged or dated otherwise."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import duckdb
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
 from analyzer.analysis.detection.burst import MIN_REPEATS
 from analyzer.analysis.observations import DATED, Observations, end_of, observe, start_of
-from analyzer.store import LOUD, CallerDays, Store, open_store, rebuild
+from analyzer.store import LOUD, CallerDays, Store, open_store
 from analyzer.store.sums.counting import counted
 from tests.analysis.observed import observations
 
@@ -165,10 +164,9 @@ def test_sums_are_what_the_events_say_whatever_happens(store: Store, log: Log, t
 def test_large_days_are_summed_in_parts_of_their_callers(
     store: Store, log: Log, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The parts come to the same, in the same order, beside days that are kept already."""
+    """The parts come to the same, in the same order."""
     store.ingest([log.some(200)])
     ruleset = store.judge_history()
-    observe(store, day(2), "UTC", ruleset)
     monkeypatch.setattr("analyzer.store.sums.daily._AT_ONCE", 7)
     parts: list[int] = []
 
@@ -183,33 +181,11 @@ def test_large_days_are_summed_in_parts_of_their_callers(
     assert_as_told(store, day(DAYS), "UTC", ruleset)
 
 
-def kept(store: Store, zone: str = "UTC") -> list[date]:
-    """The days that the store has sums of."""
-    rows = store._connection.execute("select day from internal.sum_day_v1 where timezone = $1 order by day", [zone])
-    return [row[0] for row in rows.fetchall()]
-
-
-def test_only_days_with_late_events_are_summed_again(store: Store, log: Log) -> None:
-    """The others stay as they were kept."""
-    store.ingest([log.some(300)])
-    ruleset = store.judge_history()
-    observe(store, day(6), "UTC", ruleset)
-    assert kept(store) == [day(number) for number in range(7)]
-    store.ingest([log.some(1, 3.2, 3.8)])
-    assert day(3) not in kept(store)
-    assert len(kept(store)) == 6
-    before = store._connection.execute("select * from internal.sum_count_v2 where day <> $1", [day(3)]).fetchall()
-    assert_as_told(store, day(6), "UTC", ruleset)
-    after = store._connection.execute("select * from internal.sum_count_v2 where day <> $1", [day(3)]).fetchall()
-    assert sorted(after) == sorted(before)
-    assert len(kept(store)) == 7
-
-
 @pytest.mark.parametrize("telemetry_first", [True, False])
 def test_a_failure_that_is_told_on_both_sides_of_midnight_counts_once(
     store: Store, jsonl: Callable[..., Path], telemetry_first: bool
 ) -> None:
-    """The log that is read later tells it on another day; the day that was summed before is summed again."""
+    """The log that is read later tells it on another day."""
     meta = {"timestamp": "2026-10-22T23:59:00Z", "type": "session_meta", "payload": {"id": "c-1", "cwd": "/home/a/x"}}
     failed = {"type": "error", "message": "exceeded retry limit, last status: 503 X", "codex_error_info": "other"}
     ended = {"timestamp": "2026-10-23T00:00:01.500Z", "type": "event_msg", "payload": failed}
@@ -228,54 +204,8 @@ def test_a_failure_that_is_told_on_both_sides_of_midnight_counts_once(
     assert store.sql("select source_format from errors").rows() == [("otlp",)]
 
 
-def test_a_run_that_breaks_off_leaves_no_sums(store: Store, log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither a day nor a row of one; the next run makes them all."""
-    store.ingest([log.some(200)])
-    ruleset = store.judge_history()
-
-    def broken(name: str) -> str:
-        if name == "versions":
-            raise KeyboardInterrupt
-        return real(name)
-
-    real = __import__("analyzer.store.sums.daily", fromlist=["table_of"]).table_of
-    monkeypatch.setattr("analyzer.store.sums.daily.table_of", broken)
-    with pytest.raises(KeyboardInterrupt):
-        observe(store, day(4), "UTC", ruleset)
-    monkeypatch.undo()
-    assert kept(store) == []
-    assert store._connection.execute("from internal.sum_count_v2").fetchall() == []
-    assert_as_told(store, day(4), "UTC", ruleset)
-    assert len(kept(store)) == 5
-
-
-def test_a_store_open_for_reading_is_summed_without_writing(tmp_path: Path, store: Store, log: Log) -> None:
-    """Nothing of it is kept, kept days are used, and the answer is the same; also where it never had any sums."""
-    store.ingest([log.some(200)])
-    ruleset = store.judge_history()
-    store.close()
-    path = tmp_path / "s.duckdb"
-    size = path.stat().st_size
-    with open_store(path) as reading:
-        assert_as_told(reading, day(DAYS), "UTC", ruleset)
-    with open_store(path, writable=True) as writing:
-        observe(writing, day(4), "UTC", ruleset)
-        assert len(kept(writing)) == 5
-    with open_store(path) as reading:
-        assert_as_told(reading, day(DAYS), "UTC", ruleset)
-        assert len(kept(reading)) == 5
-    with open_store(path, writable=True) as writing:
-        for (name,) in writing._connection.execute(
-            "select table_name from duckdb_tables() where table_name like 'sum\\_%' escape '\\'"
-        ).fetchall():
-            writing._connection.execute(f"drop table internal.{name}")
-    with open_store(path) as reading:
-        assert_as_told(reading, day(DAYS), "UTC", ruleset)
-    assert size
-
-
-def test_what_is_not_judged_yet_is_not_kept(store: Store, log: Log, tmp_path: Path) -> None:
-    """Its rules are gone: errors count as they were recorded, until the rules are there again."""
+def test_what_is_not_judged_yet_counts_as_it_was_recorded(store: Store, log: Log, tmp_path: Path) -> None:
+    """The rules are gone: errors count as they were recorded, until the rules are there again."""
     rules = tmp_path / "rules.toml"
     rules.write_text(RULE, "utf-8")
     store.ingest([log.some(60)])
@@ -288,39 +218,32 @@ def test_what_is_not_judged_yet_is_not_kept(store: Store, log: Log, tmp_path: Pa
     store.ingest([str(late)])
     ruleset = store.judge_history()
     assert_as_told(store, day(DAYS), "UTC", ruleset)
-    assert kept(store) == []
     for path, content in saved.items():
         path.write_bytes(content)
     assert store.judge_history() == ruleset
     assert_as_told(store, day(DAYS), "UTC", ruleset)
-    assert kept(store)
 
 
-def test_a_store_made_again_is_summed_anew(store: Store, log: Log, tmp_path: Path) -> None:
-    """Sums are no part of what a rebuild carries over."""
+def test_a_stretch_has_the_days_of_all_history_that_lie_in_it(store: Store, log: Log) -> None:
+    """From any first day on, and with the versions of all history."""
     store.ingest([log.some(200)])
     ruleset = store.judge_history()
-    observe(store, day(DAYS), "UTC", ruleset)
-    store.close()
-    rebuild(str(tmp_path / "s.duckdb"), [])
-    with open_store(tmp_path / "s.duckdb", writable=True) as again:
-        assert kept(again) == []
-        assert_as_told(again, day(DAYS), "UTC", again.judge_history())
+    whole = store.daily_sums(date.min, day(DAYS), "Europe/Berlin", ruleset)
+    part = store.daily_sums(day(4), day(DAYS), "Europe/Berlin", ruleset)
+    assert whole.frames.keys() == part.frames.keys()
+    assert_frame_equal(part.frames["versions"], whole.frames["versions"])
+    weak = part.frames["known_templates"]["template"].unique().to_list()
+    for name in part.frames.keys() - {"versions"}:
+        expected = whole.frames[name].filter(pl.col("day") >= day(4))
+        if name == "known_templates":
+            expected = expected.filter(pl.col("template").is_in(weak))
+        assert_frame_equal(part.frames[name], expected)
 
 
-def test_a_store_whose_program_kept_fewer_sums_is_summed_anew(tmp_path: Path, store: Store, log: Log) -> None:
-    """Opened for writing it gets the table that it lacks, and its days are forgotten; until then nothing is kept."""
-    store.ingest([log.some(60)])
-    digest = store.judge_history()
-    observe(store, day(DAYS), "UTC", digest)
-    store.close()
-    with duckdb.connect(str(tmp_path / "s.duckdb")) as connection:
-        connection.execute("drop table internal.sum_known_template_v1")
-    for writable in (False, True):
-        with open_store(tmp_path / "s.duckdb", writable=writable) as opened:
-            assert_as_told(opened, day(DAYS), "UTC", digest)
-            kept = opened.sql("select count(*) from duckdb_tables() where table_name = 'sum_known_template_v1'").row(0)
-            assert kept == (int(writable),)
+def test_an_empty_store_has_no_sums(store: Store) -> None:
+    """Every frame is there, without a row."""
+    sums = store.daily_sums(date.min, day(0))
+    assert all(frame.is_empty() for frame in sums.frames.values())
 
 
 def test_groups_are_kept_by_name_from_where_a_burst_begins() -> None:

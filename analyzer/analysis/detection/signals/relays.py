@@ -1,5 +1,5 @@
 """The tests of hand-offs to a fresh context: more of them than the same caller and step had on similar days before,
-and, where no days tell, a session with many.
+and, where no days tell, a session with many. The same tests look at compactions, whose step is empty.
 
 Hand-offs are counted against exposure, the sessions (or hours) that the caller was at work, given with the counts.
 """
@@ -20,7 +20,7 @@ MANY_RELAYS = 5
 
 
 def relay_frequency(relays: pl.DataFrame, alpha: float = 0.001) -> pl.DataFrame:
-    """Findings `relays`: a day of a caller and step with more hand-offs than its history allows.
+    """Findings `relays`: a day of a caller and step with more hand-offs than its history allows; or `compactions`.
 
     `relays`: one row a day, caller and step: columns `day`, `caller`, `step`, `relays`, `sessions` (with a hand-off),
     `most` (hand-offs of one session), `exposure` (above 0; the same unit throughout, such as sessions at work).
@@ -31,7 +31,8 @@ def relay_frequency(relays: pl.DataFrame, alpha: float = 0.001) -> pl.DataFrame:
         Detection(
             day=row["day"],
             caller=row["caller"],
-            finding="relays",
+            finding=_finding(row["step"]),
+            scope=row["step"] or None,
             onset=row["day"],
             observed=float(row["relays"]),
             expected=row["expected"],
@@ -41,8 +42,8 @@ def relay_frequency(relays: pl.DataFrame, alpha: float = 0.001) -> pl.DataFrame:
             q_value=row["p_value"],
             statistic=row["relays"] / row["expected"],
             sessions=row["sessions"],
-            scope=row["step"],
-            note=f"{row['relays']} relays, {row['expected']:.1f} expected, at most {row['most']} in one session",
+            note=f"{row['relays']} {_finding(row['step'])}, {row['expected']:.1f} expected, "
+            f"at most {row['most']} in one session",
         )
         for row in found.iter_rows(named=True)
     )
@@ -60,16 +61,21 @@ def many_relays(relays: pl.DataFrame) -> pl.DataFrame:
         Detection(
             day=row["day"],
             caller=row["caller"],
-            finding="relays",
+            finding=_finding(row["step"]),
+            scope=row["step"] or None,
             onset=row["day"],
             observed=float(row["relays"]),
             statistic=float(row["most"]),
             sessions=row["sessions"],
-            scope=row["step"],
-            note=f"{row['relays']} relays, {row['most']} of them in one session",
+            note=f"{row['relays']} {_finding(row['step'])}, {row['most']} of them in one session",
         )
         for row in rows.iter_rows(named=True)
     )
+
+
+def _finding(step: str) -> str:
+    """Name the finding: what has an empty step are an agent's own compactions."""
+    return "relays" if step else "compactions"
 
 
 def relay_days(relays: pl.DataFrame, alpha: float = 0.001, *, every: bool = True) -> pl.DataFrame:

@@ -46,7 +46,8 @@ class Signal(NamedTuple):
 SIGNALS = {
     "tool_failures": Signal(
         "tool",
-        "the tool {name} failed in {sessions:,} of {exposure:,.0f} sessions that used it{over}, {count:,} times",
+        "the tool {name} failed in {sessions:,} of {exposure:,.0f} sessions that used it{over}, {count:,} times "
+        "(three a session at most)",
         by=("name",),
         alpha=_OFTEN_ALPHA,
     ),
@@ -62,7 +63,9 @@ SIGNALS = {
         by=("name", "caller"),
     ),
     "sessions_aborted": Signal(
-        "aborted", "people stopped {sessions:,} of {exposure:,.0f} sessions{over}, {count:,} times", against="sessions"
+        "aborted",
+        "people stopped {sessions:,} of {exposure:,.0f} sessions{over}, {count:,} times (three a session at most)",
+        against="sessions",
     ),
     "sessions_empty": Signal(
         "empty", "{sessions:,} of {exposure:,.0f} sessions asked nothing{over}", against="sessions"

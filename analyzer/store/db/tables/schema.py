@@ -32,7 +32,6 @@ from analyzer.store.db.tables.columns import TYPED, definitions, filled
 from analyzer.store.journal import DECISIONS
 from analyzer.store.prices import digest
 from analyzer.store.prices import statements as prices_statements
-from analyzer.store.sums.tables import create_sums, sums_text
 
 _SPACES = "\t\n\v\f\r"
 
@@ -169,7 +168,7 @@ def _fields(pattern: re.Pattern[str], text: str, where: str, number: int) -> tup
     return match.groups()
 
 
-SCHEMA_VERSION = "24"
+SCHEMA_VERSION = "25"
 MIGRATED = frozenset({"4", *map(str, range(6, int(SCHEMA_VERSION)))})
 """The earlier versions that a store is brought up to date from: 4 had no typed columns, 6 none of the work, 7 no
 confidence; 8 counted what an agent's log and its telemetry both tell twice; 9 showed the second opinion in one view; 10
@@ -177,8 +176,8 @@ counted hand-offs that both tell twice; 11 named no party; 12 kept no tokens of 
 tools and told no endings; 14 told several requests by one event, and no limits; 15 had no prices, 16 none of prompts,
 17 no seconds of failed tools and no hollow ends, 18 no project and no host of errors, 19 summed up dollars in the order
 of their rows, 20 asked for more of errors to tell ends than a report copies, 21 compared every pair of events within
-ten seconds for what is told twice, 22 looked for that also where one log alone tells, and 23 folded chains twice for
-ends."""
+ten seconds for what is told twice, 22 looked for that also where one log alone tells, 23 folded chains twice for
+ends, and 24 kept counts of days."""
 
 
 def setting(connection: duckdb.DuckDBPyConnection, key: str) -> str | None:
@@ -206,7 +205,8 @@ def create(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def migrate(connection: duckdb.DuckDBPyConnection) -> None:
-    """Bring a store up to date: its tables get today's typed columns, its macros and views are replaced.
+    """Bring a store up to date: its tables get today's typed columns, its macros and views are replaced, and counts of
+    days that it kept are dropped.
 
     The tables are written anew: DuckDB would hold an update of all rows in memory.
     """
@@ -220,6 +220,9 @@ def migrate(connection: duckdb.DuckDBPyConnection) -> None:
         rows = sql(untyped, typed=f"{tuple(typed)}", table=table)
         connection.execute(filled(table, rows)).fetchall()
         connection.execute(f"drop table internal.former_{table}")
+    kept = "select table_name from duckdb_tables() where schema_name = 'internal' and starts_with(table_name, 'sum_')"
+    for (name,) in connection.execute(kept).fetchall():
+        connection.execute(sql("drop table internal.{name}", name=name)).fetchall()
     leave_out_told_twice(connection)
     remember(connection, schema_version=SCHEMA_VERSION)
 
@@ -347,7 +350,7 @@ def _key() -> str:
 
     List prices are known by their digest, as in any store: to make statements of them takes ten times as long.
     """
-    made_of = (duckdb.__version__, STORAGE_VERSION, SCHEMA_VERSION, sums_text(), *statements([digest()]))
+    made_of = (duckdb.__version__, STORAGE_VERSION, SCHEMA_VERSION, *statements([digest()]))
     return hashlib.sha256("\0".join(made_of).encode()).hexdigest()[:16]
 
 
@@ -366,7 +369,6 @@ def _make(folder: str, start: str) -> str:
             connection.execute(f"use {CATALOG}").fetchall()
             connection.execute("begin")
             create(connection)
-            create_sums(connection)
             connection.execute("commit")
         path = os.path.join(folder, start + _digest(work))
         os.replace(work, path)

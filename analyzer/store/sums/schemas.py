@@ -1,0 +1,79 @@
+"""The frames of sums by day: their names and columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from analyzer.store.db.frames import frame_of
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_NAMES = {"session": "String", "template": "String"}
+SCHEMAS: dict[str, dict[str, str]] = {
+    "counts": dict.fromkeys(
+        (
+            *("sessions", "groups", "events", "unknown_sessions", "unknown_groups", "unknown_events"),
+            *("unknown_sessions_replayed", "unknown_groups_replayed", "unknown_events_replayed", "not_replayed"),
+            *("verdicts", "unknown_verdicts", "unknown_verdicts_replayed"),
+        ),
+        "Int64",
+    ),
+    "templates": {"template": "String", "sessions": "Int64", "events": "Int64"},
+    "known_templates": {
+        **dict.fromkeys(("template", "reason"), "String"),
+        **dict.fromkeys(("sessions", "weak_sessions", "events"), "Int64"),
+    },
+    "rules": {"rule": "String", "reason": "String", "sessions": "Int64"},
+    "repeats": {"events": "Int64", "groups": "Int64"},
+    "loud": {**_NAMES, "events": "Int64"},
+    "relays": {"step": "String", **dict.fromkeys(("relays", "sessions", "most", "at_work"), "Int64")},
+    "volumes": {
+        "hour": "Int32",
+        **dict.fromkeys(("provider", "model", "project", "host", "reason"), "Categorical"),
+        **dict.fromkeys(("sessions", "groups"), "Int64"),
+    },
+    "work": {"hour": "Int32", **dict.fromkeys(("sessions", "observed"), "Int64")},
+    "chains": {"reason": "String", **dict.fromkeys(("chains", "recovered", "untried"), "Int64")},
+    "signals": {
+        **dict.fromkeys(("signal", "name"), "String"),
+        "level": "Int32",
+        **dict.fromkeys(("sessions", "groups", "exposure"), "Int64"),
+    },
+    "versions": {"ruleset": "String", "first_at": "Datetime", "errors": "Int64"},
+}
+"""The columns of each frame behind `day` and `caller`. Of volumes, which have nearly as many rows as there are errors,
+names are numbers of names, the caller's too.
+"""
+GROUPS = {
+    "day": "Date",
+    **dict.fromkeys(("caller", "session", "template", "reason", "rule", "old_reason"), "String"),
+    **dict.fromkeys(("was_unknown", "judged"), "Boolean"),
+    "confidence": "String",
+    "events": "Int64",
+}
+"""The columns of `detection-groups`."""
+CUT = {"caller": "String", "ruleset": "String", "first_at": "Datetime"}
+"""Where the newest recorded ruleset of a caller begins, of callers whose errors without facts have several."""
+
+COUNTS = (
+    "(type in ('error.classified', 'session.observed', 'tool.failed')"
+    " or starts_with(type, 'retry.') or starts_with(type, 'relay.'))"
+)
+"""Of events: whether any sum rests on its type."""
+
+
+def empty(name: str) -> pl.DataFrame:
+    """The frame of this name without any rows."""
+    return frame_of({"day": "Date", "caller": names_of(name), **SCHEMAS[name]})
+
+
+def names_of(name: str) -> str:
+    """The type that the names of a frame have."""
+    return "Categorical" if "Categorical" in SCHEMAS[name].values() else "String"
+
+
+def sorted_sums(name: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """The columns of this name, sorted by all of them in their order."""
+    columns = ["day", "caller", *SCHEMAS[name]]
+    return frame.select(columns).sort(columns)
