@@ -1,6 +1,6 @@
 """aider's chat histories (`.aider.chat.history.md`): text, in which quoted lines are aider's own words.
 
-The head of a session is the only time there is, and names no zone.
+Only the head of a session has a time, without a zone.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from analyzer.importers.failures import first_digits
 from analyzer.importers.records import MAIN, RecordReader, kept, moment_here
 
 _FILE = ".aider.chat.history.md"
-"""It lies in the folder that is worked in."""
+"""The name of a history, which lies in the folder of the work."""
 _HEAD = "# aider chat started at "
 _ERROR = re.compile(r"^> litellm\.(\w{1,60}): (.*)$")
-_AGAIN = re.compile(r"^> Retrying in ([\d.]{1,12}) seconds")
+_RETRY = re.compile(r"^> Retrying in ([\d.]{1,12}) seconds")
 _OVERFLOW = re.compile(r"^> Model \S{1,200} has hit a token limit!")
 _VERSION = re.compile(r"^> Aider v(\S{1,40})")
 _MODEL = re.compile(r"^> (?:Main model|Model): (\S{1,200})")
@@ -86,7 +86,7 @@ class AiderReader(RecordReader, name="aider", agent="aider", visibility="full"):
             return self._end_chain()
         if match := _ERROR.match(line):
             return self._failed(match[1], match[2])
-        if (retry := _AGAIN.match(line)) and MAIN in self.chains and not self._waits:
+        if (retry := _RETRY.match(line)) and MAIN in self.chains and not self._waits:
             self._waits = True
             return [self.scheduled((self._head, self._number), delay_seconds=_number(retry[1]))]
         if _OVERFLOW.match(line):

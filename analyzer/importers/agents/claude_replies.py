@@ -18,9 +18,10 @@ from analyzer.importers.base import Hit, objects_in
 from analyzer.importers.replies import Replies, Shared, shared
 
 PROVIDERS = {None: "anthropic", b"bdrk_": "aws", b"vrtx_": "google"}
-"""Providers by the prefix in ids of replies and requests, as seen in public logs of 2024 to August 2026.
+"""Providers by the prefix in ids of replies and requests.
 
-Other servers of Anthropic's protocol give ids of other forms; their replies name no provider.
+Seen in public logs of 2024 to August 2026. Other servers of Anthropic's protocol give ids of other
+forms; their replies name no provider.
 """
 TIMESTAMP = re.compile(rb'"timestamp": ?"([0-9T:.Z+-]{19,35})"')
 _SERVED = re.compile(rb"(?:msg|req)_(bdrk_|vrtx_)?01")
@@ -89,7 +90,7 @@ def _records(line: bytes) -> tuple[list[_Record], str]:
 
 
 def served(name: bytes, at: int = 0) -> str | None:
-    """Return the provider that made the id of a reply or request at `at`; None for ids of other forms."""
+    """Return the provider that made the id at `at`; None for ids of other forms."""
     prefix = _SERVED.match(name, at)
     return PROVIDERS[prefix[1]] if prefix else None
 
@@ -116,11 +117,13 @@ def replies(
 ) -> tuple[Rows, tuple[str, int], list[Hit]]:
     """Collect the tokens of the replies of a block.
 
-    Returns one row a reply, the last reply's id with its output tokens, and the lines whose tokens cannot be read.
+    Returns one row a reply, the last reply's id with its output tokens, and the lines whose tokens
+    cannot be read.
 
-    `places` are the offsets of `"usage":`, `last` is the second result of the block before, and `dimensions` are the
-    fields known of the session. A reply is split over neighbouring lines, which repeat its tokens so far: a line with
-    no more output tokens than the line before it gives no row.
+    `places` are the offsets of `"usage":`, `last` is the second result of the block before, and
+    `dimensions` are the fields known of the session. A reply is split over neighbouring lines,
+    which repeat its tokens so far: a line with no more output tokens than the line before it gives
+    no row.
     """
     collected = Replies("input", "output", "cache_read", "cache_write", "cache_write_hour")
     heads: dict[tuple[str, str, str | None], Shared] = {}

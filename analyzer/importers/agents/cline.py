@@ -28,7 +28,7 @@ class ClineReader(RecordReader, name="cline", agent="cline", visibility="full"):
     """Reads the rows of one task."""
 
     _request: dict[str, Any] = kept({})
-    """The last request that failed: its `message`, its id, and `told` once a later row has reported the failure."""
+    """The last failed request: `message`, id, and `told` once a later row reported it."""
     _tool: str | None = kept()
     """The tool that was called last."""
 
@@ -60,7 +60,7 @@ class ClineReader(RecordReader, name="cline", agent="cline", visibility="full"):
 
     # Cline
 
-    def _error_retry(self, _row: Mapping[str, Any], content: str | None, unique: object) -> list[Event]:
+    def _on_error_retry(self, _row: Mapping[str, Any], content: str | None, unique: object) -> list[Event]:
         """Read a failed call; the last row of a chain says that no other call follows."""
         retry = mapping(parsed(content))
         attempt, most = number(retry.get("attempt")), number(retry.get("maxAttempts"))
@@ -72,14 +72,15 @@ class ClineReader(RecordReader, name="cline", agent="cline", visibility="full"):
         return [failure, *self.settled("exhausted")]
 
     def _message(self, message: str | None) -> str | None:
-        """Return the message of a failed call, or the message of its request; marks the request as reported."""
+        """Return the message of a failed call or of its request, which counts as reported now."""
         self._request["told"] = True
         return message or text(self._request.get("message"))
 
-    def _requested(self, _row: Mapping[str, Any], content: str | None, unique: object) -> list[Event]:
+    def _on_request(self, _row: Mapping[str, Any], content: str | None, unique: object) -> list[Event]:
         """Read an `api_req_started` row.
 
-        Cline writes the row again when the request ends, with its tokens or with the reason why it was cancelled.
+        Cline writes the row again when the request ends, with its tokens or with the reason why it
+        was cancelled.
         """
         request, events = mapping(parsed(content)), self._unreported_failure()
         self._request = {}
@@ -94,7 +95,10 @@ class ClineReader(RecordReader, name="cline", agent="cline", visibility="full"):
         return events
 
     def _spent(self, request: Mapping[str, Any]) -> list[Event]:
-        """Record the tokens of a request. APIs other than Anthropic's count cached tokens into the prompt."""
+        """Record the tokens of a request.
+
+        APIs other than Anthropic's count cached tokens into the prompt.
+        """
         prompt, read, written = (self.counted(request, key) or 0 for key in ("tokensIn", "cacheReads", "cacheWrites"))
         return self.spent(
             self.session,
@@ -113,24 +117,24 @@ class ClineReader(RecordReader, name="cline", agent="cline", visibility="full"):
         self._request["told"] = True
         return [self.failed(_facts(text(self._request.get("message"))), self._request.get("unique"))]
 
-    def _asked(self, _row: Mapping[str, Any], _content: str | None, _unique: object) -> list[Event]:
+    def _on_question(self, _row: Mapping[str, Any], _content: str | None, _unique: object) -> list[Event]:
         """Read the question whether to go on, which repeats the failure before it."""
         return self._unreported_failure()
 
-    def _called(self, row: Mapping[str, Any], content: str | None, _unique: object) -> list[Event]:
+    def _on_call(self, row: Mapping[str, Any], content: str | None, _unique: object) -> list[Event]:
         """Count a call of a tool, which the row or its kind names."""
         kind = text(row.get("say")) or text(row.get("ask"))
         self._tool = text(mapping(parsed(content)).get("tool")) if kind == "tool" else kind
         self.see_calls(self._tool)
         return []
 
-    def _tool_error(self, _row: Mapping[str, Any], message: str | None, unique: object) -> list[Event]:
+    def _on_tool_error(self, _row: Mapping[str, Any], message: str | None, unique: object) -> list[Event]:
         return self.tool_failed(self._tool, message, unique)
 
-    def _diff_error(self, _row: Mapping[str, Any], message: str | None, unique: object) -> list[Event]:
+    def _on_diff_error(self, _row: Mapping[str, Any], message: str | None, unique: object) -> list[Event]:
         return self.tool_failed(self._tool, message, unique, kind="edit_mismatch")
 
-    def _compaction(self, _row: Mapping[str, Any], content: str | None, unique: object) -> list[Event]:
+    def _on_compaction(self, _row: Mapping[str, Any], content: str | None, unique: object) -> list[Event]:
         compaction = mapping(parsed(content))
         if compaction.get("status") not in ("completed", "failed"):
             return []
@@ -140,10 +144,10 @@ class ClineReader(RecordReader, name="cline", agent="cline", visibility="full"):
 
     # Roo Code
 
-    def _delayed(self, _row: Mapping[str, Any], message: str | None, unique: object) -> list[Event]:
+    def _on_delay(self, _row: Mapping[str, Any], message: str | None, unique: object) -> list[Event]:
         return self._retried(message, unique, None, None, None)
 
-    def _condensed(self, row: Mapping[str, Any], _content: str | None, unique: object) -> list[Event]:
+    def _on_condense(self, row: Mapping[str, Any], _content: str | None, unique: object) -> list[Event]:
         summary = mapping(row.get("contextCondense")) or mapping(row.get("contextTruncation"))
         if not summary:
             return []
@@ -164,18 +168,18 @@ def task_of(path: str) -> str:
 
 
 _ROWS: dict[str, Callable[[ClineReader, Mapping[str, Any], str | None, object], list[Event]]] = {
-    "error_retry": ClineReader._error_retry,
-    "api_req_started": ClineReader._requested,
-    "api_req_failed": ClineReader._asked,
-    "resume_task": ClineReader._asked,
-    "compaction": ClineReader._compaction,
-    "api_req_retry_delayed": ClineReader._delayed,
-    "condense_context": ClineReader._condensed,
-    "sliding_window_truncation": ClineReader._condensed,
-    "tool": ClineReader._called,
-    "command": ClineReader._called,
-    "use_mcp_server": ClineReader._called,
-    "browser_action_launch": ClineReader._called,
-    "error": ClineReader._tool_error,
-    "diff_error": ClineReader._diff_error,
+    "error_retry": ClineReader._on_error_retry,
+    "api_req_started": ClineReader._on_request,
+    "api_req_failed": ClineReader._on_question,
+    "resume_task": ClineReader._on_question,
+    "compaction": ClineReader._on_compaction,
+    "api_req_retry_delayed": ClineReader._on_delay,
+    "condense_context": ClineReader._on_condense,
+    "sliding_window_truncation": ClineReader._on_condense,
+    "tool": ClineReader._on_call,
+    "command": ClineReader._on_call,
+    "use_mcp_server": ClineReader._on_call,
+    "browser_action_launch": ClineReader._on_call,
+    "error": ClineReader._on_tool_error,
+    "diff_error": ClineReader._on_diff_error,
 }

@@ -22,7 +22,7 @@ from analyzer.importers.replies import Replies, ReplyReader, Shared, shared
 _STATUS = re.compile(r"\b(?:unexpected|last) status:? (\d{3})\b")
 _OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})
 _NO_FAILURE = frozenset({"thread_rollback_failed", "active_turn_not_steerable"})
-"""What Codex itself does not count against the turn."""
+"""Errors that Codex itself does not count as a failure of the turn."""
 _CALLS = frozenset({"function_call", "custom_tool_call"})
 _DECODED = frozenset({"thread_settings_applied", "context_compacted", "error", "task_complete", "turn_aborted"})
 """Types of `event_msg` that are decoded whole."""
@@ -33,7 +33,7 @@ _BEGINS = re.compile(
     rb'"payload": ?\{"type": ?"(\w{1,60})"'
 )
 _SUCCESS = re.compile(rb'"output": ?"(?:Exit code: |(?:[^"\\]{0,200}\\n){0,4}Process exited with code )0\\n')
-"""The result of a tool that did not fail. Quotes in prose are escaped, so that prose cannot match."""
+"""A tool's result without a failure; prose has escaped quotes and cannot match."""
 _WHOLE = frozenset({"session_meta", "turn_context", "compacted"})
 _COUNTS = ("total_tokens", "input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens")
 _LONGEST_NAME = 100
@@ -51,7 +51,7 @@ _CLOCK_ONLY = re.compile(r"try again at ", re.IGNORECASE)
 
 
 def _is_near(moment: str | None, other: str | None) -> bool:
-    """Return true if two ends are of the same window; an end computed from a wait moves by seconds."""
+    """Return true if both are the end of one window; an end made from a wait moves by seconds."""
     if moment is None or other is None:
         return moment == other
     return abs(datetime.fromisoformat(moment) - datetime.fromisoformat(other)) < _SAME_WINDOW
@@ -108,13 +108,13 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
     _total: int | None = kept()
     """Tokens of all replies together, by which a repeated reply is recognised."""
     _compaction: dict[str, Any] | None = kept()
-    """The last compaction, until the next reply: the type of its record, its id, and whether it was resumed."""
+    """The last compaction, until the next reply: its record's type, id, and if it was resumed."""
     _error: str | None = kept()
     """The identity of the current turn's failure, which the end of the turn repeats."""
     _resets: dict[str, Any] = kept({})
     """The used percentage of each limit, and when it is reset."""
     _origin: str | None = kept()
-    """The session that began first: a fork repeats its parent's lines, with the parent's name above them."""
+    """The oldest session: a fork repeats its parent's lines, with the parent's name above them."""
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
         super().__init__(source, state)
@@ -132,7 +132,7 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
         """The fields that the next reply shares with the last one."""
 
     def apart(self, block: Block) -> tuple[list[Hit], Rows]:
-        """Read a block as `ReplyReader` does; the session lasts until the last record, whatever its type."""
+        """Read a block as `ReplyReader` does; a session lasts until its last record of any type."""
         self._block_calls, self._block_tools = {}, []
         self._replies, self._shared = Replies("output", "cache_read", "reasoning", "input"), None
         hits = list(RecordReader.read(self, block))
@@ -161,7 +161,7 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
             offset = end + 1
 
     def glanced(self, record: Mapping[str, Any]) -> Iterable[Event] | None:
-        """Read prose, token counts, calls of tools and results without a failure; see `RecordReader`."""
+        """Read prose, token counts, calls and results without a failure; see `RecordReader`."""
         kind, item = text(record.get("type")), mapping(record.get("payload"))
         if (at := text(record.get("timestamp")) or "") > self._last_at:
             self._last_at = at
@@ -209,7 +209,10 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
         return ()
 
     def _meta(self, meta: Mapping[str, Any]) -> None:
-        """Read the first line, which names the session; a resumed session repeats it, a fork adds its parent's."""
+        """Read a line that names a session.
+
+        A resumed session repeats its first line, and a fork adds its parent's.
+        """
         self._origin = text(meta.get("id")) or text(meta.get("session_id")) or self._origin
         if self.session is not None:
             return
@@ -270,7 +273,7 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
         return [failure, self.exhausted(failure, unique)] if limited else [failure]
 
     def _reset(self) -> str | None:
-        """Return when the used-up limit is reset, by the last count of limits; the latest reset of several limits."""
+        """Return when the used-up limits are reset; the latest moment of several."""
         full = [
             moment
             for limit in map(mapping, self._resets.values())
@@ -309,7 +312,7 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
         last = mapping(usage)
         used, total = counts[0], count(mapping(info.get("total_token_usage")).get("total_tokens"))
         if not used or (window and used >= window):
-            return observed  # no tokens, more than the window holds, or the mark of an exceeded window
+            return observed  # none, too many, or the mark of an exceeded window
         if last.get("input_tokens") == 0 and last.get("output_tokens") == 0:
             self._left_over = used
             return [*observed, *self._resumed()]
@@ -321,7 +324,7 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
         return observed
 
     def _limits(self, limits: Mapping[str, Any]) -> list[Event]:
-        """Record the limits whose used percentage or reset has changed since the last record with limits."""
+        """Record the limits whose used percentage or reset has changed."""
         before, events = self._resets, []
         self._resets = {}
         for name in ("primary", "secondary"):
@@ -350,7 +353,10 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
         return events
 
     def _spent(self, last: Mapping[str, Any], total: int | None, at: str) -> None:
-        """Record the tokens of a reply, whose id is of the first session and the total so far: forks repeat both."""
+        """Record the tokens of a reply.
+
+        Its id is made of the first session and the total so far, which forks repeat.
+        """
         output, cached = count(last.get("output_tokens")), count(last.get("cached_input_tokens")) or 0
         entered = max((count(last.get("input_tokens")) or 0) - cached, 0)
         counts = output, cached, count(last.get("reasoning_output_tokens")), entered
@@ -380,7 +386,7 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
         return [self.resumed(compaction["relay"], self._left_over)]
 
 
-_AGAIN = re.compile(r"(?:Reconnecting\.\.\.|retrying) (\d{1,3})/(\d{1,3})(?: in ([\d.]{1,12})(ms|s))?")
+_RETRY = re.compile(r"(?:Reconnecting\.\.\.|retrying) (\d{1,3})/(\d{1,3})(?: in ([\d.]{1,12})(ms|s))?")
 
 
 class CodexExecReader(RecordReader, name="codex_exec", agent="codex exec", visibility="full"):
@@ -412,7 +418,7 @@ class CodexExecReader(RecordReader, name="codex_exec", agent="codex exec", visib
         if message is not None and message == self._failed:
             return []
         self.see()
-        retry = _AGAIN.search(message or "")
+        retry = _RETRY.search(message or "")
         self._failed = None if retry else message
         self._number += 1
         unique = self.session or self.source.path, self._number

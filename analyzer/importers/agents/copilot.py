@@ -1,4 +1,7 @@
-"""Copilot CLI's sessions (`~/.copilot/session-state/*/events.jsonl`). They hold only retries that failed."""
+"""Copilot CLI's sessions (`~/.copilot/session-state/*/events.jsonl`).
+
+They hold only retries that failed.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ class CopilotReader(RecordReader, name="copilot", agent="copilot", visibility="t
     """Tokens of the session by model and kind, as its last `session.shutdown` summed them."""
 
     def glanced(self, record: Mapping[str, Any]) -> Iterable[Event] | None:
-        """See `RecordReader`."""
+        """Read all records except `session.*` and failed tools; see `RecordReader`."""
         kind, data = text(record.get("type")), mapping(record.get("data"))
         if (
             kind is None
@@ -130,14 +133,17 @@ class CopilotReader(RecordReader, name="copilot", agent="copilot", visibility="t
         if retries is None:
             failure = self.failed(facts, unique)
             return [failure, self.exhausted(failure, unique)] if kind == "quota" else [failure]
-        # Only the last failure of a chain is logged, with the number of retries and the sum of their waits.
+        # Only a chain's last failure is logged, with the number and all waits of its retries.
         failure = self.failed(facts, unique, chain=MAIN, numbered=(digits(retries[1]) or 0) + 1)
         self.chains.scheduled(MAIN, delay_seconds=float(retries[2]))
         limit = [self.exhausted(failure, unique)] if kind == "quota" else []
         return [failure, *limit, *self.settled("exhausted")]
 
     def _compacted(self, strategy: str, counted: str, data: Mapping[str, Any], unique: object) -> list[Event]:
-        """Record a compaction; its tokens stand under `pre` and `post` + `counted`. A truncation cannot fail."""
+        """Record a compaction, with the tokens under `pre` and `post` + `counted`.
+
+        A truncation cannot fail.
+        """
         failed = strategy == "compact" and data.get("success") is False
         return self.compacted(
             {"strategy": strategy, "pre_tokens": count(data.get(f"pre{counted}")) or None},

@@ -1,6 +1,7 @@
-"""Crush's log and database, both below a project's `.crush/`: the log holds all retries, the database final failures.
+"""Crush's log and database, both below a project's `.crush/`.
 
-A failure in both has the same id, made of its text and its second. The log names no sessions: a file is of one project.
+The log holds all retries, the database only final failures. A failure in both has the same id,
+made of its text and its second. The log names no sessions: a file is of one project.
 """
 
 from __future__ import annotations
@@ -119,7 +120,10 @@ class CrushLogReader(_CrushReader, visibility="full"):
 
 
 class CrushStoreReader(_CrushReader, visibility="terminal"):
-    """Reads finished messages and summaries. Times are in seconds, whatever unit the schema names."""
+    """Reads finished messages and summaries.
+
+    Times are in seconds, whatever unit the schema names.
+    """
 
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         place = record.get("$row")

@@ -32,7 +32,10 @@ def said_by(content: object) -> str:
 
 
 def api_error_facts(message: str) -> dict[str, Any]:
-    """Return the facts of an error that Gemini CLI shows; an error of the API has code and status in its text."""
+    """Return the facts of an error that Gemini CLI shows.
+
+    An error of the API has its code and status in the text.
+    """
     code, status = _CODE.search(message), _STATUS.search(message)
     facts = {
         "status": digits(code[1]) if code else None,
@@ -52,7 +55,7 @@ def _answer_of(result: object) -> str | None:
 
 
 def _project_of(path: str) -> dict[str, str]:
-    """Return the project whose chats a folder holds; older folders have a digest of its path as name."""
+    """Return the project of a chat by its folder; older folders are named by a digest."""
     folder = re.search(r"[/\\]tmp[/\\]([^/\\]+)[/\\]chats[/\\]", path)
     return {"project": folder[1]} if folder and not _DIGEST.fullmatch(folder[1]) else {}
 
@@ -133,7 +136,7 @@ class GeminiChatReader(RecordReader, name="gemini_chat", agent="gemini-cli", vis
         )
 
     def _tools(self, calls: object) -> list[Event]:
-        """Record the calls of a reply, each with its result; a reply is written again as they end."""
+        """Record the ended calls of a reply, which is written again as they end."""
         events = []
         for call in map(mapping, calls if isinstance(calls, list) else ()):
             unique, tool, status = text(call.get("id")) or identity_of(call), text(call.get("name")), call.get("status")
@@ -153,7 +156,7 @@ class GeminiChatReader(RecordReader, name="gemini_chat", agent="gemini-cli", vis
         return True
 
     def _measured(self, used: int | None) -> list[Event]:
-        """Record the end of a compression, which only shows in the tokens of the first reply after it."""
+        """Record the end of a compression, which only the tokens of the next reply show."""
         before, relay = self._used, self._relay
         if used is None:
             return []
@@ -167,7 +170,7 @@ class GeminiChatReader(RecordReader, name="gemini_chat", agent="gemini-cli", vis
 
     def _informed(self, notice: str, unique: str) -> list[Event]:
         if not notice:
-            # The outcome of /compress is the only notice without a text (packages/cli, useHistoryManager.ts).
+            # Only the outcome of /compress has no text (packages/cli, useHistoryManager.ts).
             if not self._new(unique):
                 return []
             begun = self.relay({"strategy": "compact", "pre_tokens": self._used, "trigger": "manual"}, unique)
@@ -187,7 +190,7 @@ class GeminiChatReader(RecordReader, name="gemini_chat", agent="gemini-cli", vis
 
 
 _CANCELLED_TYPE = "FatalCancellationError"
-_NAMES_NOTHING = frozenset({"Error", "ApiError"})
+_GENERIC_TYPES = frozenset({"Error", "ApiError"})
 
 
 class GeminiStreamReader(RecordReader, name="gemini_stream", agent="gemini-cli", visibility="terminal"):
@@ -228,7 +231,8 @@ class GeminiStreamReader(RecordReader, name="gemini_stream", agent="gemini-cli",
         if record.get("status") != "error":
             return []
         error, at = mapping(record.get("error")), str(record.get("timestamp"))
-        return self.tool_failed(tool, text(error.get("message")), self.session, call, at, hint=text(error.get("type")))
+        message, hint = text(error.get("message")), text(error.get("type"))
+        return self.tool_failed(tool, message, self.session, call, at, hint=hint)
 
     def _ended(self, record: Mapping[str, Any], unique: object) -> list[Event]:
         self._replying = False
@@ -248,6 +252,6 @@ class GeminiStreamReader(RecordReader, name="gemini_stream", agent="gemini-cli",
         message, kind = text(error.get("message")), text(error.get("type"))
         self._told = message
         facts = api_error_facts(message or "")
-        if "type" not in facts and kind not in ("error", *_NAMES_NOTHING):
+        if "type" not in facts and kind not in ("error", *_GENERIC_TYPES):
             facts |= present({"type": kind})
         return [self.failed(facts, unique)]

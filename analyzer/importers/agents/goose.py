@@ -1,6 +1,7 @@
-"""goose's sessions: rows of its database (`sessions.db`), or until version 1.10 a file of lines for each session.
+"""goose's sessions: rows of its database (`sessions.db`), or until version 1.10 a file for each.
 
-Both hold the same messages, so that a session moved from a file to the database counts once. Neither holds retries.
+Both hold the same messages, so that a session moved from a file to the database counts once.
+Neither holds retries.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class GooseReader(RecordReader, name="goose", agent="goose", visibility="termina
     """Reads messages; a row of the database names its session, a file is one session."""
 
     _sessions: dict[str, dict[str, Any]] = kept({})
-    """The memory of each session: its dimensions (`known`), its `role`, and its open compaction (`relay`)."""
+    """The memory of each session: dimensions (`known`), `role`, open compaction (`relay`)."""
 
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         place = record.get("$row")

@@ -1,6 +1,7 @@
-"""opencode's storage, a file a record or a database, and the errors that it prints.
+"""opencode's storage, which is a database or a file for each record, and the errors that it prints.
 
-Both stores hold the same ids, so that a record moved from files to the database counts once. Few retries are kept.
+Both stores hold the same ids, so that a record moved to the database counts once. Few retries
+are kept.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from analyzer.importers.failures import number, quantity
 from analyzer.importers.records import RecordReader, identity_of, kept, moment_of, moved_on
 
 _ABORTED = "MessageAbortedError"
-_SAY_NOTHING = frozenset({"APIError", "UnknownError"})
+_GENERIC_ERRORS = frozenset({"APIError", "UnknownError"})
 """Names of errors that are no type of failure."""
 _IGNORED_PARTS = frozenset({"text", "reasoning", "step-start", "step-finish", "snapshot", "patch", "file"})
 
@@ -25,8 +26,8 @@ class OpencodeReader(RecordReader, name="opencode", agent="opencode", visibility
     """Reads messages and parts, in the order of their change where they are rows."""
 
     _sessions: dict[str, dict[str, Any]] = kept({})
-    """The memory of each session: tokens in use (`used`), folder (`cwd`), `version`, the compaction whose tokens are
-    not known yet (`relay`), and the message of the last one (`last`)."""
+    """The memory of each session: folder (`cwd`), `version`, tokens in use (`used`), the compaction
+    whose tokens are not known yet (`relay`), and the message of the last one (`last`)."""
 
     glance: ClassVar[Any] = glance(
         "type id part $row sessionID messageID role time error modelID providerID agent mode tokens cost parentID "
@@ -96,7 +97,7 @@ class OpencodeReader(RecordReader, name="opencode", agent="opencode", visibility
         return events
 
     def _spent(self, tokens: Mapping[str, Any], unique: str, cost: float | None) -> list[Event]:
-        """Record the tokens of a reply; a total shows whether the output counts the tokens of reasoning."""
+        """Record the tokens of a reply; its total shows whether output includes reasoning."""
         cache = mapping(tokens.get("cache"))
         tokens_in, read, written = (
             self.counted(usage, key) or 0 for usage, key in ((tokens, "input"), (cache, "read"), (cache, "write"))
@@ -127,7 +128,7 @@ class OpencodeReader(RecordReader, name="opencode", agent="opencode", visibility
             return self.settled("aborted", chain=self.session or "")
         facts = {
             "status": number(data.get("statusCode")),
-            "type": name if name not in _SAY_NOTHING else None,
+            "type": name if name not in _GENERIC_ERRORS else None,
             "message": text(data.get("message")) or text(data.get("responseBody")),
             "headers": mapping(data.get("responseHeaders")) or None,
         }
@@ -138,8 +139,9 @@ class OpencodeReader(RecordReader, name="opencode", agent="opencode", visibility
     def _part(self, part: Mapping[str, Any], memory: dict[str, Any]) -> list[Event]:
         unique = text(part.get("id")) or ""
         if part.get("type") == "compaction":
-            automatic = part.get("auto")
-            trigger = ("auto" if automatic else "manual") if isinstance(automatic, bool) else None
+            trigger = None
+            if isinstance(automatic := part.get("auto"), bool):
+                trigger = "auto" if automatic else "manual"
             return self._compacted(text(part.get("messageID")) or unique, memory, trigger)
         if part.get("type") == "tool":
             return self._tool(part, unique)
@@ -150,7 +152,7 @@ class OpencodeReader(RecordReader, name="opencode", agent="opencode", visibility
         return self.retried(facts, unique, chain=self.session or "", numbered=number(part.get("attempt")) or None)
 
     def _tool(self, part: Mapping[str, Any], unique: str) -> list[Event]:
-        """Record a call of a tool that has ended; until then its part is written again and again."""
+        """Record a call that has ended; until then its part is written again and again."""
         state = mapping(part.get("state"))
         if state.get("status") not in ("completed", "error"):
             return []
@@ -162,7 +164,7 @@ class OpencodeReader(RecordReader, name="opencode", agent="opencode", visibility
         return events
 
     def _compacted(self, unique: str, memory: dict[str, Any], trigger: str | None) -> list[Event]:
-        """Record a compaction once: its part, its summary, or both name the message that asked for it."""
+        """Record a compaction once, by the message that its part, summary, or both name."""
         begun = self.relay({"strategy": "compact", "pre_tokens": memory.get("used"), "trigger": trigger}, unique)
         if memory.get("last") == unique:
             return []

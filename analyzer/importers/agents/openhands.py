@@ -1,6 +1,7 @@
-"""OpenHands' events: a file an event, or one exported array. Their times name no zone.
+"""OpenHands' events: a file for each event, or one exported array. Their times name no zone.
 
-Retries are never written. The model reads a tool's answer with an error, which is no failed call of the service.
+Retries are never written. A tool's answer with an error is read by the model: no call of the
+service failed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """pi's sessions (`~/.pi/agent/sessions/**.jsonl`).
 
-A retry is a failed reply with another reply after it: failed replies stay in the file, delays are not in it.
+A retry is a failed reply with another reply after it. Delays are not in the file.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _IN_HAND = 50
 _TOKENS = "input output cacheRead cacheWrite"
 _STATUS = re.compile(r"^(\d{3})\b")
 _ENDED = re.compile(r"(?:^|\n)(Command (?:exited with code|aborted|timed out)[^\n]{0,100})\s*$")
-_OPENCLAW_SAYS = ("gateway-injected", "delivery-mirror")
+_OPENCLAW_MODELS = ("gateway-injected", "delivery-mirror")
 """Models of messages that OpenClaw itself writes (npm openclaw 2026.9.6)."""
 _NO_REPLY = "⚠️ Agent failed before reply"
 
@@ -41,7 +41,7 @@ class PiReader(RecordReader, name="pi", agent="pi", visibility="full"):
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
         super().__init__(source, state)
-        self._asked: deque[Any] = deque(maxlen=_IN_HAND)
+        self._contents: deque[Any] = deque(maxlen=_IN_HAND)
         """The content of the last `_IN_HAND` replies, for the commands of calls that failed."""
 
     def glanced(self, record: Mapping[str, Any]) -> Iterable[Event] | None:
@@ -50,7 +50,7 @@ class PiReader(RecordReader, name="pi", agent="pi", visibility="full"):
         Entries of older versions have no id.
         """
         message, unique = mapping(record.get("message")), text(record.get("id"))
-        if record.get("type") != "message" or message.get("model") in _OPENCLAW_SAYS:
+        if record.get("type") != "message" or message.get("model") in _OPENCLAW_MODELS:
             return None
         role = message.get("role")
         if role == "user":
@@ -83,7 +83,7 @@ class PiReader(RecordReader, name="pi", agent="pi", visibility="full"):
             return self._prompt_failed(mapping(record.get("data")), unique)
         if kind != "message":
             return ()
-        if message.get("model") in _OPENCLAW_SAYS:
+        if message.get("model") in _OPENCLAW_MODELS:
             return self.settled("exhausted") if said_by(message.get("content")).startswith(_NO_REPLY) else ()
         if message.get("role") == "assistant":
             return self._reply(message, unique)
@@ -105,7 +105,7 @@ class PiReader(RecordReader, name="pi", agent="pi", visibility="full"):
         return self.settled("exhausted")
 
     def _prompt_failed(self, data: Mapping[str, Any], unique: object) -> list[Event]:
-        """Read OpenClaw's record of a failed prompt, which may repeat the failed reply before it."""
+        """Read OpenClaw's record of a failed prompt, which may repeat the reply before it."""
         message = text(data.get("error"))
         if message is None or message == self._said:
             return []
@@ -123,14 +123,14 @@ class PiReader(RecordReader, name="pi", agent="pi", visibility="full"):
 
     def _command(self, call: str | None) -> str | None:
         """Return the command of a call in one of the last replies; None for other calls."""
-        for content in reversed(self._asked):
+        for content in reversed(self._contents):
             for block in listed(parsed(bytes(content)) if isinstance(content, RAW) else content):
                 if call is not None and block.get("id") == call:
                     return text(mapping(block.get("arguments")).get("command"))
         return None
 
     def _reply(self, message: Mapping[str, Any], unique: object) -> list[Event]:
-        self._asked.append(message.get("content"))
+        self._contents.append(message.get("content"))
         self.learn(provider=message.get("provider"), model=message.get("model"))
         stopped = message.get("stopReason")
         self.see(requests=int(stopped != "aborted"), aborted=int(stopped == "aborted"))
@@ -151,12 +151,13 @@ class PiReader(RecordReader, name="pi", agent="pi", visibility="full"):
 
 
 class LettaReader(PiReader, name="letta", agent="letta-code", visibility="terminal", folder=0):
-    """Reads messages of Letta Code's conversations without a server; the folder names the conversation.
+    """Reads messages of Letta Code's conversations without a server.
 
-    They are `~/.letta/lc-local-backend/conversations/*/messages.jsonl`. Each line is a message as
-    in pi's entries. A retry replaces the failed reply before it, so that only the last reply of a
-    chain is there; a file is written anew with each change. Source: npm @letta-ai/letta-code
-    0.25.9, `messages.jsonl` of the format `pi-ai-message-jsonl`, version 1.
+    The folder names the conversation. Files are
+    `~/.letta/lc-local-backend/conversations/*/messages.jsonl`. Each line is a message as in pi's
+    entries. A retry replaces the failed reply before it, so that only the last reply of a chain is
+    there; a file is written anew with each change. Source: npm @letta-ai/letta-code 0.25.9,
+    `messages.jsonl` of the format `pi-ai-message-jsonl`, version 1.
     """
 
     glance: ClassVar[Any] = None

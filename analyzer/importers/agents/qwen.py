@@ -1,6 +1,7 @@
 """Qwen Code's chats (`~/.qwen/projects/**/chats/*.jsonl`): Claude Code's envelope, Gemini's messages.
 
-Errors, retries and compressions stand in `system` records, as the telemetry of the same program names them.
+Errors, retries and compressions stand in `system` records, as the telemetry of the same program
+names them.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class QwenReader(TelemetryReader, name="qwen", agent="qwen-code", visibility="fu
         self.work_in(record.get("cwd"))
 
     def _spent(self, tokens: Mapping[str, Any], unique: object) -> list[Event]:
-        """Record the tokens of a reply, under the names of Google's API; its total counts the thoughts, too."""
+        """Record the tokens of a reply as Google's API names them; the total counts thoughts."""
         prompt = self.counted(tokens, "promptTokenCount") or 0
         total, thought = self.counted(tokens, "totalTokenCount"), self.counted(tokens, "thoughtsTokenCount")
         reply = self.counted(tokens, "candidatesTokenCount") or 0

@@ -32,7 +32,7 @@ class WaveReader(RecordReader, name="wave", agent="wave", visibility="full"):
     _retries: dict[str, dict[str, Any]] = kept({})
 
     def _found(self, line: bytes) -> tuple[list[dict[str, Any]], Reject | None]:
-        """Decode a line, which is one record with a valid time, or is rejected; see `RecordReader`."""
+        """Decode a line, which must be one record with a valid time; see `RecordReader`."""
         record = decode_object(line)
         if isinstance(record, Reject):
             return [], record
@@ -111,7 +111,7 @@ class WaveReader(RecordReader, name="wave", agent="wave", visibility="full"):
         if exited is None:
             return []
         facts = {"exit_code": digits(exited[1]), "message": self._message, "failure_reason": exited[2]}
-        # A later line shows whether a retry follows; this failure opens the chain that a retry continues.
+        # A later line shows whether a retry follows: the failure opens a chain for it.
         return [self._failure_of(facts, self._open_run())]
 
     def _retrying(self) -> list[Event]:

@@ -1,8 +1,9 @@
-"""JSON documents as lines: a document is split into items, and an item is accepted or rejected as a line is.
+"""JSON documents as lines: a document is split into items, which are read as lines are.
 
-The items of a document are the elements of an array, objects one after another over many lines, or the messages of a
-chat. In an item that cannot be read, the smallest unreadable part (an object in a list, or a member of the document)
-is cut out and becomes a line of its own, below the keys that lead to it. The rest is read.
+The items of a document are the elements of an array, objects one after another over many lines, or
+the messages of a chat. In an item that cannot be read, the smallest unreadable part (an object in a
+list, or a member of the document) is cut out and becomes a line of its own, below the keys that
+lead to it. The rest is read.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _MOST_BROKEN = 1_000
 Each costs a scan of the text before it.
 """
 _LONGEST = 64 * 1024 * 1024
-"""Bytes of the longest record in which unreadable parts are looked for; longer lines are not read, either."""
+"""Bytes of the longest record that is searched for unreadable parts, and of the longest line."""
 _MOST_NESTED = 16
 """Levels of lists and objects in which an item is looked for."""
 _BATCH = 64
@@ -59,7 +60,8 @@ _decoder = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_parse_
 def first_records(data: bytes, most: int) -> tuple[dict[str, Any], ...]:
     """Return the first objects of a document, at most `most`, without their unreadable parts.
 
-    The end of the document may be missing. The result is empty unless the document begins with a whole value.
+    The end of the document may be missing. The result is empty unless the document begins with a
+    whole value.
     """
     records: list[dict[str, Any]] = []
     for index, (lines, is_whole) in enumerate(islice(_records(data), most)):
@@ -70,7 +72,7 @@ def first_records(data: bytes, most: int) -> tuple[dict[str, Any], ...]:
 
 
 def unfolded(data: bytes) -> bytes:
-    """Return the items of a document, one a line; a broken part between two items is a line, too."""
+    """Return the items of a document, and the broken parts between them, one a line."""
     lines = bytearray()
     is_torn = False
     for record_lines, is_whole in _records(data, of_chats=True):
@@ -116,10 +118,10 @@ def _skip_separators(text: str, at: int) -> int:
 
 
 def _record_end(text: str, at: int) -> int:
-    """Return the end of the record at `at`, which cannot be decoded; the text's end where it has none.
+    """Return the end of the record at `at`, which cannot be decoded.
 
-    The next record begins in the same column; what is indented further belongs to this one. A record within a line
-    ends with its last bracket.
+    The next record begins in the same column; what is indented further belongs to this one. A
+    record within a line ends with its last bracket, one without an end with the text.
     """
     indent = text[text.rfind("\n", 0, at) + 1 : at]
     end = -1 if indent.strip() else text.find(f"\n{indent}{{", at)
@@ -162,7 +164,7 @@ def _raw_chat_parts(raw: bytes) -> list[bytes]:
 
 
 def _readable_lines(raw: bytes, is_item: bool) -> list[bytes]:
-    """Return an item as lines: what can be read, then the parts cut out of it; or the whole item as one line."""
+    """Return the readable rest of an item and its cut parts as lines; else the item as a line."""
     cut: list[bytes] = []
     rest = None
     if raw.startswith(b"{") and len(raw) <= _LONGEST:
@@ -171,10 +173,10 @@ def _readable_lines(raw: bytes, is_item: bool) -> list[bytes]:
 
 
 def _prune(raw: bytes, before: bytes, after: bytes, cut: list[bytes], *, is_item: bool, level: int = 0) -> bytes | None:
-    """Return a value without its unreadable items, which are added to `cut`; None where it cannot be read.
+    """Return a value without its unreadable items, which join `cut`; None if it is unreadable.
 
-    `before` and `after` are the brackets and keys around the value, with which it is a line. An item is read as a whole
-    or not at all, except for the items in its own lists.
+    `before` and `after` are the brackets and keys around the value, with which it is a line. An
+    item is read as a whole or not at all, except for the items in its own lists.
     """
     if _can_be_read(before + raw + after):
         return raw
@@ -236,5 +238,8 @@ def _members(raw: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _one_line(raw: bytes) -> bytes:
-    """Return a text as one line, with tabs for line breaks: where a break is invalid in JSON, so is a tab."""
+    """Return a text as one line.
+
+    Tabs replace line breaks: where a break is invalid in JSON, so is a tab.
+    """
     return b"\t".join(filter(None, map(bytes.strip, raw.splitlines())))

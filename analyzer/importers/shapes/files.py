@@ -35,9 +35,10 @@ UNKNOWN = _encode({"sqlite": {"tables": []}}).ljust(FIRST_LINE - 1) + b"\n"
 
 
 def rows_as_lines(path: str, after: Mapping[str, Any]) -> Iterator[bytes]:
-    """Yield the line that names the database, then a line for each row that changed after the cursors in `after`.
+    """Yield the line that names the database, then a line for each row that changed since.
 
-    `after` holds a cursor for each table: the last change that was read, and the names of the rows with it.
+    `after` holds a cursor for each table: the last change that was read, and the names of the rows
+    with it.
 
     Raises:
         sqlite3.Error: the database cannot be read.
@@ -61,7 +62,7 @@ def rows_as_lines(path: str, after: Mapping[str, Any]) -> Iterator[bytes]:
 
 
 def in_use(error: sqlite3.Error) -> bool:
-    """Return true if the database may be readable later; after any other error the file is no database."""
+    """Return true if the database may be readable later; else the file is no database."""
     name = getattr(error, "sqlite_errorname", None) or ""
     return name.startswith(_FOR_NOW) or isinstance(error, _MovedError)
 
@@ -77,8 +78,9 @@ class _MovedError(sqlite3.OperationalError):
 def _connect(path: str) -> Iterator[sqlite3.Connection]:
     """Open a connection to the committed state of a database.
 
-    A write-ahead log with its index is read while others write. A log without its index, or a rollback journal, is
-    applied to a copy. A file without either is read as it is, and must not change meanwhile.
+    A write-ahead log with its index is read while others write. A log without its index, or a
+    rollback journal, is applied to a copy. A file without either is read as it is, and must not
+    change meanwhile.
 
     Raises:
         sqlite3.OperationalError: it changed while it was read, or no copy could be made.
@@ -107,7 +109,7 @@ def _connect(path: str) -> Iterator[sqlite3.Connection]:
 
 
 def _file_state(path: str) -> list[object]:
-    """Return what changes when a database is written: status of its files, and its header, which counts commits."""
+    """Return what a write changes: the files' status, and the header, which counts commits."""
     state: list[object] = []
     try:
         for ending in ("", *filter(lambda ending: _is_file(path + ending), SIDES)):
@@ -125,12 +127,12 @@ def _check_unmoved(path: str, before: list[object]) -> None:
 
 
 def _is_file(path: str) -> bool:
-    """Return true for a regular file: no link, and no pipe or device, which would make a reader wait."""
+    """Return true for a regular file: no link, and no pipe or device, which may block."""
     return os.path.isfile(path) and not os.path.islink(path)
 
 
 def _has_content(path: str) -> bool:
-    """Return true if a log or journal is in use; SQLite has finished with one that is empty or begins with a zero."""
+    """Return true if a log or journal is in use: it is not empty and begins with no zero byte."""
     if not _is_file(path):
         return False
     with open(path, "rb") as handle:
@@ -141,10 +143,11 @@ _JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
 
 
 def _detach_journal(journal: str) -> None:
-    """Remove the name of a super-journal from the copy of a journal: SQLite would read that file, then delete it.
+    """Remove the name of a super-journal from the copy of a journal.
 
-    A transaction over several databases is committed when its super-journal is gone; then the copy is deleted. The
-    name stands at the end, before its length, its checksum and a mark:
+    SQLite would read the super-journal and then delete it. A transaction over several databases is
+    committed when its super-journal is gone; then the copy is deleted. The name stands at the end,
+    before its length, its checksum and a mark:
     https://www.sqlite.org/fileformat.html#the_rollback_journal
     """
     if not os.path.exists(journal):
@@ -192,7 +195,7 @@ def _names_in(columns: Mapping[str, tuple[str, ...]]) -> set[str]:
 def _first_line(
     connection: sqlite3.Connection, columns: Mapping[str, tuple[str, ...]], shape: tuple[RowTable, ...]
 ) -> bytes:
-    """Return the line that names a database by its tables, their columns and the first row of its main table."""
+    """Return the line that names a database by its tables, columns and oldest row."""
     oldest = [
         connection.execute(f'select "{table.key}" from "{table.name}" order by rowid limit 1').fetchone()  # noqa: S608 - named above
         for table in shape[:1]
@@ -216,7 +219,7 @@ def _changed_rows(
     missing = {name: None for name in table.columns.split() if name not in existing}
     selected = ", ".join(f'"{name}"' for name in columns)
     complete = table.completing(_ask_of(connection)) if table.completing else None
-    query = f'select {selected} from "{table.name}" where rowid = ?'  # noqa: S608 - names out of the tables of `rows`
+    query = f'select {selected} from "{table.name}" where rowid = ?'  # noqa: S608 - names in `rows`
     for rowid, changed in _changed_rowids(connection, table, since):
         # A change that is no sane number would hide all later changes.
         if quantity(changed) is None:
@@ -244,7 +247,7 @@ def _changed_rows(
 
 
 def _changed_rowids(connection: sqlite3.Connection, table: RowTable, since: Any) -> Iterator[tuple[int, Any]]:
-    """Yield the rowid and the change of each row that changed since then, in the order of their changes.
+    """Yield the rowid and the change of each row that changed since, in order of change.
 
     Only the rowids are sorted, because rows are large: they hold whole conversations.
     """
@@ -253,7 +256,7 @@ def _changed_rowids(connection: sqlite3.Connection, table: RowTable, since: Any)
         rows = connection.execute(f"{changes} where {table.changed} >= ? order by {table.changed}, rowid", (since,))
         first = rows.fetchone()
     except sqlite3.DataError:
-        # A change that is read from a value cannot be read from one that is too long: such a row comes first.
+        # No change can be read from a value that is too long: such a row comes first.
         rowids = [rowid for (rowid,) in connection.execute(f'select rowid from "{table.name}"')]  # noqa: S608
         pairs = [(rowid, _change_of(connection, f"{changes} where rowid = ?", rowid, since)) for rowid in rowids]
         later = ((rowid, change) for rowid, change in pairs if isinstance(change, int | float) and change >= since)

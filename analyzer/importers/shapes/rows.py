@@ -1,6 +1,7 @@
-"""The tables of agents' databases and their rows as records, without prose: of a failure only its first line is kept.
+"""Tables of agents' databases, and their rows as records without prose.
 
-Only the tables and columns in this module are read, never accounts or credentials.
+Of a failure only the first line is kept. Only the tables and columns in this module are read, never
+accounts or credentials.
 """
 
 from __future__ import annotations
@@ -38,13 +39,13 @@ class RowTable:
     changed: str
     """The column, or the SQL expression, that grows with each change of a row."""
     columns: str
-    """The columns to read, separated by spaces; those that a version of the table lacks are None."""
+    """The columns to read, with spaces between; a column that the table lacks is None."""
     record: Callable[[Row], Row]
     """Makes the record of a row."""
     ahead: bool = False
     """True if its rows are read before those of other tables, which refer to them."""
     completing: Callable[[Ask], Callable[[Row, int], None]] | None = None
-    """Makes, once for each reading, a function that adds fields of other rows to the record of a row at a rowid."""
+    """Makes, once a reading, a function that adds other rows' fields to a record of a rowid."""
     key: str = "id"
     """The column that names a row."""
 
@@ -130,14 +131,15 @@ def _crush_message(row: Row) -> Row:
 
 
 _IMPORTS = ("claude_import", "external_import")
-"""Tables of the sessions that MiMoCode imported from other agents; `message_ids` are the imported messages."""
+"""Tables of MiMoCode with sessions of other agents, and their messages in `message_ids`."""
 _HAS_MESSAGES = "select 1 from pragma_table_info(?) where name = 'message_ids'"
 
 
 def _opencode_own(ask: Ask) -> Callable[[Row, int], None]:
-    """Empty the rows of messages that MiMoCode imported from other agents, whose own logs have them.
+    """Empty the messages that MiMoCode imported from other agents.
 
-    Source: XiaomiMiMo/MiMo-Code, `session/claude-import.sql.ts`, 2026.
+    The logs of those agents have them. Source: XiaomiMiMo/MiMo-Code,
+    `session/claude-import.sql.ts`, 2026.
     """
     tables = [table for table in _IMPORTS if any(ask(_HAS_MESSAGES, (table,)))]
     rows = (row for table in tables for row in ask(f"select message_ids from {table}", ()))  # noqa: S608 - named above
@@ -159,11 +161,14 @@ _CRUSH_CALLS = "select session_id, rowid, parts from messages where instr(parts,
 
 
 def _crush_tools(ask: Ask) -> Callable[[Row, int], None]:
-    """Add the tools to results that name only their calls; the row of a call may change after that of its result."""
+    """Add the tools to results that name only their calls.
+
+    The row of a call may change after that of its result.
+    """
 
     @cache
     def tools() -> dict[tuple[object, str], list[tuple[int, object]]]:
-        """Collect the rowids and tools of all calls by session and call, in one pass when the first is needed."""
+        """Collect the rowids and tools of all calls, in one pass when the first is needed."""
         tools_of: dict[tuple[object, str], list[tuple[int, object]]] = {}
         for session, rowid, parts in ask(_CRUSH_CALLS, ()):
             for part in listed(parsed(parts)):
@@ -184,12 +189,15 @@ def _crush_tools(ask: Ask) -> Callable[[Row, int], None]:
 
 
 def listed(value: object) -> Iterator[Mapping[str, Any]]:
-    """Return the elements of a list as objects, empty ones for other elements; nothing where it is no list."""
+    """Return the elements of a list as objects; none where the value is no list.
+
+    An element that is no object becomes an empty one.
+    """
     return map(mapping, value if isinstance(value, list) else ())
 
 
 def slim_goose(role: object, created: object, content: object) -> Row:
-    """Return the record of a goose message: names of tools, the messages of failed ones, and goose's own notices.
+    """Return the record of a goose message: called tools, failed ones, and goose's notices.
 
     `shape` is an id of the message that needs no prose: of its role, time, parts and their sizes.
     """
@@ -232,9 +240,9 @@ def _goose_message(row: Row) -> Row:
 
 
 def slim_hermes(row: Mapping[str, Any]) -> Row:
-    """Return the record of a Hermes message: the tools that it calls, and the message of a failed one in `failed`.
+    """Return the record of a Hermes message: the tools that it calls, or a failure.
 
-    `failed` is None unless a call failed, and empty for a failure without a message.
+    `failed` is the message of a failure, which may be empty, or None.
     """
     calls = row.get("tool_calls")
     called = [mapping(call.get("function")) for call in listed(parsed(calls) if isinstance(calls, str) else calls)]
@@ -266,9 +274,10 @@ _SPAN_COLUMNS = {
 
 
 def _copilot_span(row: Row) -> Row:
-    """Return a span as OpenTelemetry's SDK writes it, with times as pairs of seconds and nanoseconds.
+    """Return a span as OpenTelemetry's SDK writes it.
 
-    Source: microsoft/vscode-copilot-chat, `otelSqliteStore.ts`, 2026.
+    Times are pairs of seconds and nanoseconds. Source: microsoft/vscode-copilot-chat,
+    `otelSqliteStore.ts`, 2026.
     """
     begin, end = (
         [row[name] // 1000, row[name] % 1000 * 10**6] if type(row[name]) is int else None
@@ -293,7 +302,7 @@ _SPAN_EXCEPTIONS = "select attributes from span_events where span_id = ? and nam
 
 
 def _span_errors(ask: Ask) -> Callable[[Row, int], None]:
-    """Add only the attributes and exceptions of a failure to a span: other attributes hold prose."""
+    """Add to a span what describes its failure; its other attributes hold prose."""
 
     def complete(record: Row, _rowid: int) -> None:
         span = (record["spanId"],)

@@ -1,6 +1,6 @@
 """The shape of a log, to be shown to others: its keys and the types of their values, and no value.
 
-Invariant: no prose is shown. A key that could be private, such as a path or a number, is shown as `…`.
+Invariant: no prose is shown. A key that may be private, as a path or number, is shown as `…`.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _join_all(shapes: Sequence[Shape]) -> Shape:
 
 
 def _join(first: Shape, second: Shape) -> Shape:
-    """Join two shapes to one that fits both; shapes of different kinds become their names, joined by "or"."""
+    """Join two shapes to one that fits both; of different kinds their names are joined by "or"."""
     if isinstance(first, dict) and isinstance(second, dict):
         both = {key: _join(first[key], second[key]) for key in first if key in second}
         return {**first, **second, **both}
@@ -89,7 +89,7 @@ def _kind(shape: Shape) -> str:
 
 
 def _lines(data: bytes) -> list[dict[str, Any]]:
-    """Return the patterns of a text's first lines: `a` for a letter, `9` for a digit, all else as it stands."""
+    """Return the patterns of a text's first lines, with `a` for letters and `9` for digits."""
     lines = data.decode("utf-8", "replace").splitlines()[:_LINES]
     patterns = (_DIGITS.sub("9", _LETTERS.sub("a", line[:_WIDTH])) for line in lines)
     return [{"count": 1, "shape": pattern} for pattern in patterns]

@@ -1,7 +1,8 @@
-"""Tables with a conversation or a call in each row, as records of tools, failures and counts, without prose.
+"""Tables with a conversation or a call in each row, as records without prose.
 
-A conversation becomes one record: `session`, `folder`, `model`, its `turns` (each with a `place` that only grows, and
-what was `called`, `failed` and `stopped` in it), its `spent` tokens and its compactions (`compacted`).
+A record has tools, failures and counts. A conversation becomes one record: `session`, `folder`,
+`model`, its `turns` (each with a `place` that only grows, and what was `called`, `failed` and
+`stopped` in it), its `spent` tokens and its compactions (`compacted`).
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ _MOST_BYTES = 64 * 1024 * 1024
 _CODE = re.compile(r"-?\d{1,6}")
 
 
-# Amazon Q, and Kiro CLI, which is built on it: aws/amazon-q-developer-cli, `crates/chat-cli/src/cli/chat/`, April 2026
+# Amazon Q, and Kiro CLI, which is built on it:
+# aws/amazon-q-developer-cli, `crates/chat-cli/src/cli/chat/`, April 2026
 
 
 def _q_conversation(row: Row) -> Row:
@@ -56,7 +58,7 @@ def _q_turn(entry: Mapping[str, Any]) -> Row:
 
 
 def _q_failure(result: Mapping[str, Any]) -> Row | None:
-    """Return the record of a failed call, by its status or a command's exit code; None for a call that worked."""
+    """Return the record of a failed call, by its status or exit code; None for other calls."""
     message, code = None, None
     for block in listed(result.get("content")):
         message = message or text(block.get("Text"))
@@ -103,7 +105,7 @@ def _zed_turn(index: int, message: Mapping[str, Any]) -> Row:
 
 
 def _zed_output(content: object) -> str | None:
-    """Return the first text of a tool's output: a text, an object with a `Text`, or a list of these."""
+    """Return the first text of an output: a text, an object with a `Text`, or a list of them."""
     parts = content if isinstance(content, list) else [content]
     return next((words for part in parts if (words := text(part) or text(mapping(part).get("Text")))), None)
 
@@ -177,7 +179,7 @@ _ZED = (
     ),
 )
 _WARP = (
-    # The row of a query changes when it ends. A pending query and all queries after it wait, for at most a day.
+    # A query's row changes when it ends: a pending query, and all after it, wait for up to a day.
     RowTable(
         "ai_queries",
         """case when id < coalesce((select min(id) from ai_queries where output_status = '"Pending"' and start_ts >"""
@@ -206,4 +208,4 @@ SHAPES = (
     (frozenset({"tool_calls", "tool_results", "usage_events", "compactions"}), _GROK_CLI),
     (frozenset({"threads.data_type"}), _ZED),
 )
-"""The tables, or `table.column`, by which each database is recognised, and the tables that are read."""
+"""The tables, or `table.column`, that identify each database, and the tables that are read."""
