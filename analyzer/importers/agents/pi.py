@@ -151,13 +151,14 @@ class PiReader(RecordReader, name="pi", agent="pi", visibility="full"):
 
 
 class LettaReader(PiReader, name="letta", agent="letta-code", visibility="terminal", folder=0):
-    """Reads messages of Letta Code's conversations without a server.
+    """Reads messages; the folder names the conversation.
 
-    The folder names the conversation. Files are
-    `~/.letta/lc-local-backend/conversations/*/messages.jsonl`. Each line is a message as in pi's
-    entries. A retry replaces the failed reply before it, so that only the last reply of a chain is
-    there; a file is written anew with each change. Source: npm @letta-ai/letta-code 0.25.9,
-    `messages.jsonl` of the format `pi-ai-message-jsonl`, version 1.
+    Letta Code's conversations without a server (`~/.letta/lc-local-backend/conversations/*/messages.jsonl`).
+
+    Each line is a message as in pi's entries, and is read as in `pi`. A retry replaces the failed
+    reply before it, so that only the last reply of a chain is there; a file is written anew with
+    each change. Source: npm @letta-ai/letta-code 0.25.9, `messages.jsonl` of the format
+    `pi-ai-message-jsonl`, version 1.
     """
 
     glance: ClassVar[Any] = None
