@@ -1,6 +1,6 @@
-"""Replies in transcripts of Claude Code: the model and the provider that gave them, and the tokens that they took.
+"""Replies in transcripts of Claude Code: their models, their providers and their tokens.
 
-Of a line that has them no more is decoded than that.
+Only these fields of a line are decoded.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ from analyzer.importers.base import Hit, objects_in
 from analyzer.importers.replies import Replies, Shared, shared
 
 PROVIDERS = {None: "anthropic", b"bdrk_": "aws", b"vrtx_": "google"}
-"""Who answered, by the ids of replies and requests; as seen in public logs of 2024 to August 2026.
+"""Providers by the prefix in ids of replies and requests.
 
-Others who speak Anthropic's protocol give ids of other forms, and are not named.
+Seen in public logs of 2024 to August 2026. Other servers of Anthropic's protocol give ids of other
+forms; their replies name no provider.
 """
 TIMESTAMP = re.compile(rb'"timestamp": ?"([0-9T:.Z+-]{19,35})"')
 _SERVED = re.compile(rb"(?:msg|req)_(bdrk_|vrtx_)?01")
 _MODEL = re.compile(rb'"model": ?"([^"\\\\<]{1,100})"')
 _NEAR = 400
-"""Bytes before and behind the id of a reply among which its model stands."""
+"""Bytes before and after the id of a reply in which its model is looked for."""
 OPENINGS = (b'{"parentUuid"', b'{"type"', b'{"uuid"')
 _LONGEST_NAME = 100
 
@@ -51,7 +52,7 @@ class _Message(msgspec.Struct, gc=False):
     model: str | None = None
     usage: _Usage | None = None
     message: _Message | None = None
-    """Of what a sub-agent said, where that is repeated."""
+    """The message of a sub-agent, which its parent's line repeats."""
 
 
 class _Repeated(msgspec.Struct, gc=False):
@@ -70,32 +71,38 @@ _record = msgspec.json.Decoder(_Record).decode
 
 
 def _records(line: bytes) -> tuple[list[_Record], str]:
-    """The record of a line, of one that is torn or holds several all that can be read; and what is wrong with a usage
-    of them."""
+    """Return the records of a line, and the error of a usage that cannot be read ("" for none).
+
+    Of a line that is torn or holds several records, all records that can be read are returned.
+    """
     try:
         return [_record(line)], ""
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        found, wrong = [], ""
-        for each in objects_in(line, OPENINGS)[0]:
+        records, wrong = [], ""
+        for record in objects_in(line, OPENINGS)[0]:
             try:
-                found.append(msgspec.convert(each, _Record))
+                records.append(msgspec.convert(record, _Record))
             except msgspec.ValidationError as error:
-                message = mapping(each.get("message")) or mapping(mapping(mapping(each.get("data")).get("message")))
-                wrong = str(error) if each.get("type") == "assistant" or "usage" in message else wrong
-        return found, wrong
+                message = mapping(record.get("message")) or mapping(mapping(record.get("data")).get("message"))
+                if record.get("type") == "assistant" or "usage" in message:
+                    wrong = str(error)
+        return records, wrong
 
 
 def served(name: bytes, at: int = 0) -> str | None:
-    """Who gave a reply or a request the id that stands there; None where none stands, or one of another form."""
-    given = _SERVED.match(name, at)
-    return PROVIDERS[given[1]] if given else None
+    """Return the provider that made the id at `at`; None for ids of other forms."""
+    prefix = _SERVED.match(name, at)
+    return PROVIDERS[prefix[1]] if prefix else None
 
 
 def model_at(data: bytes, reply: int) -> str | None:
-    """The model of the reply whose id stands there: before it or behind it, by the version of the program."""
+    """Return the model of the reply whose id is at the byte `reply`.
+
+    It stands before or after the id, depending on the version of the program.
+    """
     begins = max(0, reply - _NEAR, data.rfind(b"\n", 0, reply) + 1)
-    found = _MODEL.search(data, begins, reply + _NEAR)
-    return found[1].decode("utf-8", "replace") if found else None
+    match = _MODEL.search(data, begins, reply + _NEAR)
+    return match[1].decode("utf-8", "replace") if match else None
 
 
 def replies(
@@ -104,18 +111,21 @@ def replies(
     last: tuple[str, int],
     session: str | None,
     caller: str,
-    known: Mapping[str, Any],
+    dimensions: Mapping[str, Any],
     stands_in: datetime,
     dated: str,
 ) -> tuple[Rows, tuple[str, int], list[Hit]]:
-    """The tokens of the replies of a block, by line; the last reply that a row names, with its output tokens; and the
-    lines whose tokens cannot be read.
+    """Collect the tokens of the replies of a block.
 
-    `places` are those of `"usage":`, `last` is what the lines before told, and `known` what is known of the session. A
-    reply is split over neighbouring lines, which repeat its tokens so far: a line with no more output tokens than the
-    line before it gives no row.
+    Returns one row a reply, the last reply's id with its output tokens, and the lines whose tokens
+    cannot be read.
+
+    `places` are the offsets of `"usage":`, `last` is the second result of the block before, and
+    `dimensions` are the fields known of the session. A reply is split over neighbouring lines,
+    which repeat its tokens so far: a line with no more output tokens than the line before it gives
+    no row.
     """
-    found = Replies("input", "output", "cache_read", "cache_write", "cache_write_hour")
+    collected = Replies("input", "output", "cache_read", "cache_write", "cache_write_hour")
     heads: dict[tuple[str, str, str | None], Shared] = {}
     ends, refused = 0, list[Hit]()
     for place in places:
@@ -147,7 +157,8 @@ def replies(
             key = part, reply.model, served(request.encode())
             common = heads.get(key)
             if common is None:
-                by, more = caller + part, {**known, "provider": key[2]}
-                common = heads[key] = shared(session, ("claude", "usage", by), more, caller=by, model=reply.model)
-            found.add(common, request, output, counts, text(record.timestamp), begins, ends - begins)
-    return found.rows(stands_in, dated), last, refused
+                by, fields = caller + part, {**dimensions, "provider": key[2]}
+                names = ("claude", "usage", by)
+                common = heads[key] = shared(session, names, fields, caller=by, model=reply.model)
+            collected.add(common, request, output, counts, text(record.timestamp), begins, ends - begins)
+    return collected.rows(stands_in, dated), last, refused

@@ -20,17 +20,17 @@ from analyzer.importers.records import MAIN, RecordReader, kept, moment_of
 _CODE = re.compile(r"^(\d{3})\b|\bstatus(?: code)?:? (\d{3})\b|\"code\": ?(\d{3})\b|^\W{0,2}(\d{3}) [A-Z]")
 
 
-def _facts(said: str | None) -> dict[str, Any]:
-    return {"status": first_digits(_CODE.search(said or "")), "message": said}
+def _facts(message: str | None) -> dict[str, Any]:
+    return {"status": first_digits(_CODE.search(message or "")), "message": message}
 
 
 class ClineReader(RecordReader, name="cline", agent="cline", visibility="full"):
     """Reads the rows of one task."""
 
     _request: dict[str, Any] = kept({})
-    """Why the last request failed, and whether a row behind it has told that: its message stands there alone."""
+    """The last failed request: `message`, id, and `told` once a later row reported it."""
     _tool: str | None = kept()
-    """The tool that was asked for last."""
+    """The tool that was called last."""
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
         super().__init__(source, state)
@@ -44,104 +44,114 @@ class ClineReader(RecordReader, name="cline", agent="cline", visibility="full"):
         model = mapping(record.get("modelInfo"))
         self.learn(model=model.get("modelId"), provider=model.get("providerId"))
         kind = (text(record.get("say")) if record.get("type") == "say" else text(record.get("ask"))) or ""
-        said, unique = text(record.get("text")), [self.session, record.get("ts"), kind]
-        found = _ROWS.get(kind)
-        events = found(self, record, said, unique) if found else []
+        unique = [self.session, record.get("ts"), kind]
+        method = _ROWS.get(kind)
+        events = method(self, record, text(record.get("text")), unique) if method else []
         self.see(requests=int(kind == "api_req_started"))
         return events
 
     def _retried(
-        self, said: str | None, unique: object, attempt: int | None, most: int | None, delay: float | None
+        self, message: str | None, unique: object, attempt: int | None, most: int | None, delay: float | None
     ) -> list[Event]:
         self.chains.begin_anew(MAIN, attempt)
-        facts, calls = _facts(self._message(said)), most + 1 if most is not None else None
+        facts = _facts(self._message(message))
+        calls = None if most is None else most + 1
         return self.retried(facts, unique, numbered=attempt or None, delay_seconds=delay, max_attempts=calls)
 
     # Cline
 
-    def _error_retry(self, _row: Mapping[str, Any], said: str | None, unique: object) -> list[Event]:
-        """Each row is one failed call; the last one says that no other follows."""
-        told = mapping(parsed(said))
-        attempt, most = number(told.get("attempt")), number(told.get("maxAttempts"))
-        message = text(told.get("errorMessage"))
-        if told.get("failed") is not True:
-            return self._retried(message, unique, attempt, most, quantity(told.get("delaySeconds")))
+    def _on_error_retry(self, _row: Mapping[str, Any], content: str | None, unique: object) -> list[Event]:
+        """Read a failed call; the last row of a chain says that no other call follows."""
+        retry = mapping(parsed(content))
+        attempt, most = number(retry.get("attempt")), number(retry.get("maxAttempts"))
+        message = text(retry.get("errorMessage"))
+        if retry.get("failed") is not True:
+            return self._retried(message, unique, attempt, most, quantity(retry.get("delaySeconds")))
         message = self._message(message)
         failure = self.failed(_facts(message), unique, chain=MAIN if MAIN in self.chains else None)
         return [failure, *self.settled("exhausted")]
 
-    def _message(self, said: str | None) -> str | None:
-        """What a failed call says, or the request that it was made for."""
+    def _message(self, message: str | None) -> str | None:
+        """Return the message of a failed call or of its request, which counts as reported now."""
         self._request["told"] = True
-        return said or text(self._request.get("message"))
+        return message or text(self._request.get("message"))
 
-    def _requested(self, _row: Mapping[str, Any], said: str | None, unique: object) -> list[Event]:
-        """A request; its row is written again once it has ended, with its tokens or with why it was given up."""
-        told, events = mapping(parsed(said)), self._alone()
+    def _on_request(self, _row: Mapping[str, Any], content: str | None, unique: object) -> list[Event]:
+        """Read an `api_req_started` row.
+
+        Cline writes the row again when the request ends, with its tokens or with the reason why it
+        was cancelled.
+        """
+        request, events = mapping(parsed(content)), self._unreported_failure()
         self._request = {}
-        cause = told.get("cancelReason")
+        cause = request.get("cancelReason")
         if cause == "user_cancelled":
             self.see(aborted=1)
             return [*events, *self.settled("aborted")]
         if cause in ("streaming_failed", "retries_exhausted"):
-            self._request = {"message": text(told.get("streamingFailedMessage")), "unique": unique}
-        elif told.get("tokensIn") is not None or told.get("cost") is not None:
-            return [*events, *self._spent(told), *self.settled("recovered", made=1)]
+            self._request = {"message": text(request.get("streamingFailedMessage")), "unique": unique}
+        elif request.get("tokensIn") is not None or request.get("cost") is not None:
+            return [*events, *self._spent(request), *self.settled("recovered", made=1)]
         return events
 
-    def _spent(self, told: Mapping[str, Any]) -> list[Event]:
-        """The tokens of a request. APIs other than Anthropic's count what a cache has into the prompt."""
-        put, read, written = (self.counted(told, key) or 0 for key in ("tokensIn", "cacheReads", "cacheWrites"))
+    def _spent(self, request: Mapping[str, Any]) -> list[Event]:
+        """Record the tokens of a request.
+
+        APIs other than Anthropic's count cached tokens into the prompt.
+        """
+        prompt, read, written = (self.counted(request, key) or 0 for key in ("tokensIn", "cacheReads", "cacheWrites"))
         return self.spent(
             self.session,
             format_time(self.at),
-            input_tokens=put - read - written if read + written <= put else put,
-            output_tokens=self.counted(told, "tokensOut"),
+            input_tokens=prompt - read - written if read + written <= prompt else prompt,
+            output_tokens=self.counted(request, "tokensOut"),
             cache_read_tokens=read,
             cache_write_tokens=written,
-            cost_usd=quantity(told.get("cost")) or None,
+            cost_usd=quantity(request.get("cost")) or None,
         )
 
-    def _alone(self) -> list[Event]:
-        """A failure that its request told, and no row behind it."""
+    def _unreported_failure(self) -> list[Event]:
+        """Return the failure of the last request where no later row has reported it."""
         if not self._request or self._request.get("told"):
             return []
         self._request["told"] = True
         return [self.failed(_facts(text(self._request.get("message"))), self._request.get("unique"))]
 
-    def _asked(self, _row: Mapping[str, Any], _said: str | None, _unique: object) -> list[Event]:
-        """The question whether to go on: it repeats the failure before it."""
-        return self._alone()
+    def _on_question(self, _row: Mapping[str, Any], _content: str | None, _unique: object) -> list[Event]:
+        """Read the question whether to go on, which repeats the failure before it."""
+        return self._unreported_failure()
 
-    def _called(self, row: Mapping[str, Any], said: str | None, _unique: object) -> list[Event]:
-        """A tool that is asked for; the row names it, or its kind does."""
+    def _on_call(self, row: Mapping[str, Any], content: str | None, _unique: object) -> list[Event]:
+        """Count a call of a tool, which the row or its kind names."""
         kind = text(row.get("say")) or text(row.get("ask"))
-        self._tool = text(mapping(parsed(said)).get("tool")) if kind == "tool" else kind
+        self._tool = text(mapping(parsed(content)).get("tool")) if kind == "tool" else kind
         self.see_calls(self._tool)
         return []
 
-    def _tool_error(self, _row: Mapping[str, Any], said: str | None, unique: object) -> list[Event]:
-        return self.tool_failed(self._tool, said, unique)
+    def _on_tool_error(self, _row: Mapping[str, Any], message: str | None, unique: object) -> list[Event]:
+        return self.tool_failed(self._tool, message, unique)
 
-    def _diff_error(self, _row: Mapping[str, Any], said: str | None, unique: object) -> list[Event]:
-        return self.tool_failed(self._tool, said, unique, kind="edit_mismatch")
+    def _on_diff_error(self, _row: Mapping[str, Any], message: str | None, unique: object) -> list[Event]:
+        return self.tool_failed(self._tool, message, unique, kind="edit_mismatch")
 
-    def _compaction(self, _row: Mapping[str, Any], said: str | None, unique: object) -> list[Event]:
-        told = mapping(parsed(said))
-        if told.get("status") not in ("completed", "failed"):
+    def _on_compaction(self, _row: Mapping[str, Any], content: str | None, unique: object) -> list[Event]:
+        compaction = mapping(parsed(content))
+        if compaction.get("status") not in ("completed", "failed"):
             return []
-        trigger = text(told.get("mode"))
-        failed = told.get("status") == "failed"
-        return self._relay(unique, told.get("tokensBefore"), told.get("tokensAfter"), trigger, failed=failed)
+        before, after = compaction.get("tokensBefore"), compaction.get("tokensAfter")
+        failed = compaction.get("status") == "failed"
+        return self._relay(unique, before, after, text(compaction.get("mode")), failed=failed)
 
     # Roo Code
 
-    def _delayed(self, _row: Mapping[str, Any], said: str | None, unique: object) -> list[Event]:
-        return self._retried(said, unique, None, None, None)
+    def _on_delay(self, _row: Mapping[str, Any], message: str | None, unique: object) -> list[Event]:
+        return self._retried(message, unique, None, None, None)
 
-    def _condensed(self, row: Mapping[str, Any], _said: str | None, unique: object) -> list[Event]:
-        told = mapping(row.get("contextCondense")) or mapping(row.get("contextTruncation"))
-        return self._relay(unique, told.get("prevContextTokens"), told.get("newContextTokens"), None) if told else []
+    def _on_condense(self, row: Mapping[str, Any], _content: str | None, unique: object) -> list[Event]:
+        summary = mapping(row.get("contextCondense")) or mapping(row.get("contextTruncation"))
+        if not summary:
+            return []
+        return self._relay(unique, summary.get("prevContextTokens"), summary.get("newContextTokens"), None)
 
     def _relay(
         self, unique: object, before: object, after: object, trigger: str | None, *, failed: bool = False
@@ -152,24 +162,24 @@ class ClineReader(RecordReader, name="cline", agent="cline", visibility="full"):
 
 
 def task_of(path: str) -> str:
-    """The task that a file belongs to: the name of its folder."""
+    """Return the task that a file belongs to: the name of its folder."""
     parts = [part for part in re.split(r"[/\\]", path) if part]
     return parts[-2] if len(parts) > 1 else path
 
 
 _ROWS: dict[str, Callable[[ClineReader, Mapping[str, Any], str | None, object], list[Event]]] = {
-    "error_retry": ClineReader._error_retry,
-    "api_req_started": ClineReader._requested,
-    "api_req_failed": ClineReader._asked,
-    "resume_task": ClineReader._asked,
-    "compaction": ClineReader._compaction,
-    "api_req_retry_delayed": ClineReader._delayed,
-    "condense_context": ClineReader._condensed,
-    "sliding_window_truncation": ClineReader._condensed,
-    "tool": ClineReader._called,
-    "command": ClineReader._called,
-    "use_mcp_server": ClineReader._called,
-    "browser_action_launch": ClineReader._called,
-    "error": ClineReader._tool_error,
-    "diff_error": ClineReader._diff_error,
+    "error_retry": ClineReader._on_error_retry,
+    "api_req_started": ClineReader._on_request,
+    "api_req_failed": ClineReader._on_question,
+    "resume_task": ClineReader._on_question,
+    "compaction": ClineReader._on_compaction,
+    "api_req_retry_delayed": ClineReader._on_delay,
+    "condense_context": ClineReader._on_condense,
+    "sliding_window_truncation": ClineReader._on_condense,
+    "tool": ClineReader._on_call,
+    "command": ClineReader._on_call,
+    "use_mcp_server": ClineReader._on_call,
+    "browser_action_launch": ClineReader._on_call,
+    "error": ClineReader._on_tool_error,
+    "diff_error": ClineReader._on_diff_error,
 }

@@ -22,18 +22,18 @@ from analyzer.importers.replies import Replies, ReplyReader, Shared, shared
 _STATUS = re.compile(r"\b(?:unexpected|last) status:? (\d{3})\b")
 _OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})
 _NO_FAILURE = frozenset({"thread_rollback_failed", "active_turn_not_steerable"})
-"""What Codex itself does not count against the turn."""
+"""Errors that Codex itself does not count as a failure of the turn."""
 _CALLS = frozenset({"function_call", "custom_tool_call"})
-_TOLD = frozenset({"thread_settings_applied", "context_compacted", "error", "task_complete", "turn_aborted"})
-"""Messages of which more is read than that they are there."""
-_MESSAGES = frozenset(name.encode() for name in {"token_count", *_TOLD})
+_DECODED = frozenset({"thread_settings_applied", "context_compacted", "error", "task_complete", "turn_aborted"})
+"""Types of `event_msg` that are decoded whole."""
+_MESSAGES = frozenset(name.encode() for name in {"token_count", *_DECODED})
 _ITEMS = frozenset(name.encode() for name in _CALLS | _OUTPUTS)
 _BEGINS = re.compile(
     rb'\{"timestamp": ?"([0-9TZ:.+-]{1,40})", ?"type": ?"(event_msg|response_item)", ?'
     rb'"payload": ?\{"type": ?"(\w{1,60})"'
 )
-_FINE = re.compile(rb'"output": ?"(?:Exit code: |(?:[^"\\]{0,200}\\n){0,4}Process exited with code )0\\n')
-"""The result of a tool that tells no failure. Prose has its quotes escaped."""
+_SUCCESS = re.compile(rb'"output": ?"(?:Exit code: |(?:[^"\\]{0,200}\\n){0,4}Process exited with code )0\\n')
+"""A tool's result without a failure; prose has escaped quotes and cannot match."""
 _WHOLE = frozenset({"session_meta", "turn_context", "compacted"})
 _COUNTS = ("total_tokens", "input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens")
 _LONGEST_NAME = 100
@@ -51,42 +51,48 @@ _CLOCK_ONLY = re.compile(r"try again at ", re.IGNORECASE)
 
 
 def _is_near(moment: str | None, other: str | None) -> bool:
-    """Whether two ends of a window are one: where it is stated as a wait, it moves by seconds."""
+    """Return true if both are the end of one window; an end made from a wait moves by seconds."""
     if moment is None or other is None:
         return moment == other
     return abs(datetime.fromisoformat(moment) - datetime.fromisoformat(other)) < _SAME_WINDOW
 
 
 def error_facts(message: str | None, info: object) -> dict[str, Any]:
-    """What the classifier is shown of Codex's message and `codex_error_info`: a name, or a name with a status."""
+    """Return the facts for the classifier from Codex's message and `codex_error_info`.
+
+    `codex_error_info` is a name, or an object with a name and its details.
+    """
     name, inner = next(iter(info.items()), (None, None)) if isinstance(info, Mapping) else (info, None)
-    said = _STATUS.search(message or "")
-    status = number(mapping(inner).get("http_status_code")) or (int(said[1]) if said else None)
+    match = _STATUS.search(message or "")
+    status = number(mapping(inner).get("http_status_code")) or (int(match[1]) if match else None)
     kind = text(name)
     return present({"status": status, "type": kind if kind != "other" else None, "message": message})
 
 
 def _output_text(output: object) -> str:
-    """What a tool answered: a text, texts, or JSON, of which the exit code is told as newer versions tell it."""
+    """Return the output of a tool, which is a text, a list of texts, or JSON.
+
+    The exit code in JSON is put in front, as newer versions write it.
+    """
     if isinstance(output, list):
-        output = "\n".join(found for part in output if (found := text(mapping(part).get("text"))))
+        output = "\n".join(content for part in output if (content := text(mapping(part).get("text"))))
     if not isinstance(output, str):
         output = text(mapping(output).get("content")) or ""
     if output.startswith("{"):
-        said = mapping(parsed(output))
-        code = number(mapping(said.get("metadata")).get("exit_code"))
-        return output if code is None else f"Exit code: {code}{_OUTPUT}{text(said.get('output')) or ''}"
+        answer = mapping(parsed(output))
+        code = number(mapping(answer.get("metadata")).get("exit_code"))
+        return output if code is None else f"Exit code: {code}{_OUTPUT}{text(answer.get('output')) or ''}"
     return output
 
 
-def _ended_badly(said: str) -> bool:
-    """Whether what a tool answered tells a failure."""
-    exited = _EXIT.match(said)
-    return int(exited[1]) != 0 if exited else _REFUSED.match(said) is not None
+def _ended_badly(output: str) -> bool:
+    """Return true if the output of a tool reports a failure."""
+    exited = _EXIT.match(output)
+    return int(exited[1]) != 0 if exited else _REFUSED.match(output) is not None
 
 
 class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal"):
-    """Reads a rollout; remembers the context in use, for the compaction to come."""
+    """Reads a rollout; remembers the context in use, for the next compaction."""
 
     glance: ClassVar[Any] = glance(
         "timestamp type role name call_id output",
@@ -96,62 +102,66 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
     )
     openings: ClassVar[tuple[bytes, ...]] = (b'{"timestamp"', b'{"type"', b'{"id"')
     _used: int | None = kept()
-    """Tokens of the context in use, as the last reply told."""
+    """Tokens of the context in use, as the last reply counted them."""
     _left_over: int | None = kept()
-    """Tokens that a compaction left, where they were told since the last reply."""
+    """Tokens that a compaction left, where a record since the last reply has them."""
     _total: int | None = kept()
-    """Tokens of all replies together, by which a reply that is told again is known."""
+    """Tokens of all replies together, by which a repeated reply is recognised."""
     _compaction: dict[str, Any] | None = kept()
-    """The last compaction, until the next reply: what told it, and whether its tokens are still to come."""
+    """The last compaction, until the next reply: its record's type, id, and if it was resumed."""
     _error: str | None = kept()
-    """The failure of the turn in hand, which the end of the turn tells again."""
+    """The identity of the current turn's failure, which the end of the turn repeats."""
     _resets: dict[str, Any] = kept({})
-    """How far each limit is used up, and when it is reset."""
+    """The used percentage of each limit, and when it is reset."""
     _origin: str | None = kept()
-    """The session that was begun first: a fork repeats its parent's lines, and the parent's name above them."""
+    """The oldest session: a fork repeats its parent's lines, with the parent's name above them."""
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
         super().__init__(source, state)
-        self._asked: dict[str, tuple[str, object]] = {}
-        """Of the calls of the block in hand: their tools and arguments."""
-        self._called: list[str] = []
-        self._limits_told: Mapping[str, Any] = {}
-        """The limits as the last reply told them, where they need no second look."""
+        self._block_calls: dict[str, tuple[str, object]] = {}
+        """Tools and arguments of the calls in the current block, by call id."""
+        self._block_tools: list[str] = []
+        """The tool of each call in the current block."""
+        self._last_limits: Mapping[str, Any] = {}
+        """The limits of the last reply; the same limits need not be read again."""
         self._last_at = ""
-        """The time of the last record, as its line says."""
+        """The time of the last record, as its line has it."""
         self._replies = Replies()
-        """The replies of the block in hand."""
+        """The replies of the current block."""
         self._shared: Shared | None = None
-        """What the next reply shares with the last one."""
+        """The fields that the next reply shares with the last one."""
 
     def apart(self, block: Block) -> tuple[list[Hit], Rows]:
-        """As `ReplyReader` says; the session lasts until the last record, whatever that is."""
-        self._asked, self._called = {}, []
+        """Read a block as `ReplyReader` does; a session lasts until its last record of any type."""
+        self._block_calls, self._block_tools = {}, []
         self._replies, self._shared = Replies("output", "cache_read", "reasoning", "input"), None
         hits = list(RecordReader.read(self, block))
         self.time(self._last_at)
-        (self.see_calls if self._called else self.see)(*self._called)
+        if self._block_tools:
+            self.see_calls(*self._block_tools)
+        else:
+            self.see()
         return hits, self._replies.rows(*self.source.stand_in(self._near))
 
     def _lines(self, block: Block) -> Iterator[Line]:
-        """The lines that matter: of the others, which are most, the beginning alone is looked at."""
+        """Yield the lines to decode; of all others, which are most, only the beginning is read."""
         if not is_sound(block):
             yield from super()._lines(block)
             return
         data, offset = block.data, 0
         for end in block.ends:
             begins = _BEGINS.match(data, offset, end)
-            at, kind, of = begins.groups() if begins else (b"", b"", b"")
-            matters = not kind or of in (_MESSAGES if kind == b"event_msg" else _ITEMS)
-            fine = of.endswith(b"_output") and _FINE.search(data, offset, end)
-            if matters and not fine:
+            at, kind, item_type = begins.groups() if begins else (b"", b"", b"")
+            is_relevant = not kind or item_type in (_MESSAGES if kind == b"event_msg" else _ITEMS)
+            is_success = item_type.endswith(b"_output") and _SUCCESS.search(data, offset, end)
+            if is_relevant and not is_success:
                 yield Line(offset, data[offset:end])
             elif (moment := at.decode()) > self._last_at:
                 self._last_at = moment
             offset = end + 1
 
     def glanced(self, record: Mapping[str, Any]) -> Iterable[Event] | None:
-        """See `RecordReader`: what was said, counts of tokens, calls of tools, and results that tell no failure."""
+        """Read prose, token counts, calls and results without a failure; see `RecordReader`."""
         kind, item = text(record.get("type")), mapping(record.get("payload"))
         if (at := text(record.get("timestamp")) or "") > self._last_at:
             self._last_at = at
@@ -159,25 +169,25 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
             if item.get("type") == "token_count":
                 self.time(record.get("timestamp"))
                 return self._tokens(item, at)
-            return None if text(item.get("type")) in _TOLD else ()
+            return None if text(item.get("type")) in _DECODED else ()
         if kind != "response_item":
             if kind in _WHOLE or record.get("role") == "assistant" or "instructions" in record:
                 return None
             item = record
-        of = text(item.get("type"))
-        if of in _CALLS:
+        item_type = text(item.get("type"))
+        if item_type in _CALLS:
             tool, call = text(item.get("name")), text(item.get("call_id"))
             if tool and len(tool) <= _LONGEST_NAME:
-                self._called.append(tool)
+                self._block_tools.append(tool)
                 if call:
-                    self._asked[call] = tool, item.get("arguments")
-        elif of in _OUTPUTS and _ended_badly(_output_text(item.get("output"))):
+                    self._block_calls[call] = tool, item.get("arguments")
+        elif item_type in _OUTPUTS and _ended_badly(_output_text(item.get("output"))):
             return None
         return ()
 
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        if (told := self.glanced(record)) is not None:
-            return told
+        if (events := self.glanced(record)) is not None:
+            return events
         self.time(record.get("timestamp"))
         kind, payload = record.get("type"), mapping(record.get("payload"))
         if "payload" in record and not isinstance(record["payload"], Mapping):
@@ -193,13 +203,16 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
         elif kind == "event_msg":
             return self._event_message(payload)
         elif text((item := payload if kind == "response_item" else record).get("type")) in _OUTPUTS:
-            return self._answered(item)
+            return self._tool_ended(item)
         elif record.get("role") == "assistant":
             self.see(requests=1)  # the first generation counts no tokens
         return ()
 
     def _meta(self, meta: Mapping[str, Any]) -> None:
-        """The first line names the session; a resumed one repeats it, and a fork goes on with its parent's."""
+        """Read a line that names a session.
+
+        A resumed session repeats its first line, and a fork adds its parent's.
+        """
         self._origin = text(meta.get("id")) or text(meta.get("session_id")) or self._origin
         if self.session is not None:
             return
@@ -217,8 +230,7 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
 
     def _settings(self, settings: Mapping[str, Any]) -> None:
         self.work_in(settings.get("cwd"))
-        found = {"model": settings.get("model"), "provider": settings.get("model_provider_id")}
-        self.known |= {key: value for key, value in found.items() if text(value)}
+        self.learn(model=settings.get("model"), provider=settings.get("model_provider_id"))
         self._shared = None
 
     def _event_message(self, payload: Mapping[str, Any]) -> Iterable[Event]:
@@ -230,10 +242,10 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
         elif kind == "error":
             return self._failed(payload, payload)
         elif kind == "task_complete":
-            failed = payload.get("error")
-            found = self._failed(mapping(failed), payload) if isinstance(failed, Mapping) else ()
+            error = payload.get("error")
+            events = self._failed(mapping(error), payload) if isinstance(error, Mapping) else ()
             self._error = None
-            return found
+            return events
         elif kind == "turn_aborted":
             self._error = None
             self.see(aborted=1)
@@ -245,23 +257,23 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
         facts = error_facts(text(error.get("message")), error.get("codex_error_info"))
         if facts.get("type") in _NO_FAILURE:
             return []
-        told = identity_of({key: error.get(key) for key in ("message", "codex_error_info")})
-        if told == self._error:
-            return []  # the end of a turn tells the turn's failure again
-        self._error = told
+        identity = identity_of({key: error.get(key) for key in ("message", "codex_error_info")})
+        if identity == self._error:
+            return []  # the end of a turn repeats the turn's failure
+        self._error = identity
         self.see()
-        unique = text(payload.get("turn_id")) or (format_time(self.at), told)
+        unique = text(payload.get("turn_id")) or (format_time(self.at), identity)
         failure = self.failed(facts, unique)
         limited = facts.get("type") == "usage_limit_exceeded"
-        if limited and (resets := self._reset()):
-            failure = replace(failure, payload={**failure.payload, "reset_at": resets})
+        if limited and (reset_at := self._reset()):
+            failure = replace(failure, payload={**failure.payload, "reset_at": reset_at})
         elif _CLOCK_ONLY.search(facts.get("message", "")):
-            # The writer's own clock, whose zone nobody tells.
+            # The message names a time of the writer's clock, without its zone.
             failure = replace(failure, payload=present({**failure.payload, "reset_at": None}))
         return [failure, self.exhausted(failure, unique)] if limited else [failure]
 
     def _reset(self) -> str | None:
-        """When the limit that is used up is reset, as the last count of limits said; the latest of several."""
+        """Return when the used-up limits are reset; the latest moment of several."""
         full = [
             moment
             for limit in map(mapping, self._resets.values())
@@ -269,28 +281,29 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
         ]
         return max(full, default=None)
 
-    def _answered(self, item: Mapping[str, Any]) -> list[Event]:
-        """A result of a tool, where it says that the call failed."""
-        said = _output_text(item.get("output"))
-        if not _ended_badly(said):
+    def _tool_ended(self, item: Mapping[str, Any]) -> list[Event]:
+        """Record a failed call of a tool, by its result."""
+        output = _output_text(item.get("output"))
+        if not _ended_badly(output):
             return []
-        exited = _EXIT.match(said)
-        code = int(exited[1]) if exited else None
+        kind = None
+        if exited := _EXIT.match(output):
+            code = int(exited[1])
+            kind = "timeout" if code == _TIMED_OUT else "exit_code"
+            output = f"Exit code {code}\n{output.partition(_OUTPUT)[2]}"
         call = text(item.get("call_id"))
-        shown = said if code is None else f"Exit code {code}\n{said.partition(_OUTPUT)[2]}"
-        kind = None if code is None else "timeout" if code == _TIMED_OUT else "exit_code"
-        tool, given = self._asked.get(call or "", (None, None))
-        asked = mapping(parsed(parsed(bytes(given)) if isinstance(given, RAW) else given))
-        command = asked.get("command") or asked.get("cmd")
-        return self.tool_failed(tool, shown, call, format_time(self.at), kind=kind, command=command)
+        tool, raw = self._block_calls.get(call or "", (None, None))
+        arguments = mapping(parsed(parsed(bytes(raw)) if isinstance(raw, RAW) else raw))
+        command = arguments.get("command") or arguments.get("cmd")
+        return self.tool_failed(tool, output, call, format_time(self.at), kind=kind, command=command)
 
     # Tokens and compactions ------------------------------------------------------------------------------------------
 
     def _tokens(self, payload: Mapping[str, Any], at: str) -> list[Event]:
         limits = mapping(payload.get("rate_limits"))
-        observed = self._limits(limits) if limits and limits != self._limits_told else []
-        # A window that is told by how long it lasts yet ends at another moment each time.
-        self._limits_told = limits if "resets_in_seconds" not in mapping(limits.get("primary")) else {}
+        observed = self._limits(limits) if limits and limits != self._last_limits else []
+        # A wait of the same seconds ends later in each record: such limits are read every time.
+        self._last_limits = limits if "resets_in_seconds" not in mapping(limits.get("primary")) else {}
         info = mapping(payload.get("info"))
         usage, window = info.get("last_token_usage"), count(info.get("model_context_window"))
         counts = [self.counted(usage, name) for name in _COUNTS]
@@ -299,7 +312,7 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
         last = mapping(usage)
         used, total = counts[0], count(mapping(info.get("total_token_usage")).get("total_tokens"))
         if not used or (window and used >= window):
-            return observed  # nothing, more than there can be, or the mark of a window that was exceeded
+            return observed  # none, too many, or the mark of an exceeded window
         if last.get("input_tokens") == 0 and last.get("output_tokens") == 0:
             self._left_over = used
             return [*observed, *self._resumed()]
@@ -311,7 +324,7 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
         return observed
 
     def _limits(self, limits: Mapping[str, Any]) -> list[Event]:
-        """The limits whose used share or window has changed since they were stated last."""
+        """Record the limits whose used percentage or reset has changed."""
         before, events = self._resets, []
         self._resets = {}
         for name in ("primary", "secondary"):
@@ -340,7 +353,10 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
         return events
 
     def _spent(self, last: Mapping[str, Any], total: int | None, at: str) -> None:
-        """Take the tokens of a reply, named by the first session and the sum up to it, which forks repeat."""
+        """Record the tokens of a reply.
+
+        Its id is made of the first session and the total so far, which forks repeat.
+        """
         output, cached = count(last.get("output_tokens")), count(last.get("cached_input_tokens")) or 0
         entered = max((count(last.get("input_tokens")) or 0) - cached, 0)
         counts = output, cached, count(last.get("reasoning_output_tokens")), entered
@@ -352,17 +368,17 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
             stamp = at or (format_time(self.at) if self.timed else None)
             self._replies.add(self._shared, request, output, counts, stamp, self.line.offset, len(self.line.text))
 
-    def _compacted(self, told_by: str, payload: Mapping[str, Any]) -> list[Event]:
-        if self._compaction is not None and self._compaction["told_by"] != told_by:
-            return []  # both records tell each compaction
+    def _compacted(self, record_type: str, payload: Mapping[str, Any]) -> list[Event]:
+        if self._compaction is not None and self._compaction["told_by"] != record_type:
+            return []  # each compaction has a record of both types
         self.see()
         unique = text(payload.get("window_id")) or (format_time(self.at), identity_of(payload))
         event = self.relay({"strategy": "compact", "pre_tokens": self._used}, unique)
-        self._compaction = {"told_by": told_by, "relay": event.id}
+        self._compaction = {"told_by": record_type, "relay": event.id}
         return [event, *self._resumed()]
 
     def _resumed(self) -> list[Event]:
-        """The end of a compaction, once the tokens that it left are known."""
+        """Return the end of the last compaction, once the tokens that it left are known."""
         compaction = self._compaction
         if compaction is None or self._left_over is None or compaction.get("resumed"):
             return []
@@ -370,49 +386,48 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
         return [self.resumed(compaction["relay"], self._left_over)]
 
 
-_AGAIN = re.compile(r"(?:Reconnecting\.\.\.|retrying) (\d{1,3})/(\d{1,3})(?: in ([\d.]{1,12})(ms|s))?")
+_RETRY = re.compile(r"(?:Reconnecting\.\.\.|retrying) (\d{1,3})/(\d{1,3})(?: in ([\d.]{1,12})(ms|s))?")
 
 
 class CodexExecReader(RecordReader, name="codex_exec", agent="codex exec", visibility="full"):
-    """Reads what a run printed; one run is one conversation."""
+    """Reads the output of a run; one run is one conversation."""
 
     _number: int = kept(0)
-    """Failures so far."""
+    """The number of failures so far."""
     _failed: str | None = kept()
-    """The message of the turn's failure, which the end of the turn tells again."""
+    """The message of the turn's failure, which the end of the turn repeats."""
 
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        said = mapping(record.get("msg")) or record
-        kind = said.get("type")
+        message = mapping(record.get("msg")) or record
+        kind = message.get("type")
         if kind in ("thread.started", "session_configured"):
-            self.begin(
-                text(said.get("thread_id")) or text(said.get("session_id")), agent="codex", model=said.get("model")
-            )
+            session = text(message.get("thread_id")) or text(message.get("session_id"))
+            self.begin(session, agent="codex", model=message.get("model"))
             self.see()
         elif kind in ("error", "stream_error"):
-            return self._error(said, text(said.get("message")))
+            return self._error(message, text(message.get("message")))
         elif kind == "turn.failed":
-            return self._error(said, text(mapping(said.get("error")).get("message")))
+            return self._error(message, text(mapping(message.get("error")).get("message")))
         elif kind in ("turn.completed", "task_complete", "turn_aborted"):
             self._failed = None
             self.see(requests=int(kind != "turn_aborted"), aborted=int(kind == "turn_aborted"))
             return self.settled("aborted") if kind == "turn_aborted" else self.settled("recovered", made=1)
         return ()
 
-    def _error(self, said: Mapping[str, Any], message: str | None) -> list[Event]:
+    def _error(self, error: Mapping[str, Any], message: str | None) -> list[Event]:
         if message is not None and message == self._failed:
             return []
         self.see()
-        again = _AGAIN.search(message or "")
-        self._failed = None if again else message
+        retry = _RETRY.search(message or "")
+        self._failed = None if retry else message
         self._number += 1
         unique = self.session or self.source.path, self._number
-        facts = error_facts(message, said.get("codex_error_info"))
-        if again is None:
+        facts = error_facts(message, error.get("codex_error_info"))
+        if retry is None:
             failure = self.failed(facts, *unique, chain=MAIN if MAIN in self.chains else None)
             return [failure, *self.settled("exhausted", reason=failure.payload["reason"])]
         failure = self.failed(
-            facts, *unique, chain=MAIN, numbered=digits(again[1]) or 1, max_attempts=int(again[2]) + 1
+            facts, *unique, chain=MAIN, numbered=digits(retry[1]) or 1, max_attempts=int(retry[2]) + 1
         )
-        delay = float(again[3]) / (1000 if again[4] == "ms" else 1) if again[3] else None
+        delay = float(retry[3]) / (1000 if retry[4] == "ms" else 1) if retry[3] else None
         return [failure, self.scheduled(*unique, delay_seconds=delay)]

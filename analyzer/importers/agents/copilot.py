@@ -1,4 +1,7 @@
-"""Copilot CLI's sessions (`~/.copilot/session-state/*/events.jsonl`). Of retries only vain ones are told."""
+"""Copilot CLI's sessions (`~/.copilot/session-state/*/events.jsonl`).
+
+They hold only retries that failed.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +31,10 @@ class CopilotReader(RecordReader, name="copilot", agent="copilot", visibility="t
 
     glance: ClassVar[Any] = glance("type timestamp", data=shape("toolCallId toolName success"))
     _summed: dict[str, dict[str, int]] = kept({})
-    """Tokens of the session by model, as its last end sums them up."""
+    """Tokens of the session by model and kind, as its last `session.shutdown` summed them."""
 
     def glanced(self, record: Mapping[str, Any]) -> Iterable[Event] | None:
-        """See `RecordReader`."""
+        """Read all records except `session.*` and failed tools; see `RecordReader`."""
         kind, data = text(record.get("type")), mapping(record.get("data"))
         if (
             kind is None
@@ -48,8 +51,8 @@ class CopilotReader(RecordReader, name="copilot", agent="copilot", visibility="t
         return ()
 
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        if (told := self.glanced(record)) is not None:
-            return told
+        if (events := self.glanced(record)) is not None:
+            return events
         self.time(record.get("timestamp"))
         kind, data = record.get("type"), mapping(record.get("data"))
         unique = self.session, text(record.get("id")), identity_of(record)
@@ -71,13 +74,16 @@ class CopilotReader(RecordReader, name="copilot", agent="copilot", visibility="t
         return ()
 
     def _spent(self, models: Mapping[str, Any]) -> list[Event]:
-        """The tokens of the session by model since its last end: of a resumed session each end sums up all of them."""
+        """Record the tokens of the session by model since its last end.
+
+        Each end of a resumed session sums up the whole session.
+        """
         events = []
         for model, metrics in models.items():
             summed = self._tokens(mapping(metrics).get("usage"))
             before = self._summed.get(model) or {}
             if any(summed[name] < before.get(name, 0) for name in summed):
-                before = {}  # a sum that was begun anew
+                before = {}  # the sum began anew
             self._summed[model] = summed
             spent = {name: tokens - before.get(name, 0) for name, tokens in summed.items()}
             events += self._request(model, spent, format_time(self.at), model)
@@ -87,16 +93,16 @@ class CopilotReader(RecordReader, name="copilot", agent="copilot", visibility="t
         return {name: self.counted(usage, key) or 0 for key, name in _COUNTERS.items()}
 
     def _summarised(self, data: Mapping[str, Any], unique: object) -> list[Event]:
-        """The tokens of a compaction's own request, which no sum holds."""
+        """Record the tokens of a compaction's own request, which the sums leave out."""
         used = mapping(data.get("compactionTokensUsed"))
         return self._request(text(used.get("model")) or self.known.get("model"), self._tokens(used), unique)
 
     def _request(self, model: str | None, tokens: dict[str, int], *identity: object) -> list[Event]:
-        known, prompt = self.known, tokens.pop("input_tokens")
-        self.known = {**known, "model": model}
-        found = self.spent(self.session, *identity, prompt=prompt, **tokens)
-        self.known = known
-        return found
+        dimensions, prompt = self.known, tokens.pop("input_tokens")
+        self.known = {**dimensions, "model": model}
+        events = self.spent(self.session, *identity, prompt=prompt, **tokens)
+        self.known = dimensions
+        return events
 
     def _started(self, data: Mapping[str, Any]) -> None:
         self._summed = {}
@@ -110,13 +116,11 @@ class CopilotReader(RecordReader, name="copilot", agent="copilot", visibility="t
         self.work_in(context.get("cwd"))
 
     def _tool_ended(self, data: Mapping[str, Any], unique: object) -> list[Event]:
-        """The end of a call that failed, which names the tool by its beginning."""
-        tool = self.tool_of(text(data.get("toolCallId"))) or text(
-            mapping(mapping(data.get("toolTelemetry")).get("properties")).get("tool")
-        )
+        """Record a call that failed; the call's beginning, or its telemetry, names the tool."""
+        telemetry = mapping(mapping(data.get("toolTelemetry")).get("properties"))
+        tool = self.tool_of(text(data.get("toolCallId"))) or text(telemetry.get("tool"))
         error = mapping(data.get("error"))
-        said, hint = text(error.get("message")), text(error.get("code"))
-        return self.tool_failed(tool, said, unique, hint=hint)
+        return self.tool_failed(tool, text(error.get("message")), unique, hint=text(error.get("code")))
 
     def _failed(self, data: Mapping[str, Any], unique: object) -> list[Event]:
         kind = text(data.get("errorType"))
@@ -125,18 +129,21 @@ class CopilotReader(RecordReader, name="copilot", agent="copilot", visibility="t
             "type": kind if kind != "query" else None,
             "message": text(data.get("message")),
         }
-        told = _RETRIED.search(text(data.get("message")) or "")
-        if told is None:
+        retries = _RETRIED.search(text(data.get("message")) or "")
+        if retries is None:
             failure = self.failed(facts, unique)
             return [failure, self.exhausted(failure, unique)] if kind == "quota" else [failure]
-        # The retries are told with the failure that ended them: their number, and all of their waits together.
-        failure = self.failed(facts, unique, chain=MAIN, numbered=(digits(told[1]) or 0) + 1)
-        self.chains.scheduled(MAIN, delay_seconds=float(told[2]))
+        # Only a chain's last failure is logged, with the number and all waits of its retries.
+        failure = self.failed(facts, unique, chain=MAIN, numbered=(digits(retries[1]) or 0) + 1)
+        self.chains.scheduled(MAIN, delay_seconds=float(retries[2]))
         limit = [self.exhausted(failure, unique)] if kind == "quota" else []
         return [failure, *limit, *self.settled("exhausted")]
 
     def _compacted(self, strategy: str, counted: str, data: Mapping[str, Any], unique: object) -> list[Event]:
-        """A compaction, its tokens under `pre` and `post` with the rest of their name; a truncation cannot fail."""
+        """Record a compaction, with the tokens under `pre` and `post` + `counted`.
+
+        A truncation cannot fail.
+        """
         failed = strategy == "compact" and data.get("success") is False
         return self.compacted(
             {"strategy": strategy, "pre_tokens": count(data.get(f"pre{counted}")) or None},

@@ -20,39 +20,42 @@ _TOKENS = re.compile(r"^Chat history compressed from (\d+) to (\d+) tokens")
 _PERCENT = re.compile(r"^Context compressed from (\d{1,3})% to (\d{1,3})%")
 _CANCELLED = "Request cancelled."
 _KINDS = {"error": "other", "cancelled": "cancelled"}
-"""Where a tool says nothing."""
+"""Kinds of failure by the status of a call whose tool says nothing."""
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 def said_by(content: object) -> str:
-    """The text of a message, which is a text or a list of parts."""
+    """Return the text of a message, whose content is a text or a list of parts."""
     if isinstance(content, list):
-        return "\n".join(found for part in content if (found := text(mapping(part).get("text"))))
+        return "\n".join(words for part in content if (words := text(mapping(part).get("text"))))
     return content if isinstance(content, str) else ""
 
 
-def api_error_facts(said: str) -> dict[str, Any]:
-    """The facts of an error as Gemini CLI shows it: code and status stand in its text, where it is one of the API."""
-    code, status = _CODE.search(said), _STATUS.search(said)
+def api_error_facts(message: str) -> dict[str, Any]:
+    """Return the facts of an error that Gemini CLI shows.
+
+    An error of the API has its code and status in the text.
+    """
+    code, status = _CODE.search(message), _STATUS.search(message)
     facts = {
         "status": digits(code[1]) if code else None,
         "type": (status[1] or status[2]) if status else None,
-        "message": said,
+        "message": message,
     }
     return present(facts)
 
 
 def _answer_of(result: object) -> str | None:
-    """What a tool answered: the error of its response."""
+    """Return the error in a tool's response, else its output; None where it has neither."""
     for part in map(mapping, result if isinstance(result, list) else ()):
         response = mapping(mapping(part.get("functionResponse")).get("response"))
-        if said := text(response.get("error")) or text(response.get("output")):
-            return said
+        if answer := text(response.get("error")) or text(response.get("output")):
+            return answer
     return None
 
 
 def _project_of(path: str) -> dict[str, str]:
-    """The project whose chats a folder holds; older folders are named by a digest of the path."""
+    """Return the project of a chat by its folder; older folders are named by a digest."""
     folder = re.search(r"[/\\]tmp[/\\]([^/\\]+)[/\\]chats[/\\]", path)
     return {"project": folder[1]} if folder and not _DIGEST.fullmatch(folder[1]) else {}
 
@@ -61,18 +64,18 @@ class GeminiChatReader(RecordReader, name="gemini_chat", agent="gemini-cli", vis
     """Reads a chat."""
 
     _last: list[str] = kept([])
-    """Ids of the last replies and stops: one that grows is written again."""
+    """Ids of the last 64 replies, calls and stops: a reply that grows is written again."""
     _used: int | None = kept()
-    """Tokens that the last reply was asked with."""
+    """Input tokens of the last reply."""
     _relay: str | None = kept()
-    """The compression whose outcome the next reply shows."""
+    """The id of the compression whose outcome the next reply shows."""
 
     glance: ClassVar[Any] = glance(
         "id type timestamp model tokens messages projectHash", toolCalls=list_of("id name status")
     )
 
     def glanced(self, record: Mapping[str, Any]) -> Iterable[Event] | None:
-        """See `RecordReader`: what was asked, and replies none of whose tools failed."""
+        """Read questions, and replies none of whose tools failed; see `RecordReader`."""
         if "projectHash" in record or "messages" in record or text(record.get("id")) is None:
             return None
         if record.get("type") == "user":
@@ -80,17 +83,17 @@ class GeminiChatReader(RecordReader, name="gemini_chat", agent="gemini-cli", vis
             self.see()
             return ()
         calls = record.get("toolCalls", ())
-        fine = all(call.get("status") == "success" and text(call.get("id")) for call in calls)
-        return self._message(record) if record.get("type") == "gemini" and fine else None
+        has_worked = all(call.get("status") == "success" and text(call.get("id")) for call in calls)
+        return self._message(record) if record.get("type") == "gemini" and has_worked else None
 
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        found: list[Event] = []
+        events: list[Event] = []
         if "projectHash" in record:
             self._head(record)
         messages = record.get("messages")
         for message in messages if isinstance(messages, list) else ():
-            found += self._message(mapping(message))
-        return [*found, *self._message(record)] if "type" in record else found
+            events += self._message(mapping(message))
+        return [*events, *self._message(record)] if "type" in record else events
 
     def _head(self, head: Mapping[str, Any]) -> None:
         self.time(head.get("startTime"))
@@ -113,15 +116,15 @@ class GeminiChatReader(RecordReader, name="gemini_chat", agent="gemini-cli", vis
                 *self._tools(message.get("toolCalls")),
             ]
         self.see()
-        said = said_by(message.get("content"))
-        if kind == "error" and said.startswith(_ERROR):
-            return self._failed(said, unique)
-        if kind == "info" and (said or message.get("content") == ""):
-            return self._informed(said, unique)
+        content = said_by(message.get("content"))
+        if kind == "error" and content.startswith(_ERROR):
+            return [self.failed(api_error_facts(content), unique)]
+        if kind == "info" and (content or message.get("content") == ""):
+            return self._informed(content, unique)
         return []
 
     def _spent(self, tokens: object, unique: str) -> list[Event]:
-        """The tokens of a reply, which does not count what was thought."""
+        """Record the tokens of a reply, whose output does not count its thoughts."""
         thought = self.counted(tokens, "thoughts") or 0
         return self.spent(
             unique,
@@ -133,7 +136,7 @@ class GeminiChatReader(RecordReader, name="gemini_chat", agent="gemini-cli", vis
         )
 
     def _tools(self, calls: object) -> list[Event]:
-        """Calls of tools, each with its result; the message grows with them, and comes again."""
+        """Record the ended calls of a reply, which is written again as they end."""
         events = []
         for call in map(mapping, calls if isinstance(calls, list) else ()):
             unique, tool, status = text(call.get("id")) or identity_of(call), text(call.get("name")), call.get("status")
@@ -142,8 +145,8 @@ class GeminiChatReader(RecordReader, name="gemini_chat", agent="gemini-cli", vis
             self.see_calls(tool)
             if status != "success":
                 self.clock(moment_of(call.get("timestamp")) or (self.at if self.timed else None))
-                said = _answer_of(call.get("result")) or text(call.get("resultDisplay"))
-                events += self.tool_failed(tool, said, unique, kind=None if said else _KINDS[status])
+                answer = _answer_of(call.get("result")) or text(call.get("resultDisplay"))
+                events += self.tool_failed(tool, answer, unique, kind=None if answer else _KINDS[status])
         return events
 
     def _new(self, unique: str) -> bool:
@@ -152,11 +155,8 @@ class GeminiChatReader(RecordReader, name="gemini_chat", agent="gemini-cli", vis
         self._last = [*self._last[-63:], unique]
         return True
 
-    def _failed(self, said: str, unique: str) -> list[Event]:
-        return [self.failed(api_error_facts(said), unique)]
-
     def _measured(self, used: int | None) -> list[Event]:
-        """The end of a compression that nothing tells but the tokens of the first reply behind it."""
+        """Record the end of a compression, which only the tokens of the next reply show."""
         before, relay = self._used, self._relay
         if used is None:
             return []
@@ -168,18 +168,18 @@ class GeminiChatReader(RecordReader, name="gemini_chat", agent="gemini-cli", vis
         halted = {"relay": relay, "caller": self.caller, "cause": "the context did not get smaller"}
         return [self.event("relay.halted", halted, relay)]
 
-    def _informed(self, said: str, unique: str) -> list[Event]:
-        if not said:
-            # Of all that it shows only the outcome of /compress has no text (packages/cli, useHistoryManager.ts).
+    def _informed(self, notice: str, unique: str) -> list[Event]:
+        if not notice:
+            # Only the outcome of /compress has no text (packages/cli, useHistoryManager.ts).
             if not self._new(unique):
                 return []
             begun = self.relay({"strategy": "compact", "pre_tokens": self._used, "trigger": "manual"}, unique)
             self._relay = begun.id
             return [begun]
-        if said.startswith(_CANCELLED):
+        if notice.startswith(_CANCELLED):
             self.see(aborted=int(self._new(unique)))
             return []
-        tokens, percent = _TOKENS.match(said), _PERCENT.match(said)
+        tokens, percent = _TOKENS.match(notice), _PERCENT.match(notice)
         if tokens is None and percent is None:
             return []
         began = {
@@ -190,16 +190,16 @@ class GeminiChatReader(RecordReader, name="gemini_chat", agent="gemini-cli", vis
 
 
 _CANCELLED_TYPE = "FatalCancellationError"
-_NAMES_NOTHING = frozenset({"Error", "ApiError"})
+_GENERIC_TYPES = frozenset({"Error", "ApiError"})
 
 
 class GeminiStreamReader(RecordReader, name="gemini_stream", agent="gemini-cli", visibility="terminal"):
-    """Reads what runs printed; each begins with the session that it is or resumes."""
+    """Reads the output of runs, which begin with the session that they start or resume."""
 
     _told: str | None = kept()
-    """The error of the run in hand, which its end may tell again."""
+    """The message of the current run's error, which the end of the run may repeat."""
     _replying: bool = kept(False)
-    """Whether the reply in hand is counted already: it comes in pieces."""
+    """True once the current reply is counted: it comes in pieces."""
 
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         self.time(record.get("timestamp"))
@@ -230,26 +230,28 @@ class GeminiStreamReader(RecordReader, name="gemini_stream", agent="gemini-cli",
         tool = self.tool_of(call)
         if record.get("status") != "error":
             return []
-        error = mapping(record.get("error"))
-        said, hint = text(error.get("message")), text(error.get("type"))
-        return self.tool_failed(tool, said, self.session, call, str(record.get("timestamp")), hint=hint)
+        error, at = mapping(record.get("error")), str(record.get("timestamp"))
+        message, hint = text(error.get("message")), text(error.get("type"))
+        return self.tool_failed(tool, message, self.session, call, at, hint=hint)
 
     def _ended(self, record: Mapping[str, Any], unique: object) -> list[Event]:
         self._replying = False
         error = mapping(record.get("error"))
-        told, self._told = self._told, None
+        reported, self._told = self._told, None
         if record.get("status") != "error":
             return []
         if error.get("type") == _CANCELLED_TYPE:
             self.see(aborted=1)
             return []
-        return [] if told is not None and text(error.get("message")) == told else self._failed(error, unique)
+        if reported is not None and text(error.get("message")) == reported:
+            return []
+        return self._failed(error, unique)
 
     def _failed(self, error: Mapping[str, Any], unique: object) -> list[Event]:
         self.see()
-        said, kind = text(error.get("message")), text(error.get("type"))
-        self._told = said
-        facts = api_error_facts(said or "")
-        if "type" not in facts and kind not in ("error", *_NAMES_NOTHING):
+        message, kind = text(error.get("message")), text(error.get("type"))
+        self._told = message
+        facts = api_error_facts(message or "")
+        if "type" not in facts and kind not in ("error", *_GENERIC_TYPES):
             facts |= present({"type": kind})
         return [self.failed(facts, unique)]

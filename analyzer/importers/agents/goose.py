@@ -1,6 +1,7 @@
-"""goose's sessions: rows of its database (`sessions.db`), or until version 1.10 a file of lines each.
+"""goose's sessions: rows of its database (`sessions.db`), or until version 1.10 a file for each.
 
-Both hold the same messages, so that what was moved from one to the other counts once. Retries are not in them.
+Both hold the same messages, so that a session moved from a file to the database counts once.
+Neither holds retries.
 """
 
 from __future__ import annotations
@@ -25,54 +26,54 @@ _STOPPED = "Interrupted by the user"
 
 
 class GooseReader(RecordReader, name="goose", agent="goose", visibility="terminal"):
-    """Reads messages; a database names their session, a file is one."""
+    """Reads messages; a row of the database names its session, a file is one session."""
 
     _sessions: dict[str, dict[str, Any]] = kept({})
-    """Of each session: what is known of it, its part, and the compaction that goes on."""
+    """The memory of each session: dimensions (`known`), `role`, open compaction (`relay`)."""
 
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         place = record.get("$row")
         if isinstance(place, list):
             return self._session(record, text(record.get("id"))) if place[:1] == ["sessions"] else self._message(record)
-        named = PurePath(self.source.path).stem
+        session = PurePath(self.source.path).stem
         if "working_dir" in record:
-            return self._session(record, named)
+            return self._session(record, session)
         if "content" not in record:
             return ()
         slim = slim_goose(record.get("role"), record.get("created"), record["content"])
-        return self._message({**slim, "session": named})
+        return self._message({**slim, "session": session})
 
     def _session(self, record: Mapping[str, Any], session: str | None) -> Iterable[Event]:
         if session is None:
             return ()
-        known = self._sessions.setdefault(session, {})
-        known["known"] = present(
+        memory = self._sessions.setdefault(session, {})
+        memory["known"] = present(
             {
                 "cwd": text(record.get("working_dir")),
                 "provider": text(record.get("provider_name")),
                 "model": text(record.get("model")),
             }
         )
-        known["role"] = "subagent" if record.get("session_type") == "sub_agent" else None
+        memory["role"] = "subagent" if record.get("session_type") == "sub_agent" else None
         self._turn_to(session)
         self.clock(moment_of(record.get("updated")))
         return [self.observed("session", self.session, "session")]
 
     def _turn_to(self, session: str) -> dict[str, Any]:
-        """Take a session for the one in hand; returns what is remembered of it."""
-        found = self._sessions.setdefault(session, {})
-        told = dict(mapping(found.get("known")))
-        self.session, self.role = session, found.get("role")
-        self.known = {"agent": self.agent, **told}
+        """Make a session the current one, and return its memory."""
+        memory = self._sessions.setdefault(session, {})
+        dimensions = dict(mapping(memory.get("known")))
+        self.session, self.role = session, memory.get("role")
+        self.known = {"agent": self.agent, **dimensions}
         self.known.pop("cwd", None)
-        self.work_in(told.get("cwd"))
-        return found
+        self.work_in(dimensions.get("cwd"))
+        return memory
 
     def _message(self, message: Mapping[str, Any]) -> list[Event]:
         session = text(message.get("session"))
         if session is None:
             return []
-        found = self._turn_to(session)
+        memory = self._turn_to(session)
         self.clock(moment_of(message.get("created")))
         shape = text(message.get("shape")) or ""
         tools: dict[str, int] = {}
@@ -86,47 +87,47 @@ class GooseReader(RecordReader, name="goose", agent="goose", visibility="termina
         for call in failed:
             name = text(call.get("call"))
             events += self.tool_failed(self._calls.get(name or ""), call.get("said"), session, name or shape)
-        told = list(listed(message.get("told")))
-        for index, notice in enumerate(told):
-            events += self._told(notice, (session, shape, index), found)
+        notices = list(listed(message.get("told")))
+        for index, notice in enumerate(notices):
+            events += self._noticed(notice, (session, shape, index), memory)
         stopped = any((text(call.get("said")) or "").startswith(_STOPPED) for call in failed)
-        replied = message.get("role") == "assistant" and not told
+        replied = message.get("role") == "assistant" and not notices
         if replied or stopped:
             aborted = int(stopped and not replied)
             events.append(self.observed(shape, session, shape, requests=int(replied), aborted=aborted, tools=tools))
-        self._seen.clear()  # each message is a part of its own
+        self._seen.clear()  # each message is an observed part of its own
         return events
 
-    def _told(self, notice: Mapping[str, Any], unique: tuple[object, ...], found: dict[str, Any]) -> list[Event]:
-        """What goose itself says in a message: a failure, or a compaction."""
-        kind, said = notice.get("type"), text(notice.get("said")) or ""
+    def _noticed(self, notice: Mapping[str, Any], unique: tuple[object, ...], memory: dict[str, Any]) -> list[Event]:
+        """Read a notice that goose itself wrote into a message: a failure, or a compaction."""
+        kind, message = notice.get("type"), text(notice.get("said")) or ""
         if kind == "text":
-            failure = self._failed(_FAILED.sub("", said), unique)
-            if not said.startswith(_COMPACTING):
+            failure = self._failed(_FAILED.sub("", message), unique)
+            if not message.startswith(_COMPACTING):
                 return [failure]
-            return [failure, *self._compacted("relay.halted", unique, found, cause=_FAILED.sub("", said))]
+            return [failure, *self._compacted("relay.halted", unique, memory, cause=_FAILED.sub("", message))]
         if kind == "contextLengthExceeded":
-            return [self._failed(said or "context length exceeded", unique)]
+            return [self._failed(message or "context length exceeded", unique)]
         if kind == "creditsExhausted":
-            failure = self._failed(said, unique, type="insufficient_quota")
+            failure = self._failed(message, unique, type="insufficient_quota")
             return [failure, self.exhausted(failure, *unique)]
-        if said.startswith(_BEGINS):
+        if message.startswith(_BEGINS):
             begun = self.relay({"strategy": "compact", "trigger": "auto"}, *unique)
-            found["relay"] = begun.id
+            memory["relay"] = begun.id
             return [begun]
-        if kind == "conversationCompacted" or said.startswith(_ENDS):
-            return self._compacted("relay.resumed", unique, found)
+        if kind == "conversationCompacted" or message.startswith(_ENDS):
+            return self._compacted("relay.resumed", unique, memory)
         return []
 
-    def _failed(self, said: str, unique: tuple[object, ...], **facts: Any) -> Event:
-        status = _STATUS.search(said)
-        return self.failed({"status": int(status[1]) if status else None, "message": said or None, **facts}, *unique)
+    def _failed(self, message: str, unique: tuple[object, ...], **facts: Any) -> Event:
+        status = _STATUS.search(message)
+        return self.failed({"status": int(status[1]) if status else None, "message": message or None, **facts}, *unique)
 
-    def _compacted(self, kind: str, unique: tuple[object, ...], found: dict[str, Any], **known: Any) -> list[Event]:
-        """The end of a compaction, and its beginning too where nothing told that."""
+    def _compacted(self, kind: str, unique: tuple[object, ...], memory: dict[str, Any], **fields: Any) -> list[Event]:
+        """Record the end of a compaction, and its beginning where no notice reported it."""
         begun = []
-        if "relay" not in found:
+        if "relay" not in memory:
             begun = [self.relay({"strategy": "compact"}, *unique)]
-            found["relay"] = begun[0].id
-        done = {"relay": found.pop("relay"), "caller": self.caller, **known}
+            memory["relay"] = begun[0].id
+        done = {"relay": memory.pop("relay"), "caller": self.caller, **fields}
         return [*begun, self.event(kind, done, *unique)]

@@ -1,6 +1,7 @@
-"""opencode's storage, a file a record or a database, and the errors that it prints.
+"""opencode's storage, which is a database or a file for each record, and the errors that it prints.
 
-Both stores hold the same ids, so that what was moved from one to the other counts once. Retries are hardly ever kept.
+Both stores hold the same ids, so that a record moved to the database counts once. Few retries
+are kept.
 """
 
 from __future__ import annotations
@@ -16,18 +17,17 @@ from analyzer.importers.failures import number, quantity
 from analyzer.importers.records import RecordReader, identity_of, kept, moment_of, moved_on
 
 _ABORTED = "MessageAbortedError"
-_SAY_NOTHING = frozenset({"APIError", "UnknownError"})
-
-
-_SAYING = frozenset({"text", "reasoning", "step-start", "step-finish", "snapshot", "patch", "file"})
-"""Parts of which nothing is read."""
+_GENERIC_ERRORS = frozenset({"APIError", "UnknownError"})
+"""Names of errors that are no type of failure."""
+_IGNORED_PARTS = frozenset({"text", "reasoning", "step-start", "step-finish", "snapshot", "patch", "file"})
 
 
 class OpencodeReader(RecordReader, name="opencode", agent="opencode", visibility="terminal"):
     """Reads messages and parts, in the order of their change where they are rows."""
 
     _sessions: dict[str, dict[str, Any]] = kept({})
-    """Of each session: its tokens in use, the hand-off whose tokens are still to come, its folder and version."""
+    """The memory of each session: folder (`cwd`), `version`, tokens in use (`used`), the compaction
+    whose tokens are not known yet (`relay`), and the message of the last one (`last`)."""
 
     glance: ClassVar[Any] = glance(
         "type id part $row sessionID messageID role time error modelID providerID agent mode tokens cost parentID "
@@ -36,20 +36,20 @@ class OpencodeReader(RecordReader, name="opencode", agent="opencode", visibility
     )
 
     def glanced(self, record: Mapping[str, Any]) -> Iterable[Event] | None:
-        """See `RecordReader`: all but what a run prints."""
-        kind, named = text(record.get("type")), text(record.get("id")) or ""
-        if "part" in record or not named.startswith(("prt_", "msg_", "ses_")):
+        """Read all records except the output of a run; see `RecordReader`."""
+        kind, identifier = text(record.get("type")), text(record.get("id")) or ""
+        if "part" in record or not identifier.startswith(("prt_", "msg_", "ses_")):
             return None
         moved_on(self._cursor, record)
-        return () if kind in _SAYING and named.startswith("prt_") else self._events_of(record)
+        return () if kind in _IGNORED_PARTS and identifier.startswith("prt_") else self._events_of(record)
 
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         if part := mapping(record.get("part")):
             record = {"timestamp": record.get("timestamp"), **part}
-        named = text(record.get("id")) or ""
-        if named.startswith("ses_"):
-            found = {"cwd": text(record.get("directory")), "version": text(record.get("version"))}
-            self._sessions.setdefault(named, {}).update(found)
+        identifier = text(record.get("id")) or ""
+        if identifier.startswith("ses_"):
+            fields = {"cwd": text(record.get("directory")), "version": text(record.get("version"))}
+            self._sessions.setdefault(identifier, {}).update(fields)
             return ()
         self.session = text(record.get("sessionID"))
         if self.session is None:
@@ -58,19 +58,19 @@ class OpencodeReader(RecordReader, name="opencode", agent="opencode", visibility
         self.clock(
             moment_of(time.get("completed")) or moment_of(time.get("created")) or moment_of(record.get("timestamp"))
         )
-        known = self._sessions.setdefault(self.session, {})
-        self.begin(self.session, agent_version=known.get("version"))
-        self.work_in(known.get("cwd"))
+        memory = self._sessions.setdefault(self.session, {})
+        self.begin(self.session, agent_version=memory.get("version"))
+        self.work_in(memory.get("cwd"))
         self.role = None
-        if named.startswith("prt_"):
-            return self._part(record, known)
+        if identifier.startswith("prt_"):
+            return self._part(record, memory)
         if record.get("role") == "assistant":
-            return self._reply(record, known)
+            return self._reply(record, memory)
         if record.get("type") == "error":
             return self._failed(mapping(record.get("error")), identity_of(record))
         return ()
 
-    def _reply(self, message: Mapping[str, Any], known: dict[str, Any]) -> list[Event]:
+    def _reply(self, message: Mapping[str, Any], memory: dict[str, Any]) -> list[Event]:
         self.learn(model=message.get("modelID"), provider=message.get("providerID"))
         self.work_in(mapping(message.get("path")).get("cwd"))
         unique = text(message.get("id")) or ""
@@ -88,25 +88,25 @@ class OpencodeReader(RecordReader, name="opencode", agent="opencode", visibility
         used = sum(part for part in parts if part is not None)
         events += self._spent(tokens, unique, quantity(message.get("cost")))
         if message.get("summary") is True:
-            return [*events, *self._compacted(text(message.get("parentID")) or unique, known, None)]
+            return [*events, *self._compacted(text(message.get("parentID")) or unique, memory, None)]
         if used:
-            known["used"] = used
-            if relay := known.pop("relay", None):
+            memory["used"] = used
+            if relay := memory.pop("relay", None):
                 events.append(self.resumed(relay, used))
             events += self.settled("recovered", chain=self.session or "", made=1)
         return events
 
     def _spent(self, tokens: Mapping[str, Any], unique: str, cost: float | None) -> list[Event]:
-        """The tokens of a reply; where there is a total, it tells whether the reply's own hold those of reasoning."""
+        """Record the tokens of a reply; its total shows whether output includes reasoning."""
         cache = mapping(tokens.get("cache"))
-        put, read, written = (
+        tokens_in, read, written = (
             self.counted(usage, key) or 0 for usage, key in ((tokens, "input"), (cache, "read"), (cache, "write"))
         )
         total, reply = self.counted(tokens, "total"), self.counted(tokens, "output") or 0
         return self.spent(
             unique,
-            input_tokens=put,
-            output_tokens=max(reply, total - put - read - written) if total else reply,
+            input_tokens=tokens_in,
+            output_tokens=max(reply, total - tokens_in - read - written) if total else reply,
             cache_read_tokens=read,
             cache_write_tokens=written,
             reasoning_tokens=self.counted(tokens, "reasoning"),
@@ -114,7 +114,10 @@ class OpencodeReader(RecordReader, name="opencode", agent="opencode", visibility
         )
 
     def _request(self, unique: str, time: Mapping[str, Any], *, aborted: bool) -> Event:
-        """One request, told by itself: the files of a session are no source together, and rows may come again."""
+        """Make the event of one request by itself.
+
+        The files of a session are read as several sources, and rows may come again.
+        """
         started = moment_of(time.get("created"))
         began = format_time(started) if started else ""
         return self.observed(unique, unique, aborted, requests=1, aborted=int(aborted), started_at=began)
@@ -125,7 +128,7 @@ class OpencodeReader(RecordReader, name="opencode", agent="opencode", visibility
             return self.settled("aborted", chain=self.session or "")
         facts = {
             "status": number(data.get("statusCode")),
-            "type": name if name not in _SAY_NOTHING else None,
+            "type": name if name not in _GENERIC_ERRORS else None,
             "message": text(data.get("message")) or text(data.get("responseBody")),
             "headers": mapping(data.get("responseHeaders")) or None,
         }
@@ -133,12 +136,13 @@ class OpencodeReader(RecordReader, name="opencode", agent="opencode", visibility
         failure = self.failed(facts, unique, chain=key if key in self.chains else None)
         return [failure, *self.settled("exhausted", chain=key, reason=failure.payload["reason"])]
 
-    def _part(self, part: Mapping[str, Any], known: dict[str, Any]) -> list[Event]:
+    def _part(self, part: Mapping[str, Any], memory: dict[str, Any]) -> list[Event]:
         unique = text(part.get("id")) or ""
         if part.get("type") == "compaction":
-            automatic = part.get("auto")
-            trigger = ("auto" if automatic else "manual") if isinstance(automatic, bool) else None
-            return self._compacted(text(part.get("messageID")) or unique, known, trigger)
+            trigger = None
+            if isinstance(automatic := part.get("auto"), bool):
+                trigger = "auto" if automatic else "manual"
+            return self._compacted(text(part.get("messageID")) or unique, memory, trigger)
         if part.get("type") == "tool":
             return self._tool(part, unique)
         if part.get("type") != "retry":
@@ -148,7 +152,7 @@ class OpencodeReader(RecordReader, name="opencode", agent="opencode", visibility
         return self.retried(facts, unique, chain=self.session or "", numbered=number(part.get("attempt")) or None)
 
     def _tool(self, part: Mapping[str, Any], unique: str) -> list[Event]:
-        """A call of a tool; its part is written again until it has ended."""
+        """Record a call that has ended; until then its part is written again and again."""
         state = mapping(part.get("state"))
         if state.get("status") not in ("completed", "error"):
             return []
@@ -159,10 +163,10 @@ class OpencodeReader(RecordReader, name="opencode", agent="opencode", visibility
             events += self.tool_failed(tool, text(state.get("error")), unique)
         return events
 
-    def _compacted(self, unique: str, known: dict[str, Any], trigger: str | None) -> list[Event]:
-        """A compaction, told by its part, by its summary, or by both: either names the message that asked for it."""
-        begun = self.relay({"strategy": "compact", "pre_tokens": known.get("used"), "trigger": trigger}, unique)
-        if known.get("last") == unique:
+    def _compacted(self, unique: str, memory: dict[str, Any], trigger: str | None) -> list[Event]:
+        """Record a compaction once, by the message that its part, summary, or both name."""
+        begun = self.relay({"strategy": "compact", "pre_tokens": memory.get("used"), "trigger": trigger}, unique)
+        if memory.get("last") == unique:
             return []
-        known |= {"relay": begun.id, "last": unique}
+        memory |= {"relay": begun.id, "last": unique}
         return [begun]

@@ -1,6 +1,7 @@
-"""OpenHands' events: a file an event, or one exported array. Their times name no zone.
+"""OpenHands' events: a file for each event, or one exported array. Their times name no zone.
 
-Retries only live in memory. What a tool answers with an error is read by the model, and is no failed call.
+Retries are never written. A tool's answer with an error is read by the model: no call of the
+service failed.
 """
 
 from __future__ import annotations
@@ -47,30 +48,30 @@ class OpenHandsReader(RecordReader, name="openhands", agent="openhands", visibil
         return ()
 
     def _tool_failed(self, record: Mapping[str, Any], extras: Mapping[str, Any], unique: object) -> list[Event]:
-        """A failed tool, as newer and as older versions tell it."""
-        kind, seen = record.get("kind"), record.get("observation")
+        """Record a failed call of a tool, as newer and as older versions write it."""
+        kind, observation = record.get("kind"), record.get("observation")
         tool = _tool(record)
         if kind == "AgentErrorEvent":
             return self.tool_failed(tool, text(record.get("error")), unique)
-        if kind == "UserRejectObservation" or seen == "user_rejected":
+        if kind == "UserRejectObservation" or observation == "user_rejected":
             return self.tool_failed(tool, text(record.get("rejection_reason")), unique, kind="refused")
         if kind == "ObservationEvent":
-            told = mapping(seen)
-            code = number(told.get("exit_code")) or number(mapping(told.get("metadata")).get("exit_code"))
-            failed = told.get("is_error") is True or told.get("error") is True or bool(code)
-            said = f"Exit code {code}\n{said_by(told.get('content'))}" if code else text(told.get("error"))
-            return self.tool_failed(tool, said, unique) if failed else []
-        if seen == "error":
+            outcome = mapping(observation)
+            code = number(outcome.get("exit_code")) or number(mapping(outcome.get("metadata")).get("exit_code"))
+            failed = outcome.get("is_error") is True or outcome.get("error") is True or bool(code)
+            message = f"Exit code {code}\n{said_by(outcome.get('content'))}" if code else text(outcome.get("error"))
+            return self.tool_failed(tool, message, unique) if failed else []
+        if observation == "error":
             return self.tool_failed(tool, text(record.get("message")) or text(record.get("content")), unique)
-        code = number(mapping(extras.get("metadata")).get("exit_code")) if seen == "run" else None
+        code = number(mapping(extras.get("metadata")).get("exit_code")) if observation == "run" else None
         return self.tool_failed(tool, f"Exit code {code}\n{said_by(record.get('content'))}", unique) if code else []
 
-    def _failed(self, kind: str | None, said: str | None, unique: object) -> list[Event]:
+    def _failed(self, kind: str | None, message: str | None, unique: object) -> list[Event]:
         self.see()
-        facts = {"status": first_digits(_STATUS.search(said or "")), "type": kind, "message": said}
+        facts = {"status": first_digits(_STATUS.search(message or "")), "type": kind, "message": message}
         return [self.failed(facts, unique)]
 
 
 def _tool(record: Mapping[str, Any]) -> str | None:
-    """The tool of a call or of its answer, as newer and as older versions name it."""
+    """Return the tool of a call or of its answer, as newer and as older versions name it."""
     return text(record.get("tool_name")) or text(mapping(record.get("tool_call_metadata")).get("function_name"))

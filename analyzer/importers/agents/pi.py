@@ -1,6 +1,6 @@
 """pi's sessions (`~/.pi/agent/sessions/**.jsonl`).
 
-A retry is a failed reply with another reply behind it: the failed ones stay in the file, the delays do not.
+A retry is a failed reply with another reply after it. Delays are not in the file.
 """
 
 from __future__ import annotations
@@ -23,31 +23,34 @@ _IN_HAND = 50
 _TOKENS = "input output cacheRead cacheWrite"
 _STATUS = re.compile(r"^(\d{3})\b")
 _ENDED = re.compile(r"(?:^|\n)(Command (?:exited with code|aborted|timed out)[^\n]{0,100})\s*$")
-_OPENCLAW_SAYS = ("gateway-injected", "delivery-mirror")
+_OPENCLAW_MODELS = ("gateway-injected", "delivery-mirror")
 """Models of messages that OpenClaw itself writes (npm openclaw 2026.9.6)."""
 _NO_REPLY = "⚠️ Agent failed before reply"
 
 
 class PiReader(RecordReader, name="pi", agent="pi", visibility="full"):
-    """Reads a session; its entries form a tree, and their order in the file is that of time."""
+    """Reads a session; its entries form a tree, and stand in the file in the order of time."""
 
     glance: ClassVar[Any] = glance(
         "type id timestamp", message=shape("role model provider stopReason usage toolName isError", content=RAW)
     )
     _relay: str | None = kept()
-    """The compaction whose tokens after are still to come."""
+    """The id of the compaction whose remaining tokens the next reply shows."""
     _said: str | None = kept()
-    """What the last failed reply said."""
+    """The message of the last failed reply."""
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
         super().__init__(source, state)
-        self._asked: deque[Any] = deque(maxlen=_IN_HAND)
-        """What the last replies hold, for the commands of calls that failed."""
+        self._contents: deque[Any] = deque(maxlen=_IN_HAND)
+        """The content of the last `_IN_HAND` replies, for the commands of calls that failed."""
 
     def glanced(self, record: Mapping[str, Any]) -> Iterable[Event] | None:
-        """See `RecordReader`: all but replies and answers of tools that failed; entries of older versions had no id."""
+        """Read all messages except failed replies and failed tools; see `RecordReader`.
+
+        Entries of older versions have no id.
+        """
         message, unique = mapping(record.get("message")), text(record.get("id"))
-        if record.get("type") != "message" or message.get("model") in _OPENCLAW_SAYS:
+        if record.get("type") != "message" or message.get("model") in _OPENCLAW_MODELS:
             return None
         role = message.get("role")
         if role == "user":
@@ -72,7 +75,7 @@ class PiReader(RecordReader, name="pi", agent="pi", visibility="full"):
             self.work_in(record.get("cwd"))
         self.see()
         if kind == "compaction":
-            self.chains.settled(MAIN, "unresolved")  # an overflow is mended by it, and by no retry
+            self.chains.settled(MAIN, "unresolved")  # a compaction mends an overflow; no retry does
             begun = self.relay({"strategy": "compact", "pre_tokens": count(record.get("tokensBefore"))}, *unique)
             self._relay = begun.id
             return [begun]
@@ -80,7 +83,7 @@ class PiReader(RecordReader, name="pi", agent="pi", visibility="full"):
             return self._prompt_failed(mapping(record.get("data")), unique)
         if kind != "message":
             return ()
-        if message.get("model") in _OPENCLAW_SAYS:
+        if message.get("model") in _OPENCLAW_MODELS:
             return self.settled("exhausted") if said_by(message.get("content")).startswith(_NO_REPLY) else ()
         if message.get("role") == "assistant":
             return self._reply(message, unique)
@@ -89,12 +92,12 @@ class PiReader(RecordReader, name="pi", agent="pi", visibility="full"):
             self.see_calls(tool)
             if message.get("isError") is not True:
                 return ()
-            # A command's own output stands before what became of it.
-            said = said_by(message.get("content"))
-            ended = _ENDED.search(said)
-            shown = f"{ended[1]}\n{said[: ended.start()]}" if ended else said
+            content = said_by(message.get("content"))
+            if ended := _ENDED.search(content):
+                # How a command ended stands after its output, and is put in front.
+                content = f"{ended[1]}\n{content[: ended.start()]}"
             command = self._command(text(message.get("toolCallId")))
-            return self.tool_failed(tool, shown, *unique, command=command)
+            return self.tool_failed(tool, content, *unique, command=command)
         return self._asked_again() if message.get("role") == "user" else ()
 
     def _asked_again(self) -> list[Event]:
@@ -102,49 +105,49 @@ class PiReader(RecordReader, name="pi", agent="pi", visibility="full"):
         return self.settled("exhausted")
 
     def _prompt_failed(self, data: Mapping[str, Any], unique: object) -> list[Event]:
-        """What OpenClaw writes of a prompt that failed, also behind the failed reply itself."""
-        said = text(data.get("error"))
-        if said is None or said == self._said:
+        """Read OpenClaw's record of a failed prompt, which may repeat the reply before it."""
+        message = text(data.get("error"))
+        if message is None or message == self._said:
             return []
         self.learn(provider=data.get("provider"), model=data.get("model"))
-        return self._failed(said, unique)
+        return self._failed(message, unique)
 
-    def _failed(self, said: str | None, unique: object) -> list[Event]:
-        """A failed call: another one where the one before it failed, too."""
-        again = self.again(unique)
-        self._said = said
+    def _failed(self, message: str | None, unique: object) -> list[Event]:
+        """Record a failed call, which is a retry where the call before it failed, too."""
+        retry = self.again(unique)
+        self._said = message
         self.see()
-        status = _STATUS.match(said or "")
-        facts = {"status": int(status[1]) if status else None, "message": said}
-        return [*again, self.failed(facts, unique, chain=MAIN)]
+        status = _STATUS.match(message or "")
+        facts = {"status": int(status[1]) if status else None, "message": message}
+        return [*retry, self.failed(facts, unique, chain=MAIN)]
 
     def _command(self, call: str | None) -> str | None:
-        """The command of a call that one of the last replies made."""
-        for content in reversed(self._asked):
+        """Return the command of a call in one of the last replies; None for other calls."""
+        for content in reversed(self._contents):
             for block in listed(parsed(bytes(content)) if isinstance(content, RAW) else content):
                 if call is not None and block.get("id") == call:
                     return text(mapping(block.get("arguments")).get("command"))
         return None
 
     def _reply(self, message: Mapping[str, Any], unique: object) -> list[Event]:
-        self._asked.append(message.get("content"))
+        self._contents.append(message.get("content"))
         self.learn(provider=message.get("provider"), model=message.get("model"))
         stopped = message.get("stopReason")
         self.see(requests=int(stopped != "aborted"), aborted=int(stopped == "aborted"))
         usage = mapping(message.get("usage"))
-        used = self.spent_as(usage, _TOKENS, unique, cost_usd=quantity(mapping(usage.get("cost")).get("total")))
+        spent = self.spent_as(usage, _TOKENS, unique, cost_usd=quantity(mapping(usage.get("cost")).get("total")))
         if stopped == "aborted":
-            return [*used, *self.settled("aborted")]
+            return [*spent, *self.settled("aborted")]
         events: list[Event] = []
         if stopped != "error":
             # The failed reply before this one was tried again.
-            again = self.again(unique)
+            retry = self.again(unique)
             if self._relay is not None:
                 parts = [count(usage.get(key)) for key in ("input", "cacheRead", "cacheWrite")]
                 events.append(self.resumed(self._relay, sum(part for part in parts if part is not None) or None))
                 self._relay = None
-            return [*used, *events, *again, *self.settled("recovered", made=1)]
-        return [*used, *self._failed(text(message.get("errorMessage")), unique)]
+            return [*spent, *events, *retry, *self.settled("recovered", made=1)]
+        return [*spent, *self._failed(text(message.get("errorMessage")), unique)]
 
 
 class LettaReader(PiReader, name="letta", agent="letta-code", visibility="terminal", folder=0):
@@ -152,9 +155,10 @@ class LettaReader(PiReader, name="letta", agent="letta-code", visibility="termin
 
     Letta Code's conversations without a server (`~/.letta/lc-local-backend/conversations/*/messages.jsonl`).
 
-    Each line is a message as pi's entries hold it, and is read as in `pi`. A reply that fails gives way to the one that
-    is tried after it, so that only the last of a chain is there; a file is written anew with each change. Source: npm
-    @letta-ai/letta-code 0.25.9, `messages.jsonl` of the format `pi-ai-message-jsonl`, version 1.
+    Each line is a message as in pi's entries, and is read as in `pi`. A retry replaces the failed
+    reply before it, so that only the last reply of a chain is there; a file is written anew with
+    each change. Source: npm @letta-ai/letta-code 0.25.9, `messages.jsonl` of the format
+    `pi-ai-message-jsonl`, version 1.
     """
 
     glance: ClassVar[Any] = None
@@ -167,5 +171,5 @@ class LettaReader(PiReader, name="letta", agent="letta-code", visibility="termin
             stats, unique = mapping(compaction.get("stats")), (self.session, text(record.get("id")) or "")
             began = {"pre_tokens": count(stats.get("context_tokens_before"))}
             return self.compacted(began, *unique, post_tokens=count(stats.get("context_tokens_after")))
-        named = {key: record.get(key) for key in ("id", "timestamp")}
-        return super()._events_of({**named, "type": "message", "message": record})
+        fields = {key: record.get(key) for key in ("id", "timestamp")}
+        return super()._events_of({**fields, "type": "message", "message": record})

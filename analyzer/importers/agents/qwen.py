@@ -1,6 +1,7 @@
 """Qwen Code's chats (`~/.qwen/projects/**/chats/*.jsonl`): Claude Code's envelope, Gemini's messages.
 
-Errors, retries and compressions stand in `system` records, as the telemetry of the same program names them.
+Errors, retries and compressions stand in `system` records, as the telemetry of the same program
+names them.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class QwenReader(TelemetryReader, name="qwen", agent="qwen-code", visibility="fu
     glance: ClassVar[Any] = glance("type uuid usageMetadata subtype timestamp sessionId version gitBranch model cwd")
 
     def glanced(self, record: Mapping[str, Any]) -> Iterable[Event] | None:
-        """See `RecordReader`: all but what `system` records hold."""
+        """Read all records except those of type `system`; see `RecordReader`."""
         if record.get("type") == "system" or text(record.get("uuid")) is None:
             return None
         return self._events_of(record)
@@ -47,7 +48,7 @@ class QwenReader(TelemetryReader, name="qwen", agent="qwen-code", visibility="fu
         return ()
 
     def _envelope(self, record: Mapping[str, Any]) -> None:
-        """Take what every record says."""
+        """Take the session and its dimensions, which every record has."""
         self.time(record.get("timestamp"))
         self.session = text(record.get("sessionId")) or self.session
         self.learn(
@@ -59,7 +60,7 @@ class QwenReader(TelemetryReader, name="qwen", agent="qwen-code", visibility="fu
         self.work_in(record.get("cwd"))
 
     def _spent(self, tokens: Mapping[str, Any], unique: object) -> list[Event]:
-        """The tokens of a reply, under the names of Google's API: its total holds what was thought beside the reply."""
+        """Record the tokens of a reply as Google's API names them; the total counts thoughts."""
         prompt = self.counted(tokens, "promptTokenCount") or 0
         total, thought = self.counted(tokens, "totalTokenCount"), self.counted(tokens, "thoughtsTokenCount")
         reply = self.counted(tokens, "candidatesTokenCount") or 0
@@ -81,5 +82,6 @@ class QwenReader(TelemetryReader, name="qwen", agent="qwen-code", visibility="fu
         if status in _FAILED:
             return self.compacted(began, unique, cause=f"compression status {status}")
         begun, ended = self.compacted(began, unique, post_tokens=after)
-        estimated = info.get("newTokenCountIsEstimated") is True
-        return [begun, replace(ended, payload={**ended.payload, "post_tokens_estimated": True}) if estimated else ended]
+        if info.get("newTokenCountIsEstimated") is True:
+            ended = replace(ended, payload={**ended.payload, "post_tokens_estimated": True})
+        return [begun, ended]

@@ -1,6 +1,6 @@
 """Wave's NDJSON: pipeline events (`retrying`, `warning`, `failed`, `compacting`, ...) and its three relay lines.
 
-One hand-off is three lines that name no id: they are folded a step and worker, in file order.
+The three lines of a hand-off name no id: they are joined by step and worker, in file order.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _FINISHED = frozenset({"completed", "success", "succeeded"})
 
 
 class WaveReader(RecordReader, name="wave", agent="wave", visibility="full"):
-    """Reads Wave's events; remembers the open relays and retries of each step and worker."""
+    """Reads Wave's events; remembers the open relays and retries by session, step and worker."""
 
     _relays: dict[str, dict[str, str]] = kept({})
     _retries: dict[str, dict[str, Any]] = kept({})
 
     def _found(self, line: bytes) -> tuple[list[dict[str, Any]], Reject | None]:
-        """See `RecordReader`: a line is one record or none, and has a time that can be."""
+        """Decode a line, which must be one record with a valid time; see `RecordReader`."""
         record = decode_object(line)
         if isinstance(record, Reject):
             return [], record
@@ -45,15 +45,15 @@ class WaveReader(RecordReader, name="wave", agent="wave", visibility="full"):
 
     @property
     def caller(self) -> str:
-        """The caller of the record in hand."""
+        """The caller of the current record."""
         return "wave" if self._step is None else f"wave/{self._step}"
 
     def identity(self, kind: str, *_: object) -> str:
-        """Of one line no two events are of a type."""
+        """Derive the id of an event; a line has at most one event of a type."""
         return derived_id(self._line, kind)
 
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        # By what the line says, not by its state alone: relay lines come under `running`.
+        # The state is not enough: relay lines have the state `running`.
         self._record, meta = record, mapping(record.get("meta"))
         self._step, self._worker = text(record.get("step_id")), text(record.get("worker_id"))
         self.session = text(record.get("pipeline_id")) or text(record.get("pipeline_name"))
@@ -68,7 +68,7 @@ class WaveReader(RecordReader, name="wave", agent="wave", visibility="full"):
         if state == "compacting":
             return self._triggered(meta, "summarize_to_checkpoint")
         if state == "compacted":
-            # The count in this message is of characters; tokens are not known, and not guessed.
+            # The count in this message is of characters; no tokens are guessed from it.
             return self._follow("relay.checkpointed") + self._follow("relay.resumed", close=True)
         if state in ("warning", "retrying", "failed"):
             return {"warning": self._warned, "retrying": self._retrying, "failed": self._given_up}[state]()
@@ -77,10 +77,10 @@ class WaveReader(RecordReader, name="wave", agent="wave", visibility="full"):
     # Relays
 
     def _triggered(self, meta: Mapping[str, Any], strategy: str | None) -> list[Event]:
-        said, threshold = _RELAY.match(self._message), _COMPACTING.match(self._message)
+        utilization, threshold = _RELAY.match(self._message), _COMPACTING.match(self._message)
         percent = quantity(meta.get("token_usage_percent"))
         if percent is None:
-            percent = float(said[1]) if said else None
+            percent = float(utilization[1]) if utilization else None
         self._relays[self._key] = {"relay": self._line}
         return [
             self._relay(
@@ -111,7 +111,7 @@ class WaveReader(RecordReader, name="wave", agent="wave", visibility="full"):
         if exited is None:
             return []
         facts = {"exit_code": digits(exited[1]), "message": self._message, "failure_reason": exited[2]}
-        # Whether a retry follows is told by a later line: this failure opens the chain that a retry would go on with.
+        # A later line shows whether a retry follows: the failure opens a chain for it.
         return [self._failure_of(facts, self._open_run())]
 
     def _retrying(self) -> list[Event]:
@@ -120,8 +120,8 @@ class WaveReader(RecordReader, name="wave", agent="wave", visibility="full"):
         run = self._open_run()
         run["attempts"], run["retried"] = attempt, True
         # Wave counts the call that comes next; our log counts the one that failed.
-        told = {"operation": run["operation"], "reason": run["reason"], "attempt": max(attempt - 1, 1)}
-        return [self.event("retry.scheduled", {"caller": self.caller, **told})]
+        chain = {"operation": run["operation"], "reason": run["reason"], "attempt": max(attempt - 1, 1)}
+        return [self.event("retry.scheduled", {"caller": self.caller, **chain})]
 
     def _given_up(self) -> list[Event]:
         run = self._retries.get(self._key)
@@ -133,7 +133,7 @@ class WaveReader(RecordReader, name="wave", agent="wave", visibility="full"):
         return [failure, *self._settle("exhausted" if run and run.get("retried") else "surfaced")]
 
     def _failure_of(self, facts: dict[str, Any], run: dict[str, Any] | None) -> Event:
-        known: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "operation": run["operation"] if run else None,
             "attempt": run["attempts"] if run else None,
             "outcome": None if run else "surfaced",
@@ -143,7 +143,7 @@ class WaveReader(RecordReader, name="wave", agent="wave", visibility="full"):
             "output_tokens": count(self._record.get("tokens_out")),
             "tokens_used": count(self._record.get("tokens_used")),
         }
-        failure = self.failed({**facts, "is_error": None}, **known)
+        failure = self.failed({**facts, "is_error": None}, **fields)
         if run:
             run["reason"] = failure.payload["reason"]
         payload = {"caller": self.caller, **failure.payload}
@@ -154,7 +154,7 @@ class WaveReader(RecordReader, name="wave", agent="wave", visibility="full"):
     def _finished(self) -> list[Event]:
         if self._retries.get(self._key, {}).get("retried"):
             return self._settle("recovered")
-        # A failure that the step went on from without a retry: no chain, and nothing to settle.
+        # The step went on after a failure without a retry: there is nothing to settle.
         self._retries.pop(self._key, None)
         return []
 

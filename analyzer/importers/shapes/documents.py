@@ -1,8 +1,9 @@
-"""JSON documents as lines: a document is split into its items first, and each item is judged as a line is.
+"""JSON documents as lines: a document is split into items, which are read as lines are.
 
-A document gives the elements of an array, objects one after another over many lines, or the messages of a chat. Of
-what cannot be read the smallest item is cut out, an object in a list or a member of the document, and becomes a line
-of its own, below the keys that lead to it. The rest is read.
+The items of a document are the elements of an array, objects one after another over many lines, or
+the messages of a chat. In an item that cannot be read, the smallest unreadable part (an object in a
+list, or a member of the document) is cut out and becomes a line of its own, below the keys that
+lead to it. The rest is read.
 """
 
 from __future__ import annotations
@@ -21,15 +22,18 @@ from analyzer.events.codec import decode_object, parsed
 from analyzer.redaction.unfolding import mended
 
 MOST_BYTES = 256 * 1024 * 1024
-"""Of a document, which is held in memory as a whole; larger ones are not read."""
+"""Bytes of the largest document that is read; it is held in memory as a whole."""
 _MOST_BROKEN = 1_000
-"""Parts of a document that are no records; what follows is one more. Each costs a look at all before it."""
+"""Broken parts of a document that are separate lines; the rest after them is one more line.
+
+Each costs a scan of the text before it.
+"""
 _LONGEST = 64 * 1024 * 1024
-"""Bytes of a record that is looked into; no longer line is read, either."""
+"""Bytes of the longest record that is searched for unreadable parts, and of the longest line."""
 _MOST_NESTED = 16
 """Levels of lists and objects in which an item is looked for."""
-_TOGETHER = 64
-"""Items that are judged at once before each is by itself; nearly all can be read."""
+_BATCH = 64
+"""Items that are checked at once before each is checked by itself; nearly all can be read."""
 _BETWEEN = re.compile(r"[\s,]*")
 _TEXT = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 # A list or an object without others in it is one token, as most are.
@@ -39,91 +43,95 @@ _KEY = re.compile(rb'("[^"\\]*+(?:\\.[^"\\]*+)*+")\s*:\s*', re.DOTALL)
 _encode = msgspec.json.Encoder().encode
 
 
-def _finite(digits: str) -> float:
+def _parse_finite(digits: str) -> float:
     value = float(digits)
     if math.isinf(value):
         raise ValueError(f"{digits[:20]} is beyond all bounds")
     return value
 
 
-def _refused(constant: str) -> None:
+def _refuse_constant(constant: str) -> None:
     raise ValueError(f"{constant} is no JSON")
 
 
-_raw = json.JSONDecoder(parse_constant=_refused, parse_float=_finite)
+_decoder = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_parse_finite)
 
 
 def first_records(data: bytes, most: int) -> tuple[dict[str, Any], ...]:
-    """Return the first objects of a document, without what cannot be read of them; its end may be missing.
+    """Return the first objects of a document, at most `most`, without their unreadable parts.
 
-    There are none unless it begins with a whole value.
+    The end of the document may be missing. The result is empty unless the document begins with a
+    whole value.
     """
-    found: list[dict[str, Any]] = []
-    for place, (lines, is_whole) in enumerate(islice(_records(data), most)):
-        if not is_whole and place == 0:
+    records: list[dict[str, Any]] = []
+    for index, (lines, is_whole) in enumerate(islice(_records(data), most)):
+        if not is_whole and index == 0:
             return ()
-        found += filter(lambda record: isinstance(record, dict), map(parsed, lines[:1]))
-    return tuple(found)
+        records += filter(lambda record: isinstance(record, dict), map(parsed, lines[:1]))
+    return tuple(records)
 
 
 def unfolded(data: bytes) -> bytes:
-    """Return the items of a document, one a line. What is broken between two of them is a line too."""
+    """Return the items of a document, and the broken parts between them, one a line."""
     lines = bytearray()
     is_torn = False
-    for found, is_whole in _records(data, of_chats=True):
-        lines += b"".join(line + b"\n" for line in found)
+    for record_lines, is_whole in _records(data, of_chats=True):
+        lines += b"".join(line + b"\n" for line in record_lines)
         is_torn = not is_whole
     if is_torn:
-        del lines[-1:]  # whoever writes the document may be in the middle of it
+        del lines[-1:]  # no line end: the document may be half written
     return bytes(lines)
 
 
 def _records(data: bytes, *, of_chats: bool = False) -> Iterator[tuple[list[bytes], bool]]:
-    """Yield the lines of each record, or a text that is none; and whether its end is there."""
+    """Yield the lines of each record, or of a broken part, and whether its end is there."""
     text = mended(data).decode("utf-8-sig", "surrogateescape")
-    at, left = _after(text, 0), _MOST_BROKEN
+    at, broken_left = _skip_separators(text, 0), _MOST_BROKEN
     is_item = array = text.startswith("[", at)
     at += array
-    while (at := _after(text, at)) < len(text):
+    while (at := _skip_separators(text, at)) < len(text):
         if array and text[at] == "]":
             array, at = False, at + 1
             continue
         try:
-            record, end = _raw.raw_decode(text, at)
-            lines = [_encode(part) for part in (_parts(record) if of_chats else [record])]
+            record, end = _decoder.raw_decode(text, at)
+            lines = [_encode(part) for part in (_chat_parts(record) if of_chats else [record])]
         except (ValueError, RecursionError):
-            left -= 1
-            end = _end(text, at) if left else len(text)
+            broken_left -= 1
+            end = _record_end(text, at) if broken_left else len(text)
             raw = text[at:end].encode("utf-8", "surrogateescape")
-            is_whole = end < len(text) or not left or _closed(text, at) == end
-            lines = _raw_parts(raw) if of_chats and is_whole else [raw]
+            is_whole = end < len(text) or not broken_left or _closing(text, at) == end
+            lines = _raw_chat_parts(raw) if of_chats and is_whole else [raw]
         else:
             is_whole = True
-        is_item = is_item or _after(text, end) < len(text)
-        yield [line for part in lines for line in _readable(part, is_item)] if is_whole else [_one_line(raw)], is_whole
+        is_item = is_item or _skip_separators(text, end) < len(text)
+        if is_whole:
+            yield [line for part in lines for line in _readable_lines(part, is_item)], True
+        else:
+            yield [_one_line(raw)], False
         at = end
 
 
-def _after(text: str, at: int) -> int:
-    found = _BETWEEN.match(text, at)
-    return found.end() if found else at
+def _skip_separators(text: str, at: int) -> int:
+    match = _BETWEEN.match(text, at)
+    return match.end() if match else at
 
 
-def _end(text: str, at: int) -> int:
-    """Where a record ends that cannot be decoded.
+def _record_end(text: str, at: int) -> int:
+    """Return the end of the record at `at`, which cannot be decoded.
 
-    The next record begins in the same column; what is indented further belongs to this one. Within a line it ends
-    with its last bracket.
+    The next record begins in the same column; what is indented further belongs to this one. A
+    record within a line ends with its last bracket, one without an end with the text.
     """
     indent = text[text.rfind("\n", 0, at) + 1 : at]
     end = -1 if indent.strip() else text.find(f"\n{indent}{{", at)
     if end < 0 and text[at] in "{[":
-        end = _closed(text, at)
+        end = _closing(text, at)
     return len(text) if end < 0 else end
 
 
-def _closed(text: str, at: int) -> int:
-    """Where the bracket that stands there is closed; -1 where it is not."""
+def _closing(text: str, at: int) -> int:
+    """Return the index after the bracket that closes the one at `at`; -1 where none does."""
     depth = 0
     for token in _IN_TEXT.finditer(text, at):
         depth += (token[0] in "{[") - (token[0] in "}]")
@@ -133,20 +141,20 @@ def _closed(text: str, at: int) -> int:
 
 
 def is_closed(line: bytes) -> bool:
-    """Whether a line holds one object to its last bracket, whatever stands in it."""
+    """Return true if a line is one object up to its last bracket, whatever stands inside."""
     text = line.strip().decode("utf-8", "surrogateescape")
-    return text[:1] == "{" and text[-1] == "}" and _closed(text, 0) == len(text)
+    return text[:1] == "{" and text[-1] == "}" and _closing(text, 0) == len(text)
 
 
-def _parts(record: Any) -> list[Any]:
-    """Return the head and the messages of a chat that is one object, or the record."""
+def _chat_parts(record: Any) -> list[Any]:
+    """Return the head and the messages of a chat that is one object; any other record as it is."""
     if isinstance(record, dict) and "projectHash" in record and isinstance(record.get("messages"), list):
         return [{key: value for key, value in record.items() if key != "messages"}, *record["messages"]]
     return [record]
 
 
-def _raw_parts(raw: bytes) -> list[bytes]:
-    """Return the same of a record that cannot be decoded."""
+def _raw_chat_parts(raw: bytes) -> list[bytes]:
+    """Split a record as `_chat_parts` does, where it cannot be decoded."""
     members = dict(_members(raw)) if raw.startswith(b"{") else {}
     messages = members.pop(b'"messages"', b"")
     if b'"projectHash"' not in members or not messages.startswith(b"["):
@@ -155,22 +163,22 @@ def _raw_parts(raw: bytes) -> list[bytes]:
     return [b"{%s}" % head, *_elements(messages)]
 
 
-def _readable(raw: bytes, is_item: bool) -> list[bytes]:
-    """Return the lines of an item: what can be read of it, and what is cut out of it; the item where nothing can be."""
+def _readable_lines(raw: bytes, is_item: bool) -> list[bytes]:
+    """Return the readable rest of an item and its cut parts as lines; else the item as a line."""
     cut: list[bytes] = []
-    whole = _pruned(raw, b"", b"", cut, is_item=is_item) if raw.startswith(b"{") and len(raw) <= _LONGEST else None
-    return [_one_line(line) for line in ([raw] if whole is None else [whole, *cut])]
+    rest = None
+    if raw.startswith(b"{") and len(raw) <= _LONGEST:
+        rest = _prune(raw, b"", b"", cut, is_item=is_item)
+    return [_one_line(line) for line in ([raw] if rest is None else [rest, *cut])]
 
 
-def _pruned(
-    raw: bytes, before: bytes, behind: bytes, cut: list[bytes], *, is_item: bool, level: int = 0
-) -> bytes | None:
-    """Return a value without the items that cannot be read, which join those `cut`; None where it cannot be read.
+def _prune(raw: bytes, before: bytes, after: bytes, cut: list[bytes], *, is_item: bool, level: int = 0) -> bytes | None:
+    """Return a value without its unreadable items, which join `cut`; None if it is unreadable.
 
-    `before` and `behind` are what stands around it where nothing else is. An item is read as a whole or not at all, but
-    for the items in lists of its own.
+    `before` and `after` are the brackets and keys around the value, with which it is a line. An
+    item is read as a whole or not at all, except for the items in its own lists.
     """
-    if _can_be_read(before + raw + behind):
+    if _can_be_read(before + raw + after):
         return raw
     is_list = raw.startswith(b"[")
     if level == _MOST_NESTED or not (is_list or raw.startswith(b"{")):
@@ -180,27 +188,27 @@ def _pruned(
     if is_list and not is_of_items and not any(value.startswith(b"[") for _, value in members):
         return None
     kept: list[bytes] = []
-    inner: list[bytes] = []
+    inner_cut: list[bytes] = []
     shape = b"[%s]" if is_list else b"{%s}"
-    for start in range(0, len(members), _TOGETHER):
-        some = members[start : start + _TOGETHER]
-        together = [value if is_list else b"%s:%s" % (key, value) for key, value in some]
-        if len(some) > 1 and _can_be_read(before + shape % b",".join(together) + behind):
-            kept += together
+    for start in range(0, len(members), _BATCH):
+        batch = members[start : start + _BATCH]
+        batch_texts = [value if is_list else b"%s:%s" % (key, value) for key, value in batch]
+        if len(batch) > 1 and _can_be_read(before + shape % b",".join(batch_texts) + after):
+            kept += batch_texts
             continue
-        for key, value in some:
-            around = (before + b"[", b"]" + behind) if is_list else (before + b"{%s:" % key, b"}" + behind)
-            good = _pruned(value, *around, inner, is_item=is_item or is_of_items, level=level + 1)
-            if good is not None:
-                kept.append(good if is_list else b"%s:%s" % (key, good))
+        for key, value in batch:
+            context = (before + b"[", b"]" + after) if is_list else (before + b"{%s:" % key, b"}" + after)
+            readable = _prune(value, *context, inner_cut, is_item=is_item or is_of_items, level=level + 1)
+            if readable is not None:
+                kept.append(readable if is_list else b"%s:%s" % (key, readable))
             elif is_of_items or not (is_list or is_item):
-                inner.append(around[0] + value + around[1])
+                inner_cut.append(context[0] + value + context[1])
             else:
                 return None
     whole = shape % b",".join(kept)
-    if not _can_be_read(before + whole + behind):
+    if not _can_be_read(before + whole + after):
         return None
-    cut += inner
+    cut += inner_cut
     return whole
 
 
@@ -209,12 +217,12 @@ def _can_be_read(line: bytes) -> bool:
 
 
 def _elements(raw: bytes) -> Iterator[bytes]:
-    """Yield the elements of a list, or the members of an object, as they are written."""
+    """Yield the raw elements of a list, or the raw members of an object."""
     depth, begins = 1, 1
     for token in _TOKEN.finditer(raw, 1):
-        what = token[0]
-        depth += (what in b"{[") - (what in b"}]")
-        if (what == b"," and depth == 1) or depth == 0:
+        text = token[0]
+        depth += (text in b"{[") - (text in b"}]")
+        if (text == b"," and depth == 1) or depth == 0:
             if element := raw[begins : token.start()].strip():
                 yield element
             begins = token.end()
@@ -230,5 +238,8 @@ def _members(raw: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _one_line(raw: bytes) -> bytes:
-    """Return a text as one line. A tab in the place of a break: where a break is no JSON, a tab is none either."""
+    """Return a text as one line.
+
+    Tabs replace line breaks: where a break is invalid in JSON, so is a tab.
+    """
     return b"\t".join(filter(None, map(bytes.strip, raw.splitlines())))

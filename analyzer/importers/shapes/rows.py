@@ -1,6 +1,7 @@
-"""What is read of the rows of agents' databases: nothing that was said, but the first line of a failure.
+"""Tables of agents' databases, and their rows as records without prose.
 
-Only the tables and columns named here are read: never accounts or tokens.
+Of a failure only the first line is kept. Only the tables and columns in this module are read, never
+accounts or credentials.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from analyzer.events.model import derived_id
 from analyzer.importers.base import glance, shape
 
 GOOSE_FAILURES = ("Ran into this error", "Network error: ", "Error: Context length exceeds limits")
-"""How a message of goose begins that stands for a reply which failed."""
+"""Beginnings of the messages that goose writes in place of a failed reply."""
 GOOSE_NOTICES = frozenset({"systemNotification", "conversationCompacted", "contextLengthExceeded"})
-"""Parts of messages that goose itself writes."""
+"""Types of the message parts that goose itself writes."""
 
 Row = dict[str, Any]
 Ask = Callable[[str, tuple[object, ...]], Iterable[tuple[Any, ...]]]
-"""A query to the database that a row is of, with its parameters: the rows found."""
+"""A function that runs a query with parameters in the row's own database, and returns its rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +37,15 @@ class RowTable:
 
     name: str
     changed: str
-    """The column, or the expression, that grows with each change of a row."""
+    """The column, or the SQL expression, that grows with each change of a row."""
     columns: str
-    """Those that the table may have, with spaces between; others, and those of other versions, are left out."""
+    """The columns to read, with spaces between; a column that the table lacks is None."""
     record: Callable[[Row], Row]
-    """What of a row is a record."""
+    """Makes the record of a row."""
     ahead: bool = False
-    """Whether its rows are read before those of other tables, which refer to them."""
+    """True if its rows are read before those of other tables, which refer to them."""
     completing: Callable[[Ask], Callable[[Row, int], None]] | None = None
-    """What writes into a record, of a row at a place, what stands in other rows; made once a reading."""
+    """Makes, once a reading, a function that adds other rows' fields to a record of a rowid."""
     key: str = "id"
     """The column that names a row."""
 
@@ -58,21 +59,21 @@ class UnreadableError(Exception):
 
 
 def decoded(value: object) -> Any:
-    """Decode the JSON that a column holds; None where it holds nothing.
+    """Decode the JSON in a column; None for an empty column.
 
     Raises:
         UnreadableError: it is no JSON.
     """
-    found = parsed(value)
+    decoded_value = parsed(value)
     raw = value.encode("utf-8", "replace") if isinstance(value, str) else value
-    if found is None and isinstance(raw, bytes) and raw.strip() not in (b"", b"null"):
+    if decoded_value is None and isinstance(raw, bytes) and raw.strip() not in (b"", b"null"):
         raise UnreadableError(diagnosed(raw, "the value of a row"))
-    return found
+    return decoded_value
 
 
-def first_words(said: object) -> str | None:
-    """The first line of a text, as far as it is kept; None of anything else."""
-    return said.strip().split("\n", 1)[0][:2_000] if isinstance(said, str) else None
+def first_words(value: object) -> str | None:
+    """Return the first line of a text, cut at 2,000 characters; None for anything but a text."""
+    return value.strip().split("\n", 1)[0][:2_000] if isinstance(value, str) else None
 
 
 _MESSAGE_KEYS = frozenset(
@@ -82,7 +83,7 @@ _PART_KEYS = {"compaction": frozenset({"auto", "overflow"}), "retry": frozenset(
 
 
 def slim_message(message: Mapping[str, Any]) -> Row:
-    """What is read of a message of opencode: nothing that was said."""
+    """Return the fields of an opencode message that are read, which hold no prose."""
     kept = {key: value for key, value in message.items() if key in _MESSAGE_KEYS}
     return {**kept, "summary": message.get("summary") is True}
 
@@ -96,7 +97,7 @@ _part = glance("type tool attempt error auto overflow time", state=shape("status
 
 def _opencode_part(row: Row) -> Row:
     try:
-        # What a tool was given and answered is most of a store, and none of it is read.
+        # Inputs and outputs of tools are most of a store; none of them is decoded.
         data: Mapping[str, Any] = _part(row["data"])
     except (msgspec.DecodeError, TypeError, ValueError, RecursionError):
         data = mapping(decoded(row["data"]))
@@ -115,109 +116,116 @@ def _opencode_session(row: Row) -> Row:
 
 
 def _crush_message(row: Row) -> Row:
-    parts = decoded(row.pop("parts"))
-    listed = [
-        (part.get("type"), mapping(part.get("data"))) for part in map(mapping, parts if isinstance(parts, list) else ())
-    ]
-    finished = [
-        {key: data.get(key) for key in ("reason", "time", "message", "details")}
-        for kind, data in listed
-        if kind == "finish"
-    ]
-    # Of tools their names, and of those that failed what they said first.
-    called = [{"name": data.get("name")} for kind, data in listed if kind == "tool_call"]
-    failed = [
-        {"name": data.get("name"), "call": data.get("tool_call_id"), "said": first_words(data.get("content"))}
-        for kind, data in listed
-        if kind == "tool_result" and data.get("is_error") is True
-    ]
+    finished, called, failed = [], [], []
+    for part in listed(decoded(row.pop("parts"))):
+        data = mapping(part.get("data"))
+        match part.get("type"):
+            case "finish":
+                finished.append({key: data.get(key) for key in ("reason", "time", "message", "details")})
+            case "tool_call":
+                called.append({"name": data.get("name")})
+            case "tool_result" if data.get("is_error") is True:
+                message = first_words(data.get("content"))
+                failed.append({"name": data.get("name"), "call": data.get("tool_call_id"), "said": message})
     return {**row, "finished": finished, "called": called, "failed": failed}
 
 
 _IMPORTS = ("claude_import", "external_import")
-"""Tables of what MiMoCode has taken over from other agents: `message_ids` are the messages that it made of them."""
+"""Tables of MiMoCode with sessions of other agents, and their messages in `message_ids`."""
 _HAS_MESSAGES = "select 1 from pragma_table_info(?) where name = 'message_ids'"
 
 
 def _opencode_own(ask: Ask) -> Callable[[Row, int], None]:
-    """Empty the rows of messages that MiMoCode has taken over from other agents, whose own logs tell them.
+    """Empty the messages that MiMoCode imported from other agents.
 
-    Source: XiaomiMiMo/MiMo-Code, `session/claude-import.sql.ts`, 2026.
+    The logs of those agents have them. Source: XiaomiMiMo/MiMo-Code,
+    `session/claude-import.sql.ts`, 2026.
     """
     tables = [table for table in _IMPORTS if any(ask(_HAS_MESSAGES, (table,)))]
     rows = (row for table in tables for row in ask(f"select message_ids from {table}", ()))  # noqa: S608 - named above
-    taken = {name for (made,) in rows for name in _names(parsed(made))}
+    imported = {name for (message_ids,) in rows for name in _names(parsed(message_ids))}
 
-    def complete(record: Row, _place: int) -> None:
-        if taken and (record.get("messageID") or record["id"]) in taken:
+    def complete(record: Row, _rowid: int) -> None:
+        if imported and (record.get("messageID") or record["id"]) in imported:
             record.clear()
 
     return complete
 
 
-def _names(found: object) -> list[str]:
-    """The texts of a list; none where there is no list."""
-    return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
+def _names(value: object) -> list[str]:
+    """Return the texts of a list; an empty list for anything else."""
+    return [name for name in value if isinstance(name, str)] if isinstance(value, list) else []
 
 
 _CRUSH_CALLS = "select session_id, rowid, parts from messages where instr(parts, 'tool_call') > 0 order by rowid"
 
 
 def _crush_tools(ask: Ask) -> Callable[[Row, int], None]:
-    """Name the tools of results that name their calls alone; the row of a call may change after that of its result."""
+    """Add the tools to results that name only their calls.
+
+    The row of a call may change after that of its result.
+    """
 
     @cache
-    def calls() -> dict[tuple[object, str], list[tuple[int, object]]]:
-        """The rows and the tool of each call of a session: one pass, once any is asked for."""
-        found: dict[tuple[object, str], list[tuple[int, object]]] = {}
-        for session, place, parts in ask(_CRUSH_CALLS, ()):
+    def tools() -> dict[tuple[object, str], list[tuple[int, object]]]:
+        """Collect the rowids and tools of all calls, in one pass when the first is needed."""
+        tools_of: dict[tuple[object, str], list[tuple[int, object]]] = {}
+        for session, rowid, parts in ask(_CRUSH_CALLS, ()):
             for part in listed(parsed(parts)):
                 data = mapping(part.get("data"))
                 if part.get("type") == "tool_call" and (call := text(data.get("id"))):
-                    found.setdefault((session, call), []).append((place, data.get("name")))
-        return found
+                    tools_of.setdefault((session, call), []).append((rowid, data.get("name")))
+        return tools_of
 
-    def complete(record: Row, place: int) -> None:
-        for failed in record["failed"]:
-            call = text(failed["call"])
-            if call and not text(failed["name"]):
-                named = calls().get((record["session_id"], call), [])
-                newest = bisect_right(named, place, key=itemgetter(0)) - 1
-                failed["name"] = named[newest][1] if newest >= 0 else None
+    def complete(record: Row, rowid: int) -> None:
+        for result in record["failed"]:
+            call = text(result["call"])
+            if call and not text(result["name"]):
+                calls = tools().get((record["session_id"], call), [])
+                newest = bisect_right(calls, rowid, key=itemgetter(0)) - 1
+                result["name"] = calls[newest][1] if newest >= 0 else None
 
     return complete
 
 
-def listed(found: object) -> Iterator[Mapping[str, Any]]:
-    """The objects of a list; none where there is no list."""
-    return map(mapping, found if isinstance(found, list) else ())
+def listed(value: object) -> Iterator[Mapping[str, Any]]:
+    """Return the elements of a list as objects; none where the value is no list.
+
+    An element that is no object becomes an empty one.
+    """
+    return map(mapping, value if isinstance(value, list) else ())
 
 
 def slim_goose(role: object, created: object, content: object) -> Row:
-    """What is read of a message of goose: its failures, and of tools their names and what those that failed said."""
+    """Return the record of a goose message: called tools, failed ones, and goose's notices.
+
+    `shape` is an id of the message that needs no prose: of its role, time, parts and their sizes.
+    """
     parts = list(listed(content))
-    called, failed, told = [], [], []
+    called, failed, notices = [], [], []
     for part in parts:
         kind, call = text(part.get("type")), text(part.get("id"))
         if kind in ("toolRequest", "frontendToolRequest"):
-            asked = mapping(mapping(part.get("toolCall")).get("value"))
-            called.append({"name": text(asked.get("name")), "call": call})
+            request = mapping(mapping(part.get("toolCall")).get("value"))
+            called.append({"name": text(request.get("name")), "call": call})
         elif kind == "toolResponse":
             result = mapping(part.get("toolResult"))
             value = mapping(result.get("value"))
             if result.get("status") == "error":
                 failed.append({"call": call, "said": first_words(result.get("error"))})
             elif value.get("isError") is True:
-                said = (item.get("text") for item in listed(value.get("content")))
-                failed.append({"call": call, "said": first_words(next(filter(None, said), None))})
+                texts = (item.get("text") for item in listed(value.get("content")))
+                failed.append({"call": call, "said": first_words(next(filter(None, texts), None))})
         elif kind in GOOSE_NOTICES:
-            told.append({"type": text(part.get("notificationType")) or kind, "said": first_words(part.get("msg"))})
+            notices.append({"type": text(part.get("notificationType")) or kind, "said": first_words(part.get("msg"))})
         elif kind == "text" and role == "assistant" and len(parts) == 1:
-            words = first_words(part.get("text")) or ""
-            told += [{"type": "text", "said": words}] if words.startswith(GOOSE_FAILURES) else []
-    sizes = [len(part.get("text") or "") if isinstance(part.get("text"), str) else 0 for part in parts]
-    shape = derived_id(role, created, [part.get("type") for part in parts], [part.get("id") for part in parts], sizes)
-    return {"role": role, "created": created, "called": called, "failed": failed, "told": told, "shape": shape}
+            message = first_words(part.get("text")) or ""
+            if message.startswith(GOOSE_FAILURES):
+                notices.append({"type": "text", "said": message})
+    types, ids = [part.get("type") for part in parts], [part.get("id") for part in parts]
+    sizes = [len(text(part.get("text")) or "") for part in parts]
+    shape_id = derived_id(role, created, types, ids, sizes)
+    return {"role": role, "created": created, "called": called, "failed": failed, "told": notices, "shape": shape_id}
 
 
 def _goose_session(row: Row) -> Row:
@@ -232,16 +240,21 @@ def _goose_message(row: Row) -> Row:
 
 
 def slim_hermes(row: Mapping[str, Any]) -> Row:
-    """What is read of a message of Hermes: the tools that it calls, and what one that failed said."""
-    calls, said = row.get("tool_calls"), row.get("content")
+    """Return the record of a Hermes message: the tools that it calls, or a failure.
+
+    `failed` is the message of a failure, which may be empty, or None.
+    """
+    calls = row.get("tool_calls")
     called = [mapping(call.get("function")) for call in listed(parsed(calls) if isinstance(calls, str) else calls)]
-    answer = mapping(parsed(said)) if row.get("role") == "tool" else {}
-    error, code = text(answer.get("error")), answer.get("exit_code")
-    coded = type(code) is int and code != 0
-    failed = f"Exit code {code}" if coded else error or ("" if answer.get("success") is False else None)
-    kept = {key: row.get(key) for key in ("session_id", "role", "timestamp")}
-    named = {"tool": row.get("tool_name"), "call": row.get("tool_call_id"), "model": row.get("_model")}
-    return {**kept, **named, "called": [{"name": call.get("name")} for call in called], "failed": first_words(failed)}
+    answer = mapping(parsed(row.get("content"))) if row.get("role") == "tool" else {}
+    failed, code = text(answer.get("error")), answer.get("exit_code")
+    if type(code) is int and code != 0:
+        failed = f"Exit code {code}"
+    elif failed is None and answer.get("success") is False:
+        failed = ""
+    common = {key: row.get(key) for key in ("session_id", "role", "timestamp")}
+    names = {"tool": row.get("tool_name"), "call": row.get("tool_call_id"), "model": row.get("_model")}
+    return {**common, **names, "called": [{"name": call.get("name")} for call in called], "failed": first_words(failed)}
 
 
 _SPAN_OWN = "span_id trace_id parent_span_id start_time_ms end_time_ms status_code status_message"
@@ -257,11 +270,15 @@ _SPAN_COLUMNS = {
     "reasoning_tokens": "gen_ai.usage.reasoning_tokens",
     "tool_name": "gen_ai.tool.name",
 }
-"""Columns of Copilot Chat's spans, and the attributes that they are."""
+"""Attributes of Copilot Chat's spans, by the columns that hold them."""
 
 
 def _copilot_span(row: Row) -> Row:
-    """A span as OpenTelemetry's SDK has it. Source: microsoft/vscode-copilot-chat, `otelSqliteStore.ts`, 2026."""
+    """Return a span as OpenTelemetry's SDK writes it.
+
+    Times are pairs of seconds and nanoseconds. Source: microsoft/vscode-copilot-chat,
+    `otelSqliteStore.ts`, 2026.
+    """
     begin, end = (
         [row[name] // 1000, row[name] % 1000 * 10**6] if type(row[name]) is int else None
         for name in ("start_time_ms", "end_time_ms")
@@ -278,23 +295,23 @@ def _copilot_span(row: Row) -> Row:
     }
 
 
-_SPAN_SAID = (
+_SPAN_ERRORS = (
     "select key, value from span_attributes where span_id = ? and key in ('error.type', 'copilot_chat.canceled')"
 )
-_SPAN_THROWN = "select attributes from span_events where span_id = ? and name = 'exception' order by id"
+_SPAN_EXCEPTIONS = "select attributes from span_events where span_id = ? and name = 'exception' order by id"
 
 
 def _span_errors(ask: Ask) -> Callable[[Row, int], None]:
-    """Write into a span what it says of its failure, and nothing else of its attributes, which hold what was said."""
+    """Add to a span what describes its failure; its other attributes hold prose."""
 
-    def complete(record: Row, _place: int) -> None:
+    def complete(record: Row, _rowid: int) -> None:
         span = (record["spanId"],)
-        record["attributes"] |= {row[0]: row[1] for row in ask(_SPAN_SAID, span)}
-        thrown = [mapping(parsed(attributes)) for (attributes,) in ask(_SPAN_THROWN, span)]
-        kept = ("exception.type", "exception.message")
-        record["events"] = [
-            {"name": "exception", "attributes": {key: found[key] for key in kept if key in found}} for found in thrown
-        ]
+        record["attributes"] |= {row[0]: row[1] for row in ask(_SPAN_ERRORS, span)}
+        record["events"] = []
+        for (attributes,) in ask(_SPAN_EXCEPTIONS, span):
+            thrown = mapping(parsed(attributes))
+            kept = {key: thrown[key] for key in ("exception.type", "exception.message") if key in thrown}
+            record["events"].append({"name": "exception", "attributes": kept})
 
     return complete
 
@@ -311,7 +328,7 @@ _SPANS = (
     ),
 )
 _HERMES = (
-    # A session is written again as it ends; what is known of it stands before its messages.
+    # The row of a session changes when it ends; its fields are needed before its messages.
     RowTable(
         "sessions",
         "coalesce(ended_at, started_at)",
@@ -350,7 +367,7 @@ _GOOSE = (
         _goose_session,
         ahead=True,
     ),
-    # Its numbers grow, also where a compaction writes the whole conversation anew.
+    # Ids only grow, even where a compaction writes the whole conversation anew.
     RowTable("messages", "id", "id session_id role content_json created_timestamp", _goose_message),
 )
 SHAPES: tuple[tuple[frozenset[str], tuple[RowTable, ...]], ...] = (
@@ -360,4 +377,4 @@ SHAPES: tuple[tuple[frozenset[str], tuple[RowTable, ...]], ...] = (
     (frozenset({"sessions", "messages", "schema_version"}), _GOOSE),
     (frozenset({"spans", "span_attributes", "span_events"}), _SPANS),
 )
-"""The tables that each database is known by, and those that are read of it."""
+"""The tables by which each database is recognised, and the tables that are read."""

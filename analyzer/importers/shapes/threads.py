@@ -1,7 +1,8 @@
-"""What is read of databases with a conversation a row, or a row a call: tools, failures and counts, not what was said.
+"""Tables with a conversation or a call in each row, as records without prose.
 
-A conversation becomes one record: `session`, `folder`, `model`, its `turns` (each with a `place` that only grows, and
-the `called`, `failed` and `stopped` of it), its `spent` tokens and its compactions (`compacted`).
+A record has tools, failures and counts. A conversation becomes one record: `session`, `folder`,
+`model`, its `turns` (each with a `place` that only grows, and what was `called`, `failed` and
+`stopped` in it), its `spent` tokens and its compactions (`compacted`).
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ from analyzer.importers.shapes.rows import SHAPES as ROWS
 from analyzer.importers.shapes.rows import Ask, Row, RowTable, UnreadableError, decoded, first_words, listed
 
 _MOST_BYTES = 64 * 1024 * 1024
-"""Of an unpacked conversation; larger ones are not read."""
+"""Bytes of the largest conversation, once unpacked, that is read."""
 _CODE = re.compile(r"-?\d{1,6}")
 
 
-# Amazon Q, and Kiro CLI, which is made of it: aws/amazon-q-developer-cli, `crates/chat-cli/src/cli/chat/`, April 2026
+# Amazon Q, and Kiro CLI, which is built on it:
+# aws/amazon-q-developer-cli, `crates/chat-cli/src/cli/chat/`, April 2026
 
 
 def _q_conversation(row: Row) -> Row:
@@ -41,37 +43,37 @@ def _q_conversation(row: Row) -> Row:
 
 def _q_turn(entry: Mapping[str, Any]) -> Row:
     meta, content = mapping(entry.get("request_metadata")), mapping(mapping(entry.get("user")).get("content"))
-    kind, said = next(iter(content.items()), ("", None))
-    results = listed(mapping(said).get("tool_use_results"))
-    used = mapping(mapping(entry.get("assistant")).get("ToolUse"))
-    ended = number(meta.get("stream_end_timestamp_ms"))
+    kind, body = next(iter(content.items()), ("", None))
+    results = listed(mapping(body).get("tool_use_results"))
+    reply = mapping(mapping(entry.get("assistant")).get("ToolUse"))
+    at = number(meta.get("stream_end_timestamp_ms"))
     return {
-        "place": ended,
-        "at": ended,
+        "place": at,
+        "at": at,
         "model": text(meta.get("model_id")),
-        "called": [{"name": call.get("name"), "call": call.get("id")} for call in listed(used.get("tool_uses"))],
+        "called": [{"name": call.get("name"), "call": call.get("id")} for call in listed(reply.get("tool_uses"))],
         "failed": [failed for result in results if (failed := _q_failure(result))] if kind == "ToolUseResults" else [],
         "stopped": kind == "CancelledToolUses",
     }
 
 
 def _q_failure(result: Mapping[str, Any]) -> Row | None:
-    """A failed call: its mark, or the exit code of a command; None of one that worked."""
-    said, code = None, None
+    """Return the record of a failed call, by its status or exit code; None for other calls."""
+    message, code = None, None
     for block in listed(result.get("content")):
-        said = said or text(block.get("Text"))
+        message = message or text(block.get("Text"))
         exited = _CODE.search(text(mapping(block.get("Json")).get("exit_status")) or "")
         code = code or (exited[0] if exited and exited[0] != "0" else None)
     if code is None and str(result.get("status")).lower() != "error":
         return None
-    return {"call": result.get("tool_use_id"), "said": f"Exit code {code}" if code else first_words(said)}
+    return {"call": result.get("tool_use_id"), "said": f"Exit code {code}" if code else first_words(message)}
 
 
 # Zed: zed-industries/zed, `crates/agent/src/db.rs` and `thread.rs`, threads of version 0.3.0
 
 
 def _zed_thread(row: Row) -> Row:
-    thread = mapping(decoded(_unpacked(row["data_type"], row["data"])))
+    thread = mapping(decoded(_unpack(row["data_type"], row["data"])))
     model = mapping(thread.get("model"))
     messages = enumerate(listed(thread.get("messages")))
     spent = mapping(thread.get("request_token_usage"))
@@ -88,27 +90,28 @@ def _zed_thread(row: Row) -> Row:
     }
 
 
-def _zed_turn(place: int, message: Mapping[str, Any]) -> Row:
+def _zed_turn(index: int, message: Mapping[str, Any]) -> Row:
     used = [mapping(part.get("ToolUse")) for part in listed(message.get("content")) if "ToolUse" in part]
+    results = ((call, mapping(result)) for call, result in mapping(message.get("tool_results")).items())
     return {
-        "place": place + 1,
+        "place": index + 1,
         "called": [{"name": call.get("name"), "call": call.get("id")} for call in used],
         "failed": [
-            {"call": call, "name": result.get("tool_name"), "said": first_words(_zed_said(result.get("content")))}
-            for call, result in ((call, mapping(found)) for call, found in mapping(message.get("tool_results")).items())
+            {"call": call, "name": result.get("tool_name"), "said": first_words(_zed_output(result.get("content")))}
+            for call, result in results
             if result.get("is_error") is True
         ],
     }
 
 
-def _zed_said(content: object) -> str | None:
-    """What a tool said: a text, one under the name of its kind, or a list of these."""
+def _zed_output(content: object) -> str | None:
+    """Return the first text of an output: a text, an object with a `Text`, or a list of them."""
     parts = content if isinstance(content, list) else [content]
-    return next((said for part in parts if (said := text(part) or text(mapping(part).get("Text")))), None)
+    return next((words for part in parts if (words := text(part) or text(mapping(part).get("Text")))), None)
 
 
-def _unpacked(kind: object, data: object) -> str:
-    """A conversation as JSON; empty where it is packed in another way.
+def _unpack(kind: object, data: object) -> str:
+    """Return a conversation as JSON; empty where it is packed in an unknown way.
 
     Raises:
         UnreadableError: it is damaged, or too large.
@@ -119,8 +122,8 @@ def _unpacked(kind: object, data: object) -> str:
         import zstandard
 
         try:
-            unpacking = zstandard.ZstdDecompressor(max_window_size=2**27).stream_reader(BytesIO(data))
-            data = unpacking.read(_MOST_BYTES + 1)
+            stream = zstandard.ZstdDecompressor(max_window_size=2**27).stream_reader(BytesIO(data))
+            data = stream.read(_MOST_BYTES + 1)
         except zstandard.ZstdError as error:
             raise UnreadableError(Reject("not_json", f"damaged zstd data: {error}")) from None
         if len(data) > _MOST_BYTES:
@@ -134,18 +137,18 @@ _TOOL_OF_RESULT = "select session_id, tool_name from tool_calls where id = ?"
 
 
 def _grok_result(row: Row) -> Row:
-    said = mapping(decoded(row["output_json"]))
+    output = mapping(decoded(row["output_json"]))
     failed = row["success"] == 0
-    shown = first_words(text(said.get("error")) or text(said.get("value")) or "") if failed else None
-    return {"result": row["id"], "at": row["created_at"], "failed": shown, "of": row["tool_call_row_id"]}
+    message = first_words(text(output.get("error")) or text(output.get("value")) or "") if failed else None
+    return {"result": row["id"], "at": row["created_at"], "failed": message, "of": row["tool_call_row_id"]}
 
 
 def _grok_tools(ask: Ask) -> Callable[[Row, int], None]:
-    """Name the session and the tool of a result, which names the row of its call alone."""
+    """Add the session and the tool to a result, which names only the row of its call."""
 
-    def complete(record: Row, _place: int) -> None:
-        found: Iterator[tuple[Any, ...]] = iter(ask(_TOOL_OF_RESULT, (record.pop("of"),)))
-        record["session"], record["tool"] = next(found, (None, None))
+    def complete(record: Row, _rowid: int) -> None:
+        calls: Iterator[tuple[Any, ...]] = iter(ask(_TOOL_OF_RESULT, (record.pop("of"),)))
+        record["session"], record["tool"] = next(calls, (None, None))
 
     return complete
 
@@ -153,7 +156,7 @@ def _grok_tools(ask: Ask) -> Callable[[Row, int], None]:
 _Q = (
     RowTable(
         "conversations",
-        # No column tells of a change: a conversation's last reply does.
+        # No column shows a change, but the time of the conversation's last reply does.
         "case when json_valid(value) then coalesce(json_extract(value, "
         "'$.history[#-1].request_metadata.stream_end_timestamp_ms'), 0) else 0 end",
         "key value",
@@ -176,7 +179,7 @@ _ZED = (
     ),
 )
 _WARP = (
-    # A query is written again as it ends; until then it is left where it is, and those behind it, for at most a day.
+    # A query's row changes when it ends: a pending query, and all after it, wait for up to a day.
     RowTable(
         "ai_queries",
         """case when id < coalesce((select min(id) from ai_queries where output_status = '"Pending"' and start_ts >"""
@@ -205,4 +208,4 @@ SHAPES = (
     (frozenset({"tool_calls", "tool_results", "usage_events", "compactions"}), _GROK_CLI),
     (frozenset({"threads.data_type"}), _ZED),
 )
-"""The tables, or `table.column`, that each database is known by, and the tables that are read of it."""
+"""The tables, or `table.column`, that identify each database, and the tables that are read."""
