@@ -511,7 +511,7 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         return [*spent, *self._terminal(record, error_facts(record), **tokens)]
 
     def _hollow(self, record: Mapping[str, Any]) -> list[Event]:
-        """Make the event of a run that says success and did nothing.
+        """Make the event of a run that reports success and did nothing.
 
         Sub-agents that have not answered count as alive.
         """

@@ -27,8 +27,8 @@ def has(*ways: str) -> Test:
 
     A way is conditions with spaces between them. `key`: the key is there, dots lead into objects.
     `key=a,b`: the value is one of these texts, or a number that is written so. `key^a`: it begins
-    so. `key~a`: it has that in it. `key:text`: it is of that type. `key<a,b`: it has no other keys
-    than these; without a key that is said of the record itself. `!` denies a condition; of several
+    with that. `key~a`: it has that in it. `key:text`: it is of that type. `key<a,b`: it has no
+    other keys than these; `<a,b` is about the record itself. `!` denies a condition; of several
     conditions with `|` between them one has to hold.
     """
     tests = [[_any_of(term) for term in way.split()] for way in ways]

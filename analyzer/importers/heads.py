@@ -30,7 +30,7 @@ class Head:
 
 
 def looks_like_document(data: bytes) -> bool:
-    """Tell whether the first bytes of a file begin an array, or an object whose brace stands alone on its line."""
+    """Tell whether the first bytes of a file begin an array, or an object of several lines."""
     return _BEGINS.match(data) is not None
 
 

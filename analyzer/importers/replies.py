@@ -83,7 +83,7 @@ class Replies:
         offset: int,
         length: int,
     ) -> None:
-        """Add a reply.
+        """Add a reply with its tokens.
 
         `request` is its name, `output` its output tokens, which are a part of its id, `counts` all
         its tokens, `stamp` its time as the line has it; `offset` and `length` are those of the
