@@ -41,7 +41,10 @@ _ANSWERING = frozenset({
     "kubectl diff", "lsof", "pgrep", "pidof", "pkill", "rg", "sdiff", "test", "type", "which", "zcmp", "zdiff", "zgrep",
 })
 # fmt: on
-"""Programs whose exit status 1 is an answer, as "nothing found" or "they differ"; their errors have another one."""
+"""Programs whose exit status 1 is an answer, as "nothing found" or "they differ".
+
+Their errors have another status.
+"""
 _STEP_FAILED = re.compile(r"(?m)(?:^|[:)]\s?)(?:\.|cd|export|mkdir|popd|pushd|source|umask):")
 """The beginning, after the shell's name, of its complaint about a failed step."""
 _ASSIGNMENT = re.compile(r"\A[A-Za-z_]\w*=.*", re.DOTALL)

@@ -154,7 +154,7 @@ def _finder(rows: Iterable[tuple[str, str]], flags: str) -> Callable[[str], list
         patterns.Add(f"{flags}(?:{pattern})")
         kinds.append(kind)
     patterns.Compile()
-    match = patterns._set.Match  # takes bytes; the public method checks for text at each call
+    match = patterns._set.Match  # takes bytes; the public method encodes texts
     return lambda text: [kinds[row] for row in sorted(match(text.encode("utf-8", "replace")) or ())]
 
 

@@ -44,7 +44,7 @@ def head_of(data: bytes) -> Head:
     shown = [line for line in lines if line.strip()][:_LOOKED_AT]
     decoded = (decode_object(line.removeprefix(b"\xef\xbb\xbf"), unique_keys=False) for line in shown)
     objects = tuple(record for record in decoded if not isinstance(record, Reject))
-    # A document on one line that cannot be read as a whole.
+    # One line that is no object may be a document of which only a part is in the head.
     return Head(data, objects, first_records(data, _LOOKED_AT) if not objects and len(shown) == 1 else ())
 
 

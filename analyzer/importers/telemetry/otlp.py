@@ -305,7 +305,7 @@ class OtlpReader(SpanReader):
 
 
 class SdkReader(OtlpReader, agent="gemini-cli", visibility="full"):
-    """Reads the objects of OpenTelemetry's SDK for JavaScript, as programs write them to a file or to a console."""
+    """Reads the objects of OpenTelemetry's SDK for JavaScript from a file or a console."""
 
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         resource = mapping(record.get("resource"))

@@ -1,16 +1,19 @@
-"""Exports of tracing platforms: runs as JSON, each made the span that it is, and read as any other one.
+"""Exports of tracing platforms: runs as JSON, which are read as spans.
 
-Langfuse's observations, LangSmith's runs, MLflow's traces, Weave's calls and the traces of the OpenAI Agents SDK: as
-lines, arrays, pages of an API (`data`), and runs inside runs. A run covers a call with all the tries that its SDK made:
-tries vanish, and exports come in any order, so that there are no chains, and `retry_visibility` is `terminal`. A failed
-call of a model is an `error.classified`, a failed call of a tool a `tool.failed`; what stands round them, as agents and
-chains do, fails with them and is not counted. Tokens are those of each call. The caller is what was traced (its
-project, workflow or name), else the platform. CSV and Parquet are not read: export JSON or JSONL.
+They are Langfuse's observations, LangSmith's runs, MLflow's traces, Weave's calls and the traces of
+the OpenAI Agents SDK: as lines, arrays, pages of an API (`data`), and runs inside runs. A run
+covers a call with all tries of its SDK: retries do not show, and exports come in any order, so that
+there are no chains, and `retry_visibility` is `terminal`. A failed call of a model is an
+`error.classified`, a failed call of a tool a `tool.failed`; runs around them, such as agents and
+chains, fail with them and are not counted. Tokens are those of each call. The caller is what was
+traced (its project, workflow or name), else the platform. CSV and Parquet are not read: export JSON
+or JSONL.
 
-A platform is one row: where a run has what. Sources: langfuse 5.0.4 (`api/commons/types/observation_v2.py`) and its
-page of the fields of exports to blob storage, langsmith 0.15.1 (`schemas.py`), mlflow-skinny 3.17.2
-(`entities/span.py`, `tracing/constant.py`), weave 0.54.0 (`vendor/weave_server_sdk/types/call_read_response.py`) and
-openai-agents 0.24.0 (`tracing/spans.py`, `tracing/span_data.py`), November 2026.
+A platform is one row with the paths of its fields. Sources: langfuse 5.0.4
+(`api/commons/types/observation_v2.py`) and its page of the fields of exports to blob storage,
+langsmith 0.15.1 (`schemas.py`), mlflow-skinny 3.17.2 (`entities/span.py`, `tracing/constant.py`),
+weave 0.54.0 (`vendor/weave_server_sdk/types/call_read_response.py`) and openai-agents 0.24.0
+(`tracing/spans.py`, `tracing/span_data.py`), November 2026.
 """
 
 from __future__ import annotations

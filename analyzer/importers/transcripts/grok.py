@@ -27,7 +27,7 @@ _LINES_READ = re2.compile(
 
 
 class GrokReader(RecordReader, name="grok", agent="grok-build", visibility="full", folder=1):
-    """Reads the updates of a session; the folder above it is its working directory, encoded as in a URL."""
+    """Reads the updates of a session; the folder above it is its directory, encoded as a URL."""
 
     telling: ClassVar[Any] = _LINES_READ
 
