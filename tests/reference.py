@@ -405,7 +405,7 @@ def how_formats_are_known() -> str:
     """The formats in the order in which they are tried, and what tells each."""
     lines = [FORMATS_BEGIN, "", "| format | recognised by | |", "| --- | --- | --- |"]
     read = [row for row in FORMATS if row.reader is not None]
-    lines += [f"| `{row.name}` | {row.told_by} | {'read; native' if row.native else 'read'} |" for row in read]
+    lines += [f"| `{row.name}` | {row.marked_by} | {'read; native' if row.native else 'read'} |" for row in read]
     left = ", ".join(f"`{row.name}`" for row in FORMATS if row.reader is None)
     return "\n".join([*lines, f"| {left} | what is left | looked at; no agent's log |", "", END])
 
@@ -448,7 +448,7 @@ def who_else_writes() -> str:
     lines = [FORKS_BEGIN, "", "| format | program | name in events | told by |", "| --- | --- | --- | --- |"]
     for row in FORKS:
         formats = ", ".join(f"`{name}`" for name in row.formats)
-        lines.append(f"| {formats} | {row.title} | `{row.agent}` | {row.told_by} |")
+        lines.append(f"| {formats} | {row.title} | `{row.agent}` | {row.marked_by} |")
     return "\n".join([*lines, "", END])
 
 

@@ -535,7 +535,7 @@ def tried(folders: Iterable[str]) -> list[str]:
         name = detect(head).name
         author = Author(name, str(path), None)
         for record in head.elements or head.objects:
-            author.told_by(record)
+            author.recognise(record)
         fork = next((row.title for row in FORKS if name in row.formats and row.agent == author.fork), None)
         counts[name, fork] = counts.get((name, fork), 0) + 1
     header, dashes, *rows = agents()

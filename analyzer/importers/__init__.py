@@ -1,4 +1,4 @@
-"""Other tools' logs → events. One file a format; the format is told by the content, never by the file's name."""
+"""Other tools' logs → events. One file a format; its content shows the format, never the file's name."""
 
 from analyzer.importers.base import Block, Hit, Reader, RowReader, Source, blank_lines, block_of
 from analyzer.importers.formats import BY_NAME, FORMATS, NOT_LOGS, Format, detect

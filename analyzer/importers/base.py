@@ -1,9 +1,10 @@
-"""What every importer speaks: bytes of whole lines in, hits out. A line without a hit carries nothing for us.
+"""The interface of all importers: they take bytes of whole lines and give hits.
 
-Importers never count lines and never touch a database; whoever drives them does the book-keeping.
+A line without a hit has nothing for us. Importers never count lines and never touch a database: the
+caller keeps the books.
 
-The few lines of a block that matter are found by byte search, broken lines are read as far as they go, and retry
-chains are put together in the order of a log.
+The few lines of a block that matter are found by byte search, broken lines are read as far as they
+go, and retry chains are put together in the order of a log.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ def _refuse(constant: str) -> object:
 
 
 _IN_PART = frozenset({"not_json", "glued", "torn", "trailing_garbage"})
-"""What may be wrong with a line that holds an intact record all the same."""
-_raw = json.JSONDecoder(parse_constant=_refuse)
-_BEHIND_SPACE = re.compile(r"\S|\Z")
+"""Reject codes of lines that may still hold an intact record."""
+_part_decoder = json.JSONDecoder(parse_constant=_refuse)
+_AFTER_SPACE = re.compile(r"\S|\Z")
 _JOINT = b"}\n{"
 _BLANK = re.compile(rb"\n[ \t\r\x0b\x0c]*(?=\n)")
 
@@ -54,39 +55,39 @@ class Block:
 
     data: bytes
     ends: list[int]
-    """Where the newlines stand."""
+    """The offsets of the newlines."""
     uniform: bool
-    """Whether every line begins with `{` and ends with `}`: then none is blank, and none is broken at its ends."""
+    """True if every line begins with `{` and ends with `}`, so that none is blank or cut off."""
 
     def number(self, offset: int) -> int:
-        """The 1-based number of the line that begins there."""
+        """Return the 1-based number of the line that begins at an offset."""
         return bisect_left(self.ends, offset) + 1
 
 
 def block_of(data: bytes) -> Block:
-    """Find the lines of some whole lines."""
+    """Make a block of bytes that are whole lines."""
     ends: list[int] = []
-    at = data.find(b"\n")
-    while at >= 0:
-        ends.append(at)
-        at = data.find(b"\n", at + 1)
+    end = data.find(b"\n")
+    while end >= 0:
+        ends.append(end)
+        end = data.find(b"\n", end + 1)
     whole = data[:1] == b"{" and data[-2:] == b"}\n"
     return Block(data, ends, whole and all(data[end - 1 : end + 2] == _JOINT for end in ends[:-1]))
 
 
 def blank_lines(block: Block) -> tuple[int, int]:
-    """How many lines hold nothing but white space, and how many bytes they have, newlines included."""
+    """Count the lines that hold only white space, and their bytes with the newlines."""
     if block.uniform:
         return 0, 0
     count = size = 0
-    for found in _BLANK.finditer(b"\n" + block.data):
+    for match in _BLANK.finditer(b"\n" + block.data):
         count += 1
-        size += found.end() - found.start()
+        size += match.end() - match.start()
     return count, size
 
 
 def all_lines(block: Block) -> Iterator[Line]:
-    """Every line of the block that is not blank."""
+    """Yield the lines of a block that are not blank."""
     offset = 0
     for text in block.data.split(b"\n"):
         if text and not text.isspace():
@@ -95,20 +96,24 @@ def all_lines(block: Block) -> Iterator[Line]:
 
 
 class LineFinder:
-    """Walks over the lines of a block that a pattern occurs in, in order and in one pass, without looking at the rest.
+    """Selects the lines of a block in which a pattern occurs, in order and in one pass.
 
-    Parsing comes after selection: of the lines of a transcript about one in a hundred says anything about failures.
+    Lines are selected before they are parsed: about one line of a transcript in a hundred is about
+    failures.
     """
 
     def __init__(self, block: Block, matches: Iterator[int]) -> None:
-        """`matches` are the places where the pattern begins."""
+        """Take a block and `matches`: the ascending offsets at which the pattern begins."""
         self._data = block.data
         self._matches = matches
         self._next = self._advance(0)
         self._cursor = 0
 
     def next(self, extra: Sequence[bytes] = ()) -> Line | None:
-        """Return the next line with a match, or with one of the `extra` byte strings that count for this step alone."""
+        """Return the next line that has a match or one of `extra`; None at the end.
+
+        The byte strings of `extra` count for this call only.
+        """
         at = self._next
         for needle in extra:
             position = self._data.find(needle, self._cursor, at if at >= 0 else len(self._data))
@@ -124,21 +129,22 @@ class LineFinder:
         return Line(start, self._data[start:end])
 
     def _advance(self, end: int) -> int:
-        """Where the first match behind `end` begins, or -1."""
-        return next((begins for begins in self._matches if begins >= end), -1)
+        """Return the offset of the first match that does not begin before `end`, or -1."""
+        return next((start for start in self._matches if start >= end), -1)
 
 
 class _Any(msgspec.Struct, gc=False):
-    """An object of which nothing is kept: two gigabytes of it are checked in a second."""
+    """An object of which nothing is kept: two gigabytes of such JSON are checked in a second."""
 
 
 _skip = msgspec.json.Decoder(_Any)
 
 
 def is_sound(block: Block) -> bool:
-    """Whether each line of the block is one whole JSON object."""
+    """Tell whether each line of the block is one whole JSON object."""
     try:
-        # None reaches over two lines: each begins as an object, and no brace may follow one.
+        # No object spans two lines: each line begins as an object, and no brace may follow an
+        # object.
         return block.uniform and len(_skip.decode_lines(block.data)) == len(block.ends) and _is_text(block.data)
     except (msgspec.DecodeError, RecursionError):
         return False
@@ -166,18 +172,18 @@ def _is_text(data: bytes) -> bool:
 
 
 def objects_in(text: bytes, openings: Sequence[bytes]) -> tuple[list[dict[str, Any]], Reject | None]:
-    """The objects on one line, and what could not be read of it.
+    """Return the objects on one line, and why the rest could not be read (None: all was read).
 
-    Writers that die or race leave `}{` on one line, or a torn record with an intact one behind it; `openings` are the
-    byte strings that such an intact record begins with. Of a key that stands twice the last value counts, as in the
-    programs that write these logs.
+    Writers that die or race leave `}{` on one line, or a torn record with an intact one after it;
+    `openings` are the byte strings that such an intact record begins with. If a key stands twice
+    its last value counts, as in the programs that write these logs.
     """
     whole = decode_object(text, unique_keys=False)
     if not isinstance(whole, Reject):
         return [whole], None
     if whole.why not in _IN_PART or (whole.why == "not_json" and b"{" not in text):
         return [], whole
-    found: list[dict[str, Any]] = []
+    records: list[dict[str, Any]] = []
     try:
         rest = text.decode("utf-8").strip()
     except UnicodeDecodeError as error:
@@ -185,49 +191,53 @@ def objects_in(text: bytes, openings: Sequence[bytes]) -> tuple[list[dict[str, A
     at = 0
     while at < len(rest):
         try:
-            record, end = _raw.raw_decode(rest, at)
+            value, end = _part_decoder.raw_decode(rest, at)
         except (ValueError, RecursionError):
             break
-        # The same checks as for a line of its own: no depth without end.
-        again = decode_object(rest[at:end].encode("utf-8"), unique_keys=False)
-        if isinstance(again, Reject):
-            return found, again
-        if isinstance(record, dict):
-            found.append(again)
-        # Not by cutting `rest`: of very many records each would copy all that are behind it.
-        at = next(_BEHIND_SPACE.finditer(rest, end)).start()
+        # Each record passes the checks of a whole line, such as the limit of depth.
+        record = decode_object(rest[at:end].encode("utf-8"), unique_keys=False)
+        if isinstance(record, Reject):
+            return records, record
+        if isinstance(value, dict):
+            records.append(record)
+        # `rest` is not cut: with very many records each cut would copy all that follow.
+        at = next(_AFTER_SPACE.finditer(rest, end)).start()
     if at == len(rest):
-        return found, None
+        return records, None
     tail = rest[at:].encode("utf-8")
     positions = sorted({start for opening in openings if (start := tail.rfind(opening)) > 0})
     for position in positions:
         salvaged = decode_object(tail[position:], unique_keys=False)
         if not isinstance(salvaged, Reject):
-            return [*found, salvaged], Reject("torn", f"{position} bytes of a torn record in front of an intact one")
-    return found, Reject("torn", whole.detail) if found else whole
+            detail = f"{position} bytes of a torn record in front of an intact one"
+            return [*records, salvaged], Reject("torn", detail)
+    return records, Reject("torn", whole.detail) if records else whole
 
 
-# The few fields of a record that a reader needs, decoded without the rest, which is checked to be JSON and no more --
+# Decoders of a few fields: the rest of a record is only checked to be JSON ------------------------
 
 RAW = msgspec.Raw
-"""The type of a field that is kept as it stands, to be decoded where it is asked for."""
+"""The type of a field that is kept as bytes, to be decoded when it is needed."""
 
 
 def shape(names: str, **inner: Any) -> Any:
-    """The type of an object of which these fields are decoded, those of `inner` by types of their own."""
+    """Return the type of an object of which only these fields are decoded.
+
+    `names` are fields of any type, separated by spaces; `inner` are fields with their types.
+    """
     return TypedDict("Shape", {**dict.fromkeys(names.split(), Any), **inner}, total=False)  # type: ignore[operator]
 
 
 def list_of(names: str) -> Any:
-    """The type of a list of such objects."""
+    """Return the type of a list of such objects, as `shape`."""
     return list[shape(names)]  # type: ignore[misc]
 
 
 def glance(names: str, **inner: Any) -> Callable[[bytes | str], Mapping[str, Any]]:
-    """What decodes these fields of a line, as `shape` says.
+    """Return a decoder of these fields of a line; the arguments are those of `shape`.
 
-    It raises `msgspec.DecodeError` where the line is no JSON or a field has another type than it should have,
-    `UnicodeDecodeError` and `RecursionError`.
+    The decoder raises `msgspec.DecodeError` if the line is no JSON or a field has another type,
+    `UnicodeDecodeError`, and `RecursionError`.
     """
     decode: Callable[[bytes | str], Mapping[str, Any]] = msgspec.json.Decoder(shape(names, **inner)).decode
     return decode
@@ -242,13 +252,15 @@ _DATED = re.compile(
 
 @lru_cache(64)
 def named_moment(path: str) -> datetime | None:
-    """Return the moment in a file's name, or in its folder's: a date with or without a time, or an epoch.
+    """Return the moment in the name of a file or of its folder, None if there is none.
 
-    It is naive UTC; a date is taken for this machine's, as programs mostly name their logs.
+    It is a date, a date with a time, or an epoch. The result is naive UTC. Dates are read in this
+    machine's time zone, as most programs name their logs by it.
     """
     for name in reversed(path.replace("\\", "/").split("/")[-2:]):
-        if found := _DATED.search(name):
-            year, month, day, hour, minute, second, epoch = (part or "00" for part in found.groups())
+        if match := _DATED.search(name):
+            parts = (part or "00" for part in match.groups())
+            year, month, day, hour, minute, second, epoch = parts
             with suppress(ValueError, OverflowError):
                 if epoch != "00":
                     return from_epoch(int(epoch))
@@ -259,19 +271,19 @@ def named_moment(path: str) -> datetime | None:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What an importer may know about the file that it reads."""
+    """The facts about a file that its importer may use."""
 
     path: str
     file_time: datetime
-    """Naive UTC; stands in for records without a time where nothing else does."""
+    """Naive UTC; the last resort for records without a time."""
     journal: bool = False
-    """Whether it is a part of the store's own journal, whose word about origins counts."""
+    """True for a part of the store's own journal, whose word about origins counts."""
 
     def stand_in(self, near: datetime | None) -> tuple[datetime, str]:
-        """Return the time of a record that names none, and its `time_source`.
+        """Return a time for a record that names none, and its `time_source`.
 
-        It is that of the record before it or of the log's header (`near`), else the one in the file's name or in its
-        folder's, else the file's own.
+        That is `near` (the time of the record before it, or of the log's header), else the time in
+        the name of the file or of its folder, else the file's own.
         """
         moment = near or named_moment(self.path)
         return (self.file_time, "file") if moment is None else (moment, "log")
@@ -279,20 +291,23 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One line that gave events, or that could not be read, or both (a torn record with an intact one glued to it)."""
+    """A line that gave events, that could not be read, or both.
+
+    Both: a torn record with an intact one glued to it.
+    """
 
     offset: int
     """Bytes from the start of the block to the line."""
     length: int
-    """Bytes of the line, its newline not included."""
+    """Bytes of the line without its newline."""
     events: Sequence[Event] = ()
     why: str = ""
-    """A reject code where (part of) the line could not be read."""
+    """A reject code if the line, or a part of it, could not be read."""
     detail: str = ""
 
 
 MOST_OPEN = 1_000
-"""Runs of retries, or hand-offs, of one source that may still go on: as many as a checkpoint keeps."""
+"""The most runs of retries, or hand-offs, of one source that a checkpoint keeps open."""
 
 
 def forget_oldest(runs: dict[str, Any]) -> None:
@@ -302,44 +317,47 @@ def forget_oldest(runs: dict[str, Any]) -> None:
 
 
 class Reader(Protocol):
-    """Reads one source from front to back; its state lets a later run continue where this one stopped."""
+    """Reads one source from front to back; its state lets a later reader continue."""
 
     def read(self, block: Block) -> Iterator[Hit]:
-        """Hits of a block of whole lines, in the order of the lines."""
+        """Yield the hits of a block, in the order of its lines."""
 
     def apart(self, block: Block) -> tuple[Iterable[Hit], Rows]:
-        """The same, but for events that are alike: their rows apart from the other hits, without their line numbers.
+        """Return the hits of a block, and apart from them its events that are alike, as rows.
 
-        The rows are clean, and have no facts.
+        The rows are clean, and have no facts and no line numbers.
         """
         return self.read(block), Rows()
 
     def finish(self) -> Sequence[Event]:
-        """Events that belong to the source as a whole, once everything that is there now has been read; mostly none."""
+        """Return the events of the source as a whole, after all of it was read; mostly none."""
         return ()
 
     def state(self) -> Mapping[str, Any]:
-        """The state that the next reader of the same source is given, ready for JSON; empty where lines stand alone."""
+        """Return the state for the next reader of the source, ready for JSON.
+
+        It is empty if no line depends on another.
+        """
         return {}
 
 
 @runtime_checkable
 class RowReader(Reader, Protocol):
-    """A reader of lines that are events already: it gives a whole block of them at once."""
+    """A reader of lines that are events already: it decodes a whole block at once."""
 
     def decode(self, data: bytes) -> Decoded:
         """Decode a block; lines and offsets count from its start."""
 
 
 class ReaderFactory(Protocol):
-    """Makes the reader of a format."""
+    """A callable that makes the reader of a format."""
 
     def __call__(self, source: Source, state: Mapping[str, Any], /) -> Reader:
         """Make a reader; `state` is empty for a source that is read from its start."""
 
 
 class Chains:
-    """The chains of one source that may still go on, by the conversation that each belongs to."""
+    """The open retry chains of one source, by the conversation that each belongs to."""
 
     def __init__(self, state: object) -> None:
         self._open: dict[str, dict[str, Any]] = {key: dict(mapping(run)) for key, run in mapping(state).items()}
@@ -351,32 +369,32 @@ class Chains:
         return len(self._open)
 
     def operation(self, key: str) -> str | None:
-        """The name of the open chain; None where none is open."""
+        """Return the name of the open chain; None if none is open."""
         return self._open[key]["operation"] if key in self._open else None
 
     def attempts(self, key: str) -> int:
-        """Calls of the open chain that failed; 0 where none is open."""
+        """Count the failed calls of the open chain; 0 if none is open."""
         return int(self._open[key]["attempt"]) if key in self._open else 0
 
     def failed(self, key: str, identity: str) -> tuple[str, int]:
-        """Count a failed call; returns the chain that it belongs to and its 1-based number in it."""
+        """Count a failed call; return the name of its chain and its 1-based number there."""
         run = self._open.setdefault(key, {"operation": identity, "attempt": 0, "waited": 0.0, "retried": False})
         run["attempt"] += 1
         return run["operation"], run["attempt"]
 
     def begin_anew(self, key: str, attempt: int | None) -> None:
-        """Forget an open chain whose failures are as many as the log's number of the next one: another chain begins."""
+        """Forget an open chain if it has `attempt` failures already, as another one begins."""
         if attempt is not None and self.attempts(key) >= attempt:
             self._open.pop(key, None)
 
     def renumber(self, key: str, attempt: int) -> int:
-        """Take the number that the log gives the failed call, where it is higher; returns the number that holds."""
+        """Raise the number of the last failed call to the log's `attempt`, and return it."""
         run = self._open[key]
         run["attempt"] = max(run["attempt"], attempt)
         return int(run["attempt"])
 
     def note(self, key: str, reason: str, caller: str) -> None:
-        """Remember what the last failed call was, and whose."""
+        """Remember the reason and the caller of the last failed call."""
         self._open[key] |= {"reason": reason, "caller": caller}
 
     def scheduled(self, key: str, *, delay_seconds: float | None) -> dict[str, Any]:
@@ -392,7 +410,7 @@ class Chains:
         }
 
     def settled(self, key: str, outcome: str, *, made: int = 0, reason: str | None = None) -> dict[str, Any] | None:
-        """Close a chain after `made` more calls; the payload of its end, None where nothing of it was retried."""
+        """Close a chain after `made` more calls; return its end's payload, None without a retry."""
         run = self._open.pop(key, None)
         if run is None or not run["retried"]:
             return None
@@ -406,6 +424,6 @@ class Chains:
         }
 
     def state(self) -> dict[str, Any]:
-        """The open chains, ready for JSON."""
+        """Return the open chains, ready for JSON."""
         forget_oldest(self._open)
         return self._open

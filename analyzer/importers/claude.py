@@ -1,7 +1,11 @@
-"""Claude Code transcripts (`~/.claude/projects/**.jsonl`) and `claude -p --output-format json|stream-json` runs.
+"""Transcripts of Claude Code, and runs of `claude -p`.
 
-Lines are selected by byte search before any JSON is parsed; a transcript line may be several megabytes long. Retries,
-terminal errors and compactions stay apart; the outcome of a retry run is folded from the record that ends it.
+Transcripts are `~/.claude/projects/**.jsonl`, runs the output of `claude -p --output-format
+json|stream-json`.
+
+Lines are selected by byte search before any JSON is parsed: a line of a transcript may have several
+megabytes. Retries, terminal errors and compactions are different events; the outcome of a run of
+retries comes from the record that ends it.
 """
 
 from __future__ import annotations
@@ -33,9 +37,9 @@ from analyzer.importers.programs import caller_of
 from analyzer.importers.records import MAIN, dressed, kept, moment_of
 from analyzer.importers.replies import ReplyReader
 
-# Inside a JSON string these quotes would be escaped, so an unescaped match is structure, never somebody's prose. Each
-# alternative begins with one: the search skips from quotation mark to quotation mark, four times as fast as without.
-# One pass finds all that is looked for, as most of its time is that of the memory.
+# Inside a JSON string these quotes would be escaped, so an unescaped match is structure, never
+# prose. Each alternative begins with a quotation mark: the search skips from mark to mark, four
+# times as fast as without. One pass finds all patterns, because most of its time is the memory's.
 MARKED = re2.compile(
     rb'"usage":|"id":|"agent_progress"'
     rb'|"api_error"|"isApiErrorMessage"|"(?:micro)?compact_boundary"|"api_retry"|"subagent_retry"|"StopFailure"'
@@ -57,37 +61,40 @@ _FIRST_UUID = re.compile(rb'"(?:uuid|messageId)": ?"([^"\\]{1,100})"')
 _FIRST_RECORD = re.compile(rb"^[ \t]*\{", re.MULTILINE)
 _RECENT = 64
 _IN_HAND = 16
-"""Calls of tools whose results may stand in the next block."""
+"""Calls of tools that are remembered, as their results may stand in the next block."""
 _MISSING = re.compile(r"(?:Error: )?(?:No such tool available|Agent type '[^'\n]{1,200}' not found|Unknown skill\b)")
 
 
 def retry_facts(record: Mapping[str, Any]) -> dict[str, Any]:
-    """A `system/api_error` record: one failed attempt that will be retried.
+    """Return the facts of a `system/api_error` record: one failed attempt that will be retried.
 
-    Shapes, oldest first: `error.error.error.{type,message}`; `{}` for a lost connection; `error.cause.code`;
-    `error.error.{code,message,type}` of a gateway; `error.{message,formatted,connection.code}`.
+    Shapes, oldest first: `error.error.error.{type,message}`; `{}` for a lost connection;
+    `error.cause.code`; `error.error.{code,message,type}` of a gateway;
+    `error.{message,formatted,connection.code}`.
     """
     error = mapping(record.get("error"))
     outer = mapping(error.get("error"))
     inner = mapping(outer.get("error"))
     connection = mapping(error.get("connection"))
     cause = mapping(error.get("cause")) or mapping(record.get("cause"))
+    messages = [source.get("message") for source in (inner, outer)]
+    messages += [error.get("formatted"), error.get("message")]
     facts = {
         "status": number(error.get("status")),
-        "code": _said(found.get("code") for found in (connection, cause, inner, outer)),
+        "code": _first_text(part.get("code") for part in (connection, cause, inner, outer)),
         "type": text(inner.get("type")) or (text(outer.get("type")) if not inner else None),
-        "message": _said([inner.get("message"), outer.get("message"), error.get("formatted"), error.get("message")]),
+        "message": _first_text(messages),
         "headers": mapping(error.get("headers")) or None,
     }
     return present(facts)
 
 
-def _said(found: Iterable[object]) -> str | None:
-    return next(filter(None, map(text, found)), None)
+def _first_text(values: Iterable[object]) -> str | None:
+    return next(filter(None, map(text, values)), None)
 
 
 def terminal_facts(record: Mapping[str, Any]) -> dict[str, Any]:
-    """A synthetic assistant record with `isApiErrorMessage: true`: the error that the user was shown."""
+    """Return the facts of a record with `isApiErrorMessage: true`: the error that the user saw."""
     label = text(record.get("error"))
     facts = {
         "status": number(record.get("apiErrorStatus")),
@@ -100,25 +107,26 @@ def terminal_facts(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def stream_retry_facts(record: Mapping[str, Any]) -> dict[str, Any]:
-    """A `system/api_retry` record, or the `subagent_retry` of a `tool_progress` record."""
+    """Return the facts of a `system/api_retry` record, or of a `subagent_retry`."""
     label = text(record.get("error")) or text(record.get("error_category"))
     facts = {"status": number(record.get("error_status")), "type": label if label != "unknown" else None}
     return present(facts)
 
 
 def message_text(record: Mapping[str, Any]) -> str:
-    """The text blocks of a record's message, joined."""
+    """Join the text blocks of a record's message with newlines."""
     content = mapping(record.get("message")).get("content")
     if isinstance(content, str):
         return content
     blocks = content if isinstance(content, list) else []
-    return "\n".join(str(block.get("text")) for block in map(mapping, blocks) if isinstance(block.get("text"), str))
+    texts = (mapping(block).get("text") for block in blocks)
+    return "\n".join(part for part in texts if isinstance(part, str))
 
 
 def failed_tools(record: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The failed tool results of a record: the call that each answers, and what the tool said."""
+    """Return the failed tool results of a record: the name of the call, and the tool's words."""
     content = mapping(record.get("message")).get("content")
-    found = []
+    results = []
     for block in map(mapping, content if isinstance(content, list) else []):
         if block.get("type") != "tool_result" or block.get("is_error") is not True:
             continue
@@ -127,12 +135,12 @@ def failed_tools(record: Mapping[str, Any]) -> list[tuple[str, str]]:
             words = "\n".join(str(mapping(part).get("text", "")) for part in words)
         if isinstance(words, str):
             plain = words.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>").strip()
-            found.append((text(block.get("tool_use_id")) or "", plain))
-    return found
+            results.append((text(block.get("tool_use_id")) or "", plain))
+    return results
 
 
 def says_missing(words: str) -> bool:
-    """Whether a failed tool result says that what was called does not exist: that alone is an error."""
+    """Tell whether a failed tool result says that the tool, agent or skill does not exist."""
     return bool(_MISSING.match(words))
 
 
@@ -145,49 +153,53 @@ _RUN_TOKENS = {
 
 
 def _marks(data: bytes) -> tuple[list[int], ...]:
-    """Where mentions of tokens stand, names (of replies and of calls of tools, among others), what is repeated of a
-    sub-agent, and what tells of failures.
+    """Return four lists of offsets: of tokens, ids, repeated records of sub-agents, and failures.
+
+    Ids are those of replies and of calls of tools, among others.
     """
-    places: tuple[list[int], ...] = ([], [], [], [])
-    tokens, names, relayed, telling = places
-    by = {b"usa": tokens, b'id"': names, b"age": relayed}
-    for found in MARKED.finditer(data):
-        at = found.start()
-        by.get(data[at + 1 : at + 4], telling).append(at)
-    return places
+    offsets: tuple[list[int], ...] = ([], [], [], [])
+    tokens, ids, relayed, failures = offsets
+    by_start = {b"usa": tokens, b'id"': ids, b"age": relayed}
+    for match in MARKED.finditer(data):
+        at = match.start()
+        by_start.get(data[at + 1 : at + 4], failures).append(at)
+    return offsets
 
 
-def _with(refused: Iterable[Hit], hits: Iterable[Hit]) -> list[Hit]:
-    """The hits, and the lines that are refused: of a line with both the events and why."""
-    found = {hit.offset: hit for hit in hits}
+def _merged(refused: Iterable[Hit], hits: Iterable[Hit]) -> list[Hit]:
+    """Merge hits with those of refused lines.
+
+    A line with both keeps its events, and gets the reason of the refusal.
+    """
+    by_offset = {hit.offset: hit for hit in hits}
     for line in refused:
-        other = found.get(line.offset, line)
-        found[line.offset] = other if other.why else replace(other, why=line.why, detail=line.detail)
-    return [found[offset] for offset in sorted(found)]
+        hit = by_offset.get(line.offset, line)
+        by_offset[line.offset] = hit if hit.why else replace(hit, why=line.why, detail=line.detail)
+    return [by_offset[offset] for offset in sorted(by_offset)]
 
 
 class ClaudeReader(ReplyReader, agent="claude-code"):
     """Reads one transcript or one stream; both hold the same records."""
 
     runs_as: ClassVar[str]
-    """Who makes the calls, where no record says that it is a fork."""
+    """The program that makes the calls, unless a record shows a fork."""
     interactive: ClassVar[bool]
-    """Whether a caller is named by the project that it is at work in."""
+    """True if the name of a caller has the project that it works in."""
     _compaction: dict[str, Any] | None = kept()
-    """The compaction whose tokens after are still to come."""
+    """The payload of a compaction whose tokens afterwards are not known yet."""
     _dead: int = kept(0)
-    """Sub-agents that failed."""
+    """The number of sub-agents that failed."""
     _file_session: str | None = kept()
-    """The session that the file begins with."""
+    """The session at the beginning of the file."""
     _part: str | None = kept()
-    """The first record of the file."""
+    """The id of the first record of the file."""
     _started_at: str | None = kept()
     _ended_at: str | None = kept()
     _requests: int = kept(0)
     _tools: dict[str, int] = kept({})
-    """Calls by their tools."""
+    """The number of calls by tool."""
     _spent_by: tuple[str, int] = kept(("", 0))
-    """The last reply that an event names, and its output tokens."""
+    """The last reply that has an event, and its output tokens."""
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
         super().__init__(source, state)
@@ -199,41 +211,47 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         self.program = self._author.fork or self.runs_as
         self.known.setdefault("agent", self.agent)
         self._name_fork()
-        # A reply is split over neighbouring lines that repeat its id; parallel subagents interleave a few of them.
+        # A reply is split over neighbouring lines that repeat its id, and parallel sub-agents
+        # interleave a few replies.
         self._recent: deque[str] = deque(state.get("recent", ()), maxlen=_RECENT)
         self._data, self._offset = b"", 0
-        """The block in hand, and where the line in hand stands in it."""
-        self._spoken: list[int] = []
-        """Where ids of replies stand in it."""
-        self._asked_at: dict[str, tuple[int, int]] = {}
-        """Calls by their ids: where they stand in it, and where their lines end."""
+        """The bytes of the block in hand, and the offset of the line in hand."""
+        self._reply_offsets: list[int] = []
+        """The offsets of the ids of replies in the block."""
+        self._call_offsets: dict[str, tuple[int, int]] = {}
+        """Calls of the block by their ids: their offsets, and the ends of their lines."""
         self._line_times: dict[int, datetime | None] = {}
-        """The moments of lines with calls, by where the lines end."""
-        self._here: dict[str, Any] | None = None
+        """The moments of lines with calls, by the ends of the lines."""
+        self._record_facts: dict[str, Any] | None = None
+        """The facts that hold at the record in hand, after they were first needed."""
         self._unique: str | None = None
-        """What is known where the record in hand stands, and its name, once somebody asks."""
+        """The name of the record in hand, after it was first needed."""
         self._preamble = not state
+        """True before the first record of the file."""
         self._grew = False
+        """True after a block was read."""
 
     def apart(self, block: Block) -> tuple[list[Hit], Rows]:
-        """The lines that tell a failure or its end, and those that cannot be read; and apart from them the tokens of
-        the replies, of which those of a printed run stand in its result.
+        """Return the hits of a block, and the tokens of its replies as rows.
+
+        Hits are lines with failures or their ends, and broken lines. A printed run has its tokens
+        in its result, and no rows.
         """
         self._grew, self._data, rows, refused = True, block.data, Rows(), list[Hit]()
         if self._preamble:
             self._look_for_author(block.data)
-        tokens, names, relayed, telling = _marks(block.data)
-        here = self._observe(block.data, names, relayed)
+        tokens, ids, relayed, failures = _marks(block.data)
+        final_facts = self._observe(block.data, ids, relayed)
         if self.interactive:
-            known = self._file_session, self.caller, self.known, *self.source.stand_in(self._near)
-            rows, self._spent_by, refused = replies(block.data, tokens, self._spent_by, *known)
-        hits = _with(refused, self._hits(block, telling))
-        self.known |= here
+            session = self._file_session, self.caller, self.known, *self.source.stand_in(self._near)
+            rows, self._spent_by, refused = replies(block.data, tokens, self._spent_by, *session)
+        hits = _merged(refused, self._hits(block, failures))
+        self.known |= final_facts
         return hits, rows
 
-    def _hits(self, block: Block, telling: list[int]) -> Iterator[Hit]:
-        finder, last = LineFinder(block, iter(telling)), -1
-        # The next line is looked for once this one is done with: it says what is waited for.
+    def _hits(self, block: Block, failures: list[int]) -> Iterator[Hit]:
+        finder, last = LineFinder(block, iter(failures)), -1
+        # The next line is searched after this one was read, as `waiting` depends on it.
         lines = iter(lambda: finder.next(DECIDING if self.waiting else ()), None)
         for line in heapq.merge(lines, self._broken(block), key=attrgetter("offset")):
             if line.offset == last:
@@ -244,11 +262,15 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
             events = [event for record in records for event in self._events_of(record)]
             reject = reject or self._refused
             if events or reject or not records:
-                why, detail = (reject.why, reject.detail) if reject else ("" if records else "not_an_object", "")
+                why, detail = "", ""
+                if reject:
+                    why, detail = reject.why, reject.detail
+                elif not records:
+                    why = "not_an_object"
                 yield Hit(line.offset, len(line.text), tuple(events), why, detail)
 
     def finish(self) -> Sequence[Event]:
-        """What the file shows of its session so far."""
+        """Return the `session.observed` of the file so far, if a block was read."""
         ended = moment_of(self._ended_at)
         if not self._grew or self._file_session is None or ended is None:
             return ()
@@ -262,27 +284,28 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
             "tools": dict(self._tools) or None,
         }
         calls = [sum(self._tools.values())] if self._tools else []
-        names = self._file_session, self._part, self._requests, self._ended_at, *calls
+        identity = self._file_session, self._part, self._requests, self._ended_at, *calls
         return [
             Event(
                 type="session.observed",
                 occurred_at=ended,
                 session_id=self._file_session,
                 payload=dressed("session.observed", payload, self.known),
-                id=derived_id("claude", "session", *names),
+                id=derived_id("claude", "session", *identity),
             )
         ]
 
     def remembered(self) -> dict[str, Any]:
-        """What has been seen of the file, and the last calls of its last block."""
+        """Return the counts of the file, and the last calls of its last block."""
         calls = dict(list(self._calls.items())[-_IN_HAND:])
         return {**super().remembered(), "calls": calls, "recent": list(self._recent)}
 
     def _look_for_author(self, data: bytes) -> None:
-        """Look who writes, by the first record that names its session: forks of the format are told by it."""
-        if named := _SESSION.search(data):
-            begins, ends = data.rfind(b"\n", 0, named.start()) + 1, data.find(b"\n", named.start())
-            if any(map(self._author.told_by, objects_in(data[begins:ends], OPENINGS)[0])):
+        """Recognise a fork by the first record that names its session."""
+        if match := _SESSION.search(data):
+            start = data.rfind(b"\n", 0, match.start()) + 1
+            end = data.find(b"\n", match.start())
+            if any(map(self._author.recognise, objects_in(data[start:end], OPENINGS)[0])):
                 self._name_fork()
 
     def _name_fork(self) -> None:
@@ -290,14 +313,19 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
             self.program = self.known["agent"] = self._author.fork
 
     def _broken(self, block: Block) -> Iterator[Line]:
-        """Lines that are no record, behind a command line's warnings in front of its first record."""
-        first = _FIRST_RECORD.search(block.data) if self._preamble else None
-        begins = first.start() if first else len(block.data) if self._preamble else 0
-        self._preamble = self._preamble and first is None
-        return (line for line in broken_lines(block) if line.offset >= begins)
+        """Return the broken lines of a block, without warnings before the first record."""
+        start = 0
+        if self._preamble:
+            first = _FIRST_RECORD.search(block.data)
+            self._preamble = first is None
+            start = first.start() if first else len(block.data)
+        return (line for line in broken_lines(block) if line.offset >= start)
 
-    def _observe(self, block: bytes, names: list[int], relayed: list[int]) -> dict[str, str]:
-        """Count, and take what holds for the whole session; returns what holds at the end of the block."""
+    def _observe(self, block: bytes, ids: list[int], relayed: list[int]) -> dict[str, str]:
+        """Count calls and requests of a block, and take the facts about the whole session.
+
+        Returns the facts that hold at the end of the block.
+        """
         self._file_session = self._file_session or _first(_SESSION, block)
         self._part = self._part or _first(_FIRST_UUID, block)
         self._started_at = self._started_at or _first(TIMESTAMP, block)
@@ -305,23 +333,23 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         at = block.rfind(b'"timestamp"')
         self._ended_at = (_first(TIMESTAMP, block[at : at + 80]) if at >= 0 else None) or self._ended_at
         self._calls = dict(list(self._calls.items())[-_IN_HAND:])
-        self._spoken, self._asked_at, self._line_times = [], {}, {}
+        self._reply_offsets, self._call_offsets, self._line_times = [], {}, {}
         last = b""
         repeated = set(_line_ends(block, relayed))
-        for place, ends in zip(names, _line_ends(block, names), strict=True):
-            found = _NAMED.match(block, place)
-            if found is None:
+        for offset, end in zip(ids, _line_ends(block, ids), strict=True):
+            match = _NAMED.match(block, offset)
+            if match is None:
                 continue
-            message, call, name = found.groups()
+            message, call, name = match.groups()
             if message:
-                self._spoken.append(found.start(1) - 1)
-            # What a sub-agent did is repeated here, and counts by the sub-agent's own file.
-            if ends in repeated:
+                self._reply_offsets.append(match.start(1) - 1)
+            # These lines repeat what a sub-agent did, which counts by the sub-agent's own file.
+            if end in repeated:
                 continue
             if not message:
                 tool = name.decode("utf-8", "replace")
                 self._calls[call.decode()] = tool
-                self._asked_at.setdefault(call.decode(), (place, ends))
+                self._call_offsets.setdefault(call.decode(), (offset, end))
                 if tool in self._tools or len(self._tools) < MOST_TOOLS:
                     self._tools[tool] = self._tools.get(tool, 0) + 1
                 continue
@@ -332,59 +360,60 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         if relayed:
             block = b"\n".join(line for line in block.split(b"\n") if _RELAYED not in line)
         at = block.rfind(b'"gitBranch"')
-        self.work_in(_quoted(_first(_CWD, block)))
+        self.work_in(_unquoted(_first(_CWD, block)))
         if "agent_version" not in self.known:
             self.known |= present({"agent_version": _first(_VERSION, block)})
-        branch = _quoted(_first(_BRANCH, block[at : at + 400])) if at >= 0 else None
-        return present({"branch": branch, "model": self._model_of(last) if last else None, "provider": served(last)})
+        branch = _unquoted(_first(_BRANCH, block[at : at + 400])) if at >= 0 else None
+        model = self._model_of(last) if last else None
+        return present({"branch": branch, "model": model, "provider": served(last)})
 
     def _model_of(self, reply: bytes) -> str | None:
-        """The model of a reply of the block in hand, by its id."""
-        places = (self._data.rfind(b'"id":%s"%s"' % (space, reply)) for space in (b"", b" "))
-        return model_at(self._data, next(place for place in places if place >= 0))
+        """Return the model of a reply of the block in hand, by its id."""
+        offsets = (self._data.rfind(b'"id":%s"%s"' % (space, reply)) for space in (b"", b" "))
+        return model_at(self._data, next(offset for offset in offsets if offset >= 0))
 
-    def _asked(self, call: str) -> tuple[str | None, datetime | None]:
-        """The command that a call of the block in hand asked for, and when it did."""
-        at, ends = self._asked_at.get(call, (self._offset, 0))
+    def _call_details(self, call: str) -> tuple[str | None, datetime | None]:
+        """Return the command of a call of the block in hand, and the moment of the call."""
+        at, end = self._call_offsets.get(call, (self._offset, 0))
         if at >= self._offset:
             return None, None
-        if ends not in self._line_times:  # a line may hold thousands of calls
-            begins = self._data.rfind(b"\n", 0, at) + 1
-            stamp = TIMESTAMP.match(self._data, self._data.rfind(b'"timestamp"', begins, ends), ends)
-            self._line_times[ends] = moment_of(stamp[1].decode()) if stamp else None
-        asked = _COMMAND.match(self._data, at, ends)
-        command = _quoted(asked[1].decode("utf-8", "replace")) if asked else None
-        return command, self._line_times[ends]
+        if end not in self._line_times:  # a line may hold thousands of calls
+            start = self._data.rfind(b"\n", 0, at) + 1
+            stamp = TIMESTAMP.match(self._data, self._data.rfind(b'"timestamp"', start, end), end)
+            self._line_times[end] = moment_of(stamp[1].decode()) if stamp else None
+        match = _COMMAND.match(self._data, at, end)
+        command = _unquoted(match[1].decode("utf-8", "replace")) if match else None
+        return command, self._line_times[end]
 
     @property
     def waiting(self) -> bool:
-        """Whether the next reply or interruption decides something."""
+        """Tell whether the next reply or interruption ends a chain or a compaction."""
         return bool(self.chains) or self._compaction is not None
 
     @property
     def caller(self) -> str:
-        """The caller of the record in hand."""
+        """Return the caller of the record in hand."""
         return caller_of(self.program, self.known if self.interactive else {}, self.role)
 
     @property
     def chain(self) -> str:
-        """The conversation inside this file that the record in hand belongs to."""
+        """Return the name of the conversation in this file that has the record in hand."""
         return f"side:{self.record.get('agentId') or ''}" if self.role else MAIN
 
     def _events_of(self, record: Mapping[str, Any]) -> list[Event]:
         self.session = text(record.get("sessionId")) or text(record.get("session_id")) or self.session
         try:
             self._take(record)
-            return self._told(record)
+            return self._dispatch(record)
         finally:
-            self.role = None  # what is told of the file as a whole is the main conversation's
+            self.role = None  # events of the file as a whole are the main conversation's
 
     def _take(self, record: Mapping[str, Any]) -> None:
-        self.record, self._here, self._unique = record, None, None
+        self.record, self._record_facts, self._unique = record, None, None
         self.time(record.get("timestamp"))
         self.role = "subagent" if record.get("isSidechain") is True else None
 
-    def _told(self, record: Mapping[str, Any]) -> list[Event]:
+    def _dispatch(self, record: Mapping[str, Any]) -> list[Event]:
         kind, subtype = record.get("type"), record.get("subtype")
         if kind == "system" and subtype == "api_error":
             return self._retry(record, retry_facts(record), "retryAttempt", "maxRetries", "retryInMs")
@@ -414,7 +443,8 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         attempt = number(record.get(attempt_key)) or 1
         maximum = number(record.get(max_key))
         delay_ms = quantity(record.get(delay_key))
-        # An attempt that does not go up is the first of another chain; the one before ended unseen.
+        # A number that does not go up is that of another chain: the log has no end of the one
+        # before.
         self.chains.begin_anew(self.chain, attempt)
         return self.retried(
             {**facts, "is_error": None},
@@ -447,7 +477,7 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         reason, detail = payload["reason"], payload.get("detail")
         resets_at = quantity(mapping(record.get("quotaLimits")).get("resetsAt"))
         if resets_at is not None:
-            with contextlib.suppress(ValueError):  # a moment out of all bounds is none
+            with contextlib.suppress(ValueError):  # a moment out of bounds
                 payload["reset_at"] = format_time(from_epoch(resets_at))
         if detail == "aborted":
             payload["outcome"] = "aborted"
@@ -468,7 +498,7 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
             if says_missing(words):
                 _, payload = classify_foreign({"message": words, "is_error": True}, self.at, caller=self.caller)
                 events.append(self.event("error.classified", payload, f"tool{index}"))
-            tool, (command, at) = self._calls.get(call), self._asked(call)
+            tool, (command, at) = self._calls.get(call), self._call_details(call)
             events += self.tool_failed(tool, words, call or index, command=command, called_at=at)
             self._dead += tool in SUBAGENTS
         return events
@@ -481,7 +511,10 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         return [*spent, *self._terminal(record, error_facts(record), **tokens)]
 
     def _hollow(self, record: Mapping[str, Any]) -> list[Event]:
-        """What shows a run that says success and did nothing; sub-agents that have not answered are taken as alive."""
+        """Make the event of a run that reports success and did nothing.
+
+        Sub-agents that have not answered count as alive.
+        """
         tools = self._tools
         launched = sum(calls for tool, calls in tools.items() if tool in SUBAGENTS)
         why = agent_stream.hollow(
@@ -493,22 +526,25 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         )
         if why is None:
             return []
-        seen = {"caller": self.caller, "part": self._part, "outcome": "hollow", "detail": why}
-        return [self.event("session.observed", seen, "hollow")]
+        payload = {"caller": self.caller, "part": self._part, "outcome": "hollow", "detail": why}
+        return [self.event("session.observed", payload, "hollow")]
 
     def _spent_by_run(self, record: Mapping[str, Any]) -> list[Event]:
-        """The tokens and the cost of a whole run by model; a run of several turns sums them up in each result."""
+        """Make the events of the tokens and the cost of a whole run, one a model.
+
+        Each result of a run of several turns has the sums of the run.
+        """
         events = []
-        for model, spent in mapping(record.get("modelUsage")).items():
-            used = mapping(spent)
-            tokens = {name: self.counted(used, key) for name, key in _RUN_TOKENS.items()}
+        for model, model_usage in mapping(record.get("modelUsage")).items():
+            usage = mapping(model_usage)
+            tokens = {name: self.counted(usage, key) for name, key in _RUN_TOKENS.items()}
             if any(tokens.values()) and not self._refused:
                 run_usage = {
                     "request": derived_id("claude", "run", self.session, self._part, model),
                     "whole_run": True,
                     "caller": self.caller,
                     "model": model,
-                    "cost_usd": quantity(used.get("costUSD")),
+                    "cost_usd": quantity(usage.get("costUSD")),
                     **tokens,
                 }
                 events.append(self.event("usage.recorded", run_usage, model))
@@ -541,15 +577,13 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         return events
 
     def _after_compaction(self, record: Mapping[str, Any]) -> list[Event]:
-        """The first reply after a compaction tells how much context was left of it, near enough."""
+        """End a compaction with the first reply after it, whose prompt is what is left."""
         if self._compaction is None or self.role:
             return []
         usage = mapping(mapping(record.get("message")).get("usage"))
-        parts = [
-            number(usage.get(key)) for key in ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
-        ]
-        known = [part for part in parts if part is not None]
-        payload = {**self._compaction, "post_tokens": sum(known) or None, "post_tokens_estimated": True}
+        keys = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+        post_tokens = sum(number(usage.get(key)) or 0 for key in keys) or None
+        payload = {**self._compaction, "post_tokens": post_tokens, "post_tokens_estimated": True}
         relay, self._compaction = self._compaction["relay"], None
         return [self.event("relay.resumed", payload, relay)]
 
@@ -567,10 +601,13 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
     # Envelope ----------------------------------------------------------------------------------------------------
 
     def see(self, *, requests: int = 0, aborted: int = 0) -> None:
-        """Count nothing: requests and tools are counted by block."""
+        """Count nothing, as requests and tools are counted by block."""
 
     def identity(self, kind: str, *identity: object) -> str:
-        """Follows from the record's `uuid`: resumed sessions repeat records in other files, with another session id."""
+        """Derive the id of an event from the record's `uuid`.
+
+        Resumed sessions repeat records in other files, with another session id.
+        """
         self._unique = self._unique or text(self.record.get("uuid"))
         if self._unique is None:
             kept = {key: value for key, value in self.record.items() if key not in {"sessionId", "session_id"}}
@@ -578,46 +615,53 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         return derived_id("claude", self._unique, kind, *identity)
 
     def chain_name(self, _kind: str, *identity: object) -> str:
-        """The name of a chain, as of its first attempt."""
+        """Derive the name of a chain from its first attempt."""
         return self.identity("operation", *identity)
 
-    def known_here(self) -> Mapping[str, Any]:
-        """What is known of the session, with the branch where the record in hand stands, the model that spoke last
-        before it, and the provider that this one or the record came from."""
-        if self._here is None:
-            here: dict[str, Any] = {"branch": text(self.record.get("gitBranch"))}
-            if before := bisect_left(self._spoken, self._offset):
-                at = self._spoken[before - 1]
-                here |= {"model": model_at(self._data, at), "provider": served(self._data, at + 1)}
-            # The first call of a session may fail, and names no more than itself.
-            ends = self._data.find(b"\n", self._offset)
-            asked = _REQUEST.search(self._data, self._offset, ends if ends >= 0 else len(self._data))
-            self._here = {**present(here), **({"provider": served(asked[1])} if asked else {})}
-        return {**self.known, **self._here}
+    def session_facts(self) -> Mapping[str, Any]:
+        """Return the facts about the session at the record in hand.
+
+        They have the branch of the record, the model of the last reply before it, and the provider
+        of that reply or of the record's own request.
+        """
+        if self._record_facts is None:
+            facts: dict[str, Any] = {"branch": text(self.record.get("gitBranch"))}
+            if replies_before := bisect_left(self._reply_offsets, self._offset):
+                at = self._reply_offsets[replies_before - 1]
+                facts |= {"model": model_at(self._data, at), "provider": served(self._data, at + 1)}
+            facts = present(facts)
+            # The first call of a session may fail: then only its own request shows the provider.
+            end = self._data.find(b"\n", self._offset)
+            end = end if end >= 0 else len(self._data)
+            request = _REQUEST.search(self._data, self._offset, end)
+            if request:
+                facts["provider"] = served(request[1])
+            self._record_facts = facts
+        return {**self.known, **self._record_facts}
 
 
 class TranscriptReader(ClaudeReader, name="claude_code", visibility="full"):
-    """Reads a transcript: every attempt that failed is in it."""
+    """Reads a transcript, which has every failed attempt."""
 
     runs_as: ClassVar[str] = "claude-code"
     interactive: ClassVar[bool] = True
 
 
 class StreamReader(ClaudeReader, name="claude_print", visibility="terminal"):
-    """Reads a print-mode run: older versions print no retries, so only what ended a run is sure to be there."""
+    """Reads a print-mode run; older versions print no retries, only what ended the run."""
 
     runs_as: ClassVar[str] = "claude -p"
     interactive: ClassVar[bool] = False
 
 
-def _line_ends(data: bytes, places: Iterable[int]) -> Iterator[int]:
-    """Give where the line of each place ends; the places ascend, and each line is looked through once."""
-    ends = -1
-    for place in places:
-        if place > ends:
-            ends = data.find(b"\n", place)
-            ends = len(data) if ends < 0 else ends
-        yield ends
+def _line_ends(data: bytes, offsets: Iterable[int]) -> Iterator[int]:
+    """Yield the end of the line of each offset; offsets ascend, and each line is searched once."""
+    end = -1
+    for offset in offsets:
+        if offset > end:
+            end = data.find(b"\n", offset)
+            end = len(data) if end < 0 else end
+        yield end
 
 
 def _first(pattern: re.Pattern[bytes], block: bytes) -> str | None:
@@ -625,6 +669,6 @@ def _first(pattern: re.Pattern[bytes], block: bytes) -> str | None:
     return match[1].decode("utf-8", "replace") if match else None
 
 
-def _quoted(quoted: str | None) -> str | None:
-    """A JSON text as it was written, quotes included."""
+def _unquoted(quoted: str | None) -> str | None:
+    """Decode a JSON text that was written with its quotes."""
     return text(parsed(quoted)) if quoted else None

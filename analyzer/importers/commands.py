@@ -1,17 +1,18 @@
-"""The head of a shell command: its program and, of programs that take one, the subcommand; never an argument.
+"""The head of a shell command: its program, and its subcommand if it takes one; never an argument.
 
-Arguments hold names, paths and passwords; the head is what failed calls are grouped by.
+Arguments hold names, paths and passwords. Failed calls are grouped by the head.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
 _LOOKED_AT = 1_000
-"""Characters of a command that are looked at."""
+"""Characters of a command that are read."""
 _PROGRAM = re.compile(r"[A-Za-z_][\w.+-]{0,39}|\[\[?")
 _SUBCOMMAND = re.compile(r"[a-z][a-z-]{0,23}(?::[a-z-]{1,23})?")
 # fmt: off
@@ -23,15 +24,15 @@ _WITH_SUBCOMMAND = frozenset({
 })
 # fmt: on
 _TWICE = frozenset({"aws", "az", "gcloud", "gh"})
-"""Those whose subcommands have subcommands."""
+"""Programs whose subcommands have subcommands."""
 _RUNNERS = frozenset({"npm", "pnpm", "yarn", "bun", "poetry", "uv", "pipenv"})
-"""Those whose `run` names what is run."""
+"""Programs whose `run` is followed by the name of a script."""
 _BEFORE = frozenset({"builtin", "command", "doas", "env", "exec", "nice", "nohup", "stdbuf", "sudo", "time", "xargs"})
-"""Programs that run the one behind them."""
+"""Programs that run the program after them."""
 _STEPS = frozenset(
     {".", "cd", "echo", "export", "mkdir", "popd", "printf", "pushd", "set", "sleep", "source", "true", "umask"}
 )
-"""What stands before the command that somebody wants to run."""
+"""Programs of preparing steps: they stand before the command that matters."""
 _SHELLS = frozenset({"bash", "dash", "sh", "zsh"})
 # fmt: off
 _ANSWERING = frozenset({
@@ -40,20 +41,23 @@ _ANSWERING = frozenset({
     "kubectl diff", "lsof", "pgrep", "pidof", "pkill", "rg", "sdiff", "test", "type", "which", "zcmp", "zdiff", "zgrep",
 })
 # fmt: on
-"""Programs whose exit status 1 is an answer, as "nothing found" or "they differ"; their errors have another one."""
+"""Programs whose exit status 1 is an answer, as "nothing found" or "they differ".
+
+Their errors have another status.
+"""
 _STEP_FAILED = re.compile(r"(?m)(?:^|[:)]\s?)(?:\.|cd|export|mkdir|popd|pushd|source|umask):")
-"""How a shell begins, after its own name, what it says of a step that failed."""
+"""The beginning, after the shell's name, of its complaint about a failed step."""
 _ASSIGNMENT = re.compile(r"\A[A-Za-z_]\w*=.*", re.DOTALL)
 _SCRIPT = re.compile(r"-\w*c")
-"""The option of a shell that a script follows."""
+"""The option of a shell that is followed by a script."""
 _OPERATORS = frozenset("();|&")
 _INTERPRETER = re.compile(r"python[\d.]*|py")
 
 
 def command_head(command: object) -> str | None:
-    """The head of a command as an agent's log has it, a text or its words; None where none can be told.
+    """Return the head of a command, which is a text or a list of words; None if it has none.
 
-    Of several commands in a row it is that of the first one which is more than a step on the way, such as `cd`.
+    Of several commands the first counts that is more than a preparing step, such as `cd`.
     """
     if isinstance(command, list) and command and all(isinstance(word, str) for word in command):
         words: Iterable[str] = [str(word) for word in command]
@@ -62,7 +66,7 @@ def command_head(command: object) -> str | None:
     else:
         return None
     first = None
-    for simple in _simple(words):
+    for simple in _simple_commands(words):
         head = _head(simple)
         if head and head.split()[0] not in _STEPS:
             return head
@@ -71,24 +75,25 @@ def command_head(command: object) -> str | None:
 
 
 def answers_by_one(command: object, printed: str) -> bool:
-    """Tell whether exit status 1 is what a command answers, and no failure of it.
+    """Tell whether exit status 1 is an answer of a command, and no failure.
 
-    So it is where all that may have given the status is of `_ANSWERING`, or a step before that printed no complaint.
+    It is an answer if all commands that may have returned it are in `_ANSWERING`, or are steps
+    before them and the shell printed no complaint about a step.
     """
     words = list(_words(command)) if isinstance(command, str) else command
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         return False
     if len(words) == 3 and words[0].rpartition("/")[2] in _SHELLS and _SCRIPT.fullmatch(words[1]):
         return answers_by_one(words[2], printed)
-    heads = _deciding(words)
+    heads = _heads_for_status(words)
     steps = [head for head in heads if head not in _ANSWERING]
     if len(steps) == len(heads) or not _STEPS.issuperset(head.split()[0] if head else "" for head in steps):
         return False
     return not steps or _STEP_FAILED.search(printed) is None
 
 
-def _deciding(words: list[str]) -> list[str | None]:
-    """Return the heads of the commands of which one gave the exit status, were it 1: the last of each pipeline."""
+def _heads_for_status(words: list[str]) -> list[str | None]:
+    """Return the heads of the commands that may have returned 1: the last of each pipeline."""
     heads: list[str | None] = []
     simple: list[str] = []
     is_over = False
@@ -112,12 +117,12 @@ def _words(text: str) -> Iterator[str]:
         text[:_LOOKED_AT].replace("\\\n", " ").replace("\n", " ; "), posix=True, punctuation_chars="();<>|&"
     )
     lexer.whitespace_split = True
-    with suppress(ValueError):  # a quote that is never closed: what stands before it is told
+    with suppress(ValueError):  # a quote that is never closed: the words before it count
         yield from lexer
 
 
-def _simple(words: Iterable[str]) -> Iterator[list[str]]:
-    """The simple commands of a line."""
+def _simple_commands(words: Iterable[str]) -> Iterator[list[str]]:
+    """Yield the simple commands of a line, as words."""
     simple: list[str] = []
     for word in words:
         if word and set(word) <= _OPERATORS:
@@ -139,7 +144,8 @@ def _head(words: list[str]) -> str | None:
         if name == "command" and rest[:1] in (["-v"], ["-V"]):
             return name
         if name in _BEFORE:
-            rest = rest[next((place for place, word in enumerate(rest) if not word.startswith("-")), len(rest)) :]
+            while rest and rest[0].startswith("-"):
+                rest.pop(0)
             continue
         if _ASSIGNMENT.fullmatch(name) or name == "!":
             continue
@@ -150,7 +156,7 @@ def _head(words: list[str]) -> str | None:
 
 
 def _subcommand(name: str, rest: list[str]) -> str:
-    """What belongs to the head behind a program, with a space before each word."""
+    """Return the words of the head after the program, with a space before each word."""
     if _INTERPRETER.fullmatch(name):
         module = rest[1] if len(rest) > 1 and rest[0] == "-m" else ""
         return f" -m {module}" if _PROGRAM.fullmatch(module) else ""
@@ -158,9 +164,5 @@ def _subcommand(name: str, rest: list[str]) -> str:
         return ""
     words = [word for word in rest if not word.startswith("-")]
     most = 2 if name in _TWICE or (name in _RUNNERS and words[:1] == ["run"]) else 1
-    found = []
-    for word in words[:most]:
-        if not _SUBCOMMAND.fullmatch(word):
-            break
-        found.append(word)
-    return "".join(f" {word}" for word in found)
+    subcommands = itertools.takewhile(_SUBCOMMAND.fullmatch, words[:most])
+    return "".join(f" {word}" for word in subcommands)

@@ -1,4 +1,4 @@
-"""What a record holds, as a row of a table says it: conditions that tell a format, or who writes it, from others."""
+"""Conditions on records, as rows of tables have them: they tell formats and authors apart."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from analyzer.agent_stream import mapping
 Record = Mapping[str, Any]
 Test = Callable[[Record], bool]
 
-_CONDITION = re.compile(r"(?P<no>!?)(?P<path>[\w$.]*)(?:(?P<how>[=^~:<])(?P<what>.+))?")
+_CONDITION = re.compile(r"(?P<no>!?)(?P<path>[\w$.]*)(?:(?P<operator>[=^~:<])(?P<operand>.+))?")
 _TYPES: Mapping[str, tuple[type, str]] = {
     "text": (str, "a text"),
     "object": (dict, "an object"),
@@ -23,16 +23,18 @@ _WORDS = {"^": "that begins with", "~": "that has in it"}
 
 
 def has(*ways: str) -> Test:
-    """Recognise a record that is as any of these ways say: conditions with spaces between them.
+    """Return a test of records that holds if all conditions of one of the ways hold.
 
-    `key` is there, dots lead into objects; `key=a,b` is one of these texts, or a number that is written so; `key^a`
-    begins so, and `key~a` has that in it; `key:text` is of that type; `key<a,b` has no other keys than these, and the
-    record itself has none where no key is named. `!` denies a condition; of several with `|` between one is enough.
+    A way is conditions with spaces between them. `key`: the key is there, dots lead into objects.
+    `key=a,b`: the value is one of these texts, or a number that is written so. `key^a`: it begins
+    with that. `key~a`: it has that in it. `key:text`: it is of that type. `key<a,b`: it has no
+    other keys than these; `<a,b` is about the record itself. `!` denies a condition; of several
+    conditions with `|` between them one has to hold.
     """
-    tests = [[_any([_condition(each) for each in term.split("|")]) for term in way.split()] for way in ways]
+    tests = [[_any_of(term) for term in way.split()] for way in ways]
 
     def recognises(record: Record) -> bool:
-        # Loops, as a generator costs more than most of what it would ask: each head meets each format.
+        # Loops, as a generator costs more than most tests: every head is tested for every format.
         for way in tests:
             for term in way:
                 if not term(record):
@@ -44,15 +46,17 @@ def has(*ways: str) -> Test:
     return recognises
 
 
-def _any(tests: list[Test]) -> Test:
+def _any_of(term: str) -> Test:
+    """Return a test that holds if one of the conditions of a term holds."""
+    tests = [_condition(condition) for condition in term.split("|")]
     return tests[0] if len(tests) == 1 else lambda record: any(test(record) for test in tests)
 
 
-def _condition(written: str) -> Test:
-    found = _CONDITION.fullmatch(written)
-    assert found is not None, written
-    *path, key = found["path"].split(".")
-    test = _of_value(found["how"], found["what"], key)
+def _condition(condition: str) -> Test:
+    match = _CONDITION.fullmatch(condition)
+    assert match is not None, condition
+    *path, key = match["path"].split(".")
+    test = _of_value(match["operator"], match["operand"], key)
 
     def holds(record: Record) -> bool:
         for name in path:
@@ -60,43 +64,47 @@ def _condition(written: str) -> Test:
         return test(record)
 
     plain = holds if path else test
-    return (lambda record: not plain(record)) if found["no"] else plain
+    return (lambda record: not plain(record)) if match["no"] else plain
 
 
-def _of_value(how: str | None, what: str, key: str) -> Test:
-    """The test of the object that has the key."""
-    if how is None:
+def _of_value(operator: str | None, operand: str, key: str) -> Test:
+    """Return the test of the object that may have the key."""
+    if operator is None:
         return lambda record: key in record
-    if how == "=":
-        values = frozenset(what.split(","))
+    if operator == "=":
+        values = frozenset(operand.split(","))
         return lambda record: isinstance(value := record.get(key), str | int) and str(value) in values
-    if how == ":":
-        kind = _TYPES[what][0]
+    if operator == ":":
+        kind = _TYPES[operand][0]
         return lambda record: isinstance(record.get(key), kind)
-    if how == "<":
-        known = frozenset(what.split(","))
-        return lambda record: (mapping(record.get(key)) if key else record).keys() <= known
-    if how == "^":
-        return lambda record: isinstance(value := record.get(key), str) and value.startswith(what)
-    return lambda record: isinstance(value := record.get(key), str) and what in value
+    if operator == "<":
+        keys = frozenset(operand.split(","))
+        return lambda record: (mapping(record.get(key)) if key else record).keys() <= keys
+    if operator == "^":
+        return lambda record: isinstance(value := record.get(key), str) and value.startswith(operand)
+    return lambda record: isinstance(value := record.get(key), str) and operand in value
 
 
 def described(*ways: str) -> str:
-    """The ways of `has` in words, for the reference page."""
-    return "; ".join(", ".join(" or ".join(map(_worded, term.split("|"))) for term in way.split()) for way in ways)
+    """Describe the ways of `has` in words, for the reference page."""
+    return "; ".join(", ".join(map(_term_in_words, way.split())) for way in ways)
 
 
-def _worded(written: str) -> str:
-    found = _CONDITION.fullmatch(written)
-    assert found is not None, written
-    path, how, what = f"`{found['path']}`", found["how"], found["what"]
-    if how == "<":
-        return f"no other keys {'in ' + path if found['path'] else 'beside'}".removesuffix(" beside")
+def _term_in_words(term: str) -> str:
+    return " or ".join(map(_condition_in_words, term.split("|")))
+
+
+def _condition_in_words(condition: str) -> str:
+    match = _CONDITION.fullmatch(condition)
+    assert match is not None, condition
+    path, operator, operand = f"`{match['path']}`", match["operator"], match["operand"]
+    if operator == "<":
+        return f"no other keys in {path}" if match["path"] else "no other keys"
     words = path
-    if how == "=":
-        words = f"{path} = {'/'.join(f'`{value}`' for value in what.split(','))}"
-    elif how == ":":
-        words = f"{_TYPES[what][1]} {path}"
-    elif how is not None:
-        words = f"{path} {_WORDS[how]} `{what}`"
-    return f"no {words.removeprefix('a ').removeprefix('an ')}" if found["no"] else words
+    if operator == "=":
+        words = f"{path} = {'/'.join(f'`{value}`' for value in operand.split(','))}"
+    elif operator == ":":
+        words = f"{_TYPES[operand][1]} {path}"
+    elif operator is not None:
+        words = f"{path} {_WORDS[operator]} `{operand}`"
+    return f"no {words.removeprefix('a ').removeprefix('an ')}" if match["no"] else words

@@ -1,6 +1,6 @@
-"""This project's own log, and logs that share its envelope: `type`, `timestamp`, `sessionId`, `payload`.
+"""This project's own log, and logs with its envelope: `type`, `timestamp`, `sessionId`, `payload`.
 
-Every line is a row or a reject, or both where an intact event is glued to a torn one.
+Every line is a row or a reject, or both if an intact event is glued to a torn one.
 
 GDD's `.design/telemetry/events.jsonl` has the same envelope without ids.
 """
@@ -23,23 +23,23 @@ from analyzer.importers.failures import classify_foreign, number
 
 
 class EventLogReader(RowReader):
-    """Reads native lines; lines of other producers with the same envelope are events too."""
+    """Reads native lines, and lines of other producers with the same envelope."""
 
     def __init__(self, source: Source, _state: Mapping[str, Any]) -> None:
         self._decoder = RowDecoder(source.file_time, journal=source.journal)
 
     def decode(self, data: bytes) -> Decoded:
-        """All events of a block at once, its blank and its broken lines."""
+        """Decode all events of a block at once, and count its blank and its broken lines."""
         return self._decoder.decode(data)
 
     def read(self, block: Block) -> Iterator[Hit]:
-        """A hit without events for every broken line; whole ones are rows."""
+        """Yield a hit without events for every broken line; whole lines are rows."""
         for _, offset, line, reject in self.decode(block.data).rejects:
             yield Hit(offset, len(line), (), reject.why, reject.detail)
 
 
 class GddReader(Reader):
-    """Reads GDD's telemetry; its three words for a cause (`reason`, `kind`, `error_class`) all end in our reason."""
+    """Reads GDD's telemetry: its `reason`, `kind` and `error_class` all become our reason."""
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
         self._source = source
@@ -48,7 +48,7 @@ class GddReader(Reader):
         self._near = parse_time(near) if isinstance(near, str) else None
 
     def read(self, block: Block) -> Iterator[Hit]:
-        """Hits for failures, retries and compactions, and for lines that cannot be read."""
+        """Yield hits of failures, retries and compactions, and of lines that cannot be read."""
         for line in all_lines(block):
             decoded = decode(line.text, self._source.file_time)
             if isinstance(decoded, Reject):
@@ -59,15 +59,19 @@ class GddReader(Reader):
             else:
                 moment, dated = self._source.stand_in(self._near)
                 decoded = replace(decoded, occurred_at=moment, time_source=dated)
-            # GDD writes no ids; one that stands there all the same may be that of another record.
+            # GDD writes no ids; if a line has an id, it may be another record's.
             event = translate(replace(decoded, id=line_id(line.text)))
             if event is not None and decoded.type == "api.retry":
-                event = self._in_a_run(event)
+                event = self._chained(event)
             if event is not None:
                 yield Hit(line.offset, len(line.text), (event,))
 
-    def _in_a_run(self, event: Event) -> Event:
-        """GDD names no chain: one session's retries of a provider are one, for as long as the attempt goes up."""
+    def _chained(self, event: Event) -> Event:
+        """Put a retry into a chain.
+
+        GDD names no chains: the retries of a session and a provider are one while the attempt goes
+        up.
+        """
         attempt = event.payload.get("attempt", 1)
         key = f"{event.session_id}/{event.payload['caller']}"
         self._chains.begin_anew(key, attempt)
@@ -76,24 +80,27 @@ class GddReader(Reader):
         return replace(event, payload={**event.payload, "operation": operation})
 
     def state(self) -> Mapping[str, Any]:
-        """The retries that may still go on."""
+        """Return the open chains, and the last time that the log named."""
         near = {"near": format_time(self._near)} if self._near else {}
         return {"chains": self._chains.state(), **near}
 
 
 def translate(event: Event) -> Event | None:
-    """Translate a GDD event into one of ours; None where it says nothing of errors, retries or relays."""
+    """Translate a GDD event into one of ours; None if it is about no error, retry or relay."""
     if event.type in EVENT_TYPES:
         return event
-    told = _told(event, event.payload)
-    if told is None:
+    translated = _type_and_payload(event, event.payload)
+    if translated is None:
         return None
-    kind, payload = told
+    kind, payload = translated
     return replace(event, type=kind, payload=present(payload), id=derived_id("gdd", event.id, kind))
 
 
-def _told(event: Event, payload: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]] | None:
-    """Type and payload of what GDD tells of errors, retries, limits, compactions and budgets."""
+def _type_and_payload(
+    event: Event,
+    payload: Mapping[str, Any],
+) -> tuple[str, Mapping[str, Any]] | None:
+    """Return our type and payload of a GDD event, None if we have none for it."""
     match event.type:
         case "error":
             fields = mapping(payload.get("fields"))

@@ -1,4 +1,4 @@
-"""What foreign records say of failures, as events hold it: errors with their facts, and failed calls of tools."""
+"""Failures in foreign records: errors with their facts, and failed calls of tools."""
 
 from __future__ import annotations
 
@@ -18,38 +18,41 @@ from analyzer.events.payloads import ErrorClassified
 from analyzer.redaction import redact
 
 LARGEST = 10**15
-"""Larger numbers are nonsense in a log, and do not fit where they are added up."""
+"""Larger numbers are nonsense in a log, and their sums would not fit."""
 
 
 def classify_foreign(
-    error: Mapping[str, Any] | str, at: datetime, **known: Unpack[ErrorClassified]
+    error: Mapping[str, Any] | str, at: datetime, **fields: Unpack[ErrorClassified]
 ) -> tuple[Classification, dict[str, Any]]:
-    """Classify a foreign error; its verdict and its payload. `at` (naive UTC) is the moment of the record."""
+    """Classify a foreign error; return the verdict, and the payload with `fields` added.
+
+    `at` (naive UTC) is the moment of the record.
+    """
     verdict = classify(error, at=at)
-    return verdict, dict(error_payload(verdict, **known))
+    return verdict, dict(error_payload(verdict, **fields))
 
 
 def number(value: object) -> int | None:
-    """Return a count as an int where the record holds a number of sane size; booleans and texts are none."""
+    """Return a number of sane size as an int; None for booleans, texts and the like."""
     amount = quantity(value)
     return None if amount is None else int(amount)
 
 
 def quantity(value: object) -> float | None:
-    """Return a number of sane size where the record holds one; booleans, texts, NaN and the like are none."""
+    """Return a number of sane size; None for booleans, texts, NaN and the like."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return value if -LARGEST < value < LARGEST else None
 
 
-def digits(found: str) -> int | None:
-    """Read digits of a message as a number of sane size; None for longer ones."""
-    return int(found) if len(found) <= 15 else None
+def digits(text: str) -> int | None:
+    """Read digits as a number of sane size; None for longer ones."""
+    return int(text) if len(text) <= 15 else None
 
 
-def first_digits(found: re.Match[str] | None) -> int | None:
-    """The number of the first group that a pattern found; None where it found nothing."""
-    return next((digits(part) for part in found.groups() if part), None) if found else None
+def first_digits(match: re.Match[str] | None) -> int | None:
+    """Return the number of the first group with a text; None without a match."""
+    return next((digits(part) for part in match.groups() if part), None) if match else None
 
 
 KINDS = (
@@ -67,20 +70,21 @@ KINDS = (
     "other",
 )
 MOST_TOOLS = 200
-"""Tools of a session that are counted one by one; calls of others are left out."""
-_LOOKED_AT = 2_000
-"""Characters at the beginning, and at the end, of what a tool says that are looked at."""
+"""The most tools of a session whose calls are counted; calls of others are left out."""
+_READ = 2_000
+"""Characters that are read at the beginning, and at the end, of a tool's words."""
 _KEPT = 300
-"""Characters of its first line that are kept."""
+"""Characters of a line that are kept."""
 _TAGS = ("<tool_use_error>", "</tool_use_error>", "<error>", "</error>")
 
 
 def _rows(table: str) -> list[tuple[str, str]]:
-    """Kinds and patterns, a row each; a kind has as many rows one after another as it needs."""
-    return [(kind, said) for kind, said in (line.split(None, 1) for line in table.strip().splitlines())]
+    """Return the kinds and patterns of a table's lines; a kind may have several lines in a row."""
+    rows = (line.split(None, 1) for line in table.strip().splitlines())
+    return [(kind, pattern) for kind, pattern in rows]
 
 
-_SAYING = _rows(
+_FIRST_LINES = _rows(
     r"""
 exit_code     ^(?:error: )?(?:exit code|process exited with code|command failed with exit code):? -?\d
 refused       doesn't want to (?:proceed|take)|tool use was rejected|^the user (?:chose|provided)|\breject(?:ed)? tool
@@ -102,13 +106,13 @@ not_found     (?:cannot|could not|couldn't) find
 exit_code     exit(?:ed)?(?: with)?(?: (?:exit )?(?:code|status)):? -?\d|non-zero|shell_execute_error
 """
 )
-"""What each kind says, in the order in which they are tried."""
-_BARE = re2.compile(
+"""Patterns of a tool's first line by kind, in the order in which they are tried."""
+_EXIT_CODE = re2.compile(
     r"(?i)^(?:error: )?(?:(?:command|process) )?(?:(?:exited|failed) with )?"
     r"(?:exit )?(?:code|status):? (-?\d{1,10})\.?$"
 )
-"""A first line that gives the exit code of a command and nothing else."""
-_PRINTING = _rows(
+"""A first line that has only the exit code of a command."""
+_OUTPUT_LINES = _rows(
     r"""
 tests         ^FAILED \S+::|^FAIL:? |^--- FAIL|^test .{1,200} \.\.\. FAILED|^\s*[×✕✗] |Failure/Error:|^not ok \d
 tests         Tests run: \d+, (?:Failures: [1-9]|Failures: 0, Errors: [1-9])|^\s*[1-9]\d* (?:failing|failed)\b
@@ -130,84 +134,98 @@ exit_code     ^npm (?:ERR!|error)
 exit_code     (?i)\berror: |\bfailed to \b|^CONFLICT|^Killed|^Aborted|segmentation fault|: is a directory|\bcannot \w+
 """
 )
-"""What commands print that failed, by kind, in the order in which they are tried: lines that tell, and no others are
-kept of what a command prints."""
+"""Patterns of lines that failed commands print, by kind, in the order in which they are tried.
+
+Of the output of a command only such a line is kept.
+"""
 _KIND_OF_CODE = {124: "timeout", 126: "permission", 127: "environment"}
-"""What shells and `timeout` mean by a code (POSIX.1-2017, 2.8.2; GNU coreutils 9.1, timeout)."""
+"""Exit codes of shells and of `timeout` (POSIX.1-2017, 2.8.2; GNU coreutils 9.1, timeout)."""
 _MOST_LINES = 200
+"""Lines of a command's output that are read: half of them at the beginning, half at the end."""
 
 
 def _finder(rows: Iterable[tuple[str, str]], flags: str) -> Callable[[str], list[str]]:
-    """What gives the kinds whose patterns a text matches, in their order, by one search for all of them."""
-    together, kinds = re2.Set.SearchSet(), []
-    for kind, said in rows:
-        together.Add(f"{flags}(?:{said})")
+    """Return a function that finds the kinds of a text by one search for all patterns.
+
+    The kinds come in the order of their rows.
+    """
+    patterns, kinds = re2.Set.SearchSet(), []
+    for kind, pattern in rows:
+        patterns.Add(f"{flags}(?:{pattern})")
         kinds.append(kind)
-    together.Compile()
-    match = together._set.Match  # without a call that looks for texts
-    return lambda text: [kinds[place] for place in sorted(match(text.encode("utf-8", "replace")) or ())]
+    patterns.Compile()
+    match = patterns._set.Match  # takes bytes; the public method encodes texts
+    return lambda text: [kinds[row] for row in sorted(match(text.encode("utf-8", "replace")) or ())]
 
 
 @cache
-def _said() -> Callable[[str], list[str]]:
-    return _finder(_SAYING, "(?i)")
+def _first_line_finder() -> Callable[[str], list[str]]:
+    return _finder(_FIRST_LINES, "(?i)")
 
 
 @cache
-def _printed() -> tuple[Callable[[str], list[str]], dict[str, Any]]:
-    """What gives the kinds that some lines may tell of, and what says of one line whether it tells of a kind."""
-    runs = [(kind, "|".join(f"(?:{said})" for _, said in rows)) for kind, rows in groupby(_PRINTING, itemgetter(0))]
-    return _finder(runs, "(?m)"), {kind: re2.compile(said) for kind, said in runs}
+def _output_finder() -> tuple[Callable[[str], list[str]], dict[str, Any]]:
+    """Return a function that finds the kinds of some lines, and the pattern of a line by kind."""
+    joined = []
+    for kind, rows in groupby(_OUTPUT_LINES, itemgetter(0)):
+        joined.append((kind, "|".join(f"(?:{pattern})" for _, pattern in rows)))
+    return _finder(joined, "(?m)"), {kind: re2.compile(pattern) for kind, pattern in joined}
 
 
 def failure(
-    said: object, *, kind: str | None = None, hint: str | None = None, command: str | None = None
+    output: object,
+    *,
+    kind: str | None = None,
+    hint: str | None = None,
+    command: str | None = None,
 ) -> dict[str, Any]:
-    """The `kind`, `message` and, of a command, head and `exit_code` of a failed call, from what the tool said.
+    """Return the fields of a failed call of a tool from the words of the tool (`output`).
 
-    Of what a command printed the message has the first line that tells why it failed, and nothing where none does.
-    `kind` is what the log itself tells of it; `hint` is a word of the log's that stands for none of them, and `command`
-    the head of the command that was run.
+    They are `kind`, `message`, and of a command its head (`command`) and its `exit_code`. The
+    message of a command that only prints and exits is the first line that shows why it failed, if
+    there is one.
+
+    `kind` is the log's own, `hint` is a word of the log that is none of `KINDS`, `command` is a
+    head.
     """
     ran = {} if command is None else {"command": command}
-    heard = said if isinstance(said, str) else ""
-    if len(heard) > 2 * _LOOKED_AT:
-        # Whole lines, of which a first one may be longer: half of a secret is not known as one.
-        head, tail = heard[:_LOOKED_AT], heard[-_LOOKED_AT:]
-        heard = "\n".join((head.rpartition("\n")[0].strip() or head, tail.partition("\n")[2]))
+    words = output if isinstance(output, str) else ""
+    if len(words) > 2 * _READ:
+        # Whole lines, unless the first is longer: half of a secret is not recognised as a secret.
+        head, tail = words[:_READ], words[-_READ:]
+        words = "\n".join((head.rpartition("\n")[0].strip() or head, tail.partition("\n")[2]))
     for tag in _TAGS:
-        heard = heard.replace(tag, "")
-    lines = [line.strip() for line in heard.splitlines() if line.strip()]
+        words = words.replace(tag, "")
+    lines = [line.strip() for line in words.splitlines() if line.strip()]
     first = lines[0] if lines else ""
-    if ended := _BARE.match(first):
-        code = int(ended[1])
-        found, telling = _told_by(lines[1:], code)
+    if match := _EXIT_CODE.match(first):
+        code = int(match[1])
+        printed_kind, line = _kind_and_line(lines[1:], code)
         if kind in (None, "exit_code"):
-            kind = found
-        message = f"{first.rstrip('.')}: {telling}" if telling else first
-        return {"kind": kind, "message": _kept(message), "exit_code": code, **ran}
-    # Behind a brace stands what the tool was called with, as a rule.
+            kind = printed_kind
+        message = f"{first.rstrip('.')}: {line}" if line else first
+        return {"kind": kind, "message": _shortened(message), "exit_code": code, **ran}
+    # A brace mostly begins the arguments of the call.
     first = first.partition('{"')[0].rstrip() or first[:1]
-    looked = f"{hint}: {first}" if hint else first
-    return {"kind": kind or _kind(looked), "message": _kept(first) or hint, **ran}
+    if not kind:
+        kinds = _first_line_finder()(f"{hint}: {first}" if hint else first)
+        kind = next(iter(kinds), "other")
+    return {"kind": kind, "message": _shortened(first) or hint, **ran}
 
 
-def _kept(line: str) -> str:
+def _shortened(line: str) -> str:
     return redact(line)[:_KEPT]
 
 
-def _told_by(lines: list[str], code: int) -> tuple[str, str]:
-    """The kind of failure that a command's lines tell of, and the line that does; empty where none does."""
-    looked = lines[: _MOST_LINES // 2] + lines[-_MOST_LINES // 2 :] if len(lines) > _MOST_LINES else lines
-    among, patterns = _printed()
-    for kind in among("\n".join(looked)):
-        found = [line for line in looked if patterns[kind].search(line)]
-        if found:
-            # The exception that ends a traceback is its last line, and behind it others begin.
-            traced = kind == "exit_code" and any(line.startswith("Traceback (most") for line in looked)
-            return kind, found[-1 if traced else 0]
+def _kind_and_line(lines: list[str], code: int) -> tuple[str, str]:
+    """Return the kind of failure that a command printed, and the line that shows it, else ""."""
+    if len(lines) > _MOST_LINES:
+        lines = lines[: _MOST_LINES // 2] + lines[-_MOST_LINES // 2 :]
+    kinds_of, patterns = _output_finder()
+    for kind in kinds_of("\n".join(lines)):
+        matching = [line for line in lines if patterns[kind].search(line)]
+        if matching:
+            # A traceback ends with its exception, so the last matching line counts.
+            has_traceback = any(line.startswith("Traceback (most") for line in lines)
+            return kind, matching[-1 if kind == "exit_code" and has_traceback else 0]
     return _KIND_OF_CODE.get(code, "exit_code"), ""
-
-
-def _kind(line: str) -> str:
-    return next(iter(_said()(line)), "other")

@@ -1,4 +1,4 @@
-"""Which format a source has, told by its content. A format known by name only has no reader yet, and says so."""
+"""The table of formats, and the search for the format of a source by its content."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ class Format:
 
     name: str
     title: str
-    """For a person."""
+    """Its name for people."""
     recognises: Callable[[heads.Head], bool]
     made_by: str = ""
-    """Where what makes a reader of it stands, as `module:name` below this folder; empty: it is not read yet."""
-    told_by: str = ""
-    """What it is recognised by, for the reference page."""
+    """The maker of its readers as `module:name` below this folder; empty: it is not read yet."""
+    marked_by: str = ""
+    """Its marks in words, for the reference page."""
     version: tuple[str, tuple[int, ...]] = ("", ())
-    """The key of a record that names the format's version, and the newest one that was looked at."""
+    """The key of the format's version in a record, and the newest version that the reader knows."""
     native: bool = False
-    """Whether its events are the truth themselves; all others are derived and go to the journal too."""
+    """True if its lines are events; those of other formats are derived and go to the journal."""
 
     @property
     def reader(self) -> ReaderFactory | None:
-        """What makes a reader, loaded as it is asked for, as often nothing is new; None: not read yet."""
+        """Load the maker of its readers, when it is needed; None: the format is not read yet."""
         module, _, name = self.made_by.partition(":")
         return getattr(import_module(f"analyzer.importers.{module}"), name) if module else None
 
@@ -42,22 +42,22 @@ _NUMBERS = re.compile(r"(\d{1,9})(?:\.(\d{1,9}))?")
 
 
 def newer(head: heads.Head, kind: Format) -> str | None:
-    """The version that a log of this kind names, where it is newer than the one that its reader was written for."""
-    key, looked_at = kind.version
+    """Return the version that a log names if it is newer than its reader, else None."""
+    key, newest = kind.version
     for record in head.elements or head.objects:
-        named = record.get(key)
-        found = _NUMBERS.search(str(named)) if isinstance(named, str | int | float) else None
-        if found and tuple(int(part) for part in found.groups() if part) > looked_at:
-            return found[0]
+        version = record.get(key)
+        match = _NUMBERS.search(str(version)) if isinstance(version, str | int | float) else None
+        if match and tuple(int(part) for part in match.groups() if part) > newest:
+            return match[0]
     return None
 
 
 def detect(head: heads.Head) -> Format:
-    """The first format that recognises the head; there is always one."""
-    return next(found for found in FORMATS if found.recognises(head))
+    """Return the first format that recognises a head; `text` recognises all."""
+    return next(kind for kind in FORMATS if kind.recognises(head))
 
 
-# The rows of the table, by what is looked at, and the ways of `has`.
+# Makers of rows of the table; `ways` are those of `has`.
 
 
 def _lines(name: str, title: str, made_by: str, *ways: str, **more: Any) -> Format:
@@ -68,13 +68,19 @@ def _records(name: str, title: str, made_by: str, *ways: str, marks: tuple[bytes
     return Format(name, title, heads.records(has(*ways), *marks), made_by, described(*ways), **more)
 
 
-def _exports(name: str, title: str, test: str | Test, marks: tuple[bytes, ...], told_by: str = "") -> Format:
+def _exports(
+    name: str,
+    title: str,
+    test: str | Test,
+    marks: tuple[bytes, ...],
+    marked_by: str = "",
+) -> Format:
     made_by = f"telemetry.platforms:{name.title().replace('_', '')}Reader"
     if isinstance(test, str):
         ways = test.split("; ")
-        test, told_by = has(*ways), described(*ways)
-    told_by = f"{told_by}; also in `data`, `observations`, `runs` or `calls`"
-    return Format(name, title, heads.records(heads.exported(test), *marks), made_by, told_by)
+        test, marked_by = has(*ways), described(*ways)
+    marked_by = f"{marked_by}; also in `data`, `observations`, `runs` or `calls`"
+    return Format(name, title, heads.records(heads.exported(test), *marks), made_by, marked_by)
 
 
 def _tables(name: str, title: str, made_by: str, *names: str) -> Format:
@@ -396,6 +402,6 @@ FORMATS: tuple[Format, ...] = (
 )
 """In the order in which they are tried."""
 
-BY_NAME = {found.name: found for found in FORMATS}
+BY_NAME = {kind.name: kind for kind in FORMATS}
 NOT_LOGS = frozenset({"empty", "binary", "sqlite", "text", "json", "jsonl"})
 """Formats that name no product: such a file may well not be a log at all."""

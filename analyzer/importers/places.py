@@ -1,6 +1,7 @@
-"""Where each agent keeps its logs on Linux and macOS: the one list of places, as data.
+"""The table of places where agents keep their logs on Linux and macOS.
 
-Invariant: a place names the files that are read, so that none beside them, such as an agent's tokens, is ever opened.
+Invariant: a place names the files that are read, so that no other file, such as an agent's tokens,
+is ever opened.
 """
 
 from __future__ import annotations
@@ -19,26 +20,32 @@ OWN_LOG = "telemetry"
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """Where one agent keeps logs of some formats."""
+    """The places where one agent keeps logs of some formats."""
 
     agent: str
     formats: tuple[str, ...]
     roots: tuple[str, ...]
-    """Folders. One that begins with a variable counts where that is set, and then alone; others always do. `~` is the
-    home directory, `.` the working directory and those above it. `{editor}` stands for the folders of `_EDITORS`.
+    """Folders; if a variable that a root begins with is set, only such roots count.
+
+    `~` is the home directory, `.` the working directory and those above it. `{editor}` stands for
+    the folders of `_EDITORS`.
     """
     files: tuple[str, ...] = ()
-    """What is read below a root: `*` stands for a part of a name, `**/` for folders; nothing: the root is the file."""
+    """Patterns of files below a root; empty: the root is a file.
+
+    `*` stands for a part of a name, `**/` for any number of folders.
+    """
 
 
 def _home(agent: str, formats: str, roots: str, files: str = "") -> Home:
-    """A row of the table, in which a comma stands between several of a kind.
+    """Make a row of the table from lists with commas between their items.
 
-    `{data}/` stands for both places of data of programs, `{mac}` for that of macOS.
+    `{data}/` stands for both places of programs' data on Linux, `{mac}` for the place on macOS.
     """
     roots = re.sub(r"\{data\}/([^,]+)", r"$XDG_DATA_HOME/\1, ~/.local/share/\1", roots)
     roots = roots.replace("{mac}", "~/Library/Application Support")
-    return Home(agent, *(tuple(found.split(", ") if found else ()) for found in (formats, roots, files)))
+    lists = (tuple(items.split(", ")) if items else () for items in (formats, roots, files))
+    return Home(agent, *lists)
 
 
 _DEEP, _TASKS = "**/*.jsonl", "*/ui_messages.json"
@@ -50,7 +57,7 @@ _REGISTRY = (
     "$XDG_DATA_HOME/crush/projects.json",
     "~/.local/share/crush/projects.json",
 )
-"""Crush's list of its projects, each with the folder of its data."""
+"""Crush's lists of its projects with the folders of their data."""
 _WARP = "Library/Group Containers/2BBY89MBSN.dev.warp/Library/Application Support/dev.warp.Warp-Stable"
 _MOST_PROJECTS = 10_000
 _MOST_REGISTRY = 16 * 1024 * 1024
@@ -186,92 +193,98 @@ HOMES = (
     _home("aider", "aider", "$AIDER_CHAT_HISTORY_FILE, ./.aider.chat.history.md"),
     _home("analyzer run", "analyzer", f"./{OWN_LOG}", "*.jsonl"),
 )
-"""By agent, the most used first. Formats without a row are written wherever somebody sends them."""
+"""By agent, the most used first. Formats without a row have no fixed place."""
 VARIABLES = frozenset(
     root.partition("/")[0][1:] for row in HOMES for root in (*row.roots, *_REGISTRY) if root.startswith("$")
 )
-"""The variables of the environment that agents are told their places by."""
+"""The variables of the environment that set agents' places."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogPlace:
-    """A folder in which an agent may keep logs, and which of its files they are. It need not be there."""
+    """A folder, which may not exist, and the patterns of an agent's logs in it."""
 
     agent: str
     formats: tuple[str, ...]
     folder: str
-    """Absolute."""
+    """An absolute path."""
     files: tuple[str, ...]
 
     @property
     def path(self) -> str:
-        """The folder, or the one file that is meant."""
-        alone = len(self.files) == 1 and not set("*/") & set(self.files[0])
-        return os.path.join(self.folder, self.files[0]) if alone else self.folder
+        """Return the path of the folder, or of the file if there is only one and no pattern."""
+        is_file = len(self.files) == 1 and not set("*/") & set(self.files[0])
+        return os.path.join(self.folder, self.files[0]) if is_file else self.folder
 
     def holds(self, name: str) -> bool:
-        """Whether the file of this path below the folder is a log."""
-        return _held(self.files).fullmatch(name) is not None
+        """Tell whether a file is a log, by its path below the folder."""
+        return _pattern_of(self.files).fullmatch(name) is not None
 
     def leads_on(self, name: str) -> bool:
-        """Whether a log may lie below the folder of this path below the folder."""
-        return any(_leads(pattern, name) for pattern in self.files)
+        """Tell whether an inner folder may have logs in it, by its path below the folder."""
+        return any(_leads_to(pattern, name) for pattern in self.files)
 
     def names_in(self, name: str) -> frozenset[str] | None:
-        """All that can be of use in the folder of this path below the folder (empty: itself); None: a listing tells.
+        """Return the names of logs and of folders with logs in an inner folder.
 
-        A home directory may hold millions of files beside the one that is meant.
+        An empty `name` is this folder. None means that the folder has to be listed. A home
+        directory may hold millions of files beside the log.
         """
         depth = name.count("/") + 1 if name else 0
-        ways = [pattern.split("/") for pattern in self.files if not name or _leads(pattern, name)]
+        patterns = (pattern for pattern in self.files if not name or _leads_to(pattern, name))
+        ways = [pattern.split("/") for pattern in patterns]
         open_ended = any("**" in parts[: depth + 1] or "*" in parts[depth] for parts in ways)
         return None if open_ended else frozenset(parts[depth] for parts in ways)
 
 
 @cache
-def _held(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    """What matches the path of a file that one of the patterns means; `**` stands for any number of folders."""
-    ways = (
-        [r"(?:[^/]+/)*" if part == "**" else re.escape(part).replace(r"\*", "[^/]*") + "/" for part in way.split("/")]
-        for way in patterns
-    )
-    return re.compile("|".join("".join(way).removesuffix("/") for way in ways), re.DOTALL)
+def _pattern_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    """Compile patterns of paths of files into one expression; `**` is any number of folders."""
+    expressions = []
+    for pattern in patterns:
+        parts = (
+            r"(?:[^/]+/)*" if part == "**" else re.escape(part).replace(r"\*", "[^/]*") + "/"
+            for part in pattern.split("/")
+        )
+        expressions.append("".join(parts).removesuffix("/"))
+    return re.compile("|".join(expressions), re.DOTALL)
 
 
 def places(environment: Mapping[str, str], *, home: str | None, working: str, system: str) -> list[LogPlace]:
-    """Every place of every agent, in the order of the table, each once.
+    """Return all places of all agents once, in the order of the table.
 
-    `home` is None where nobody knows it, `working` the working directory, `system` as `sys.platform` has it.
+    `home` is None if it is unknown, `working` is the working directory, `system` is as in
+    `sys.platform`.
     """
     home = None if home is None else home.rstrip("/")
-    found: dict[tuple[str, tuple[str, ...]], LogPlace] = {}
+    unique: dict[tuple[str, tuple[str, ...]], LogPlace] = {}
     for row in HOMES:
         for root in _roots(row.roots, environment, home, working, system):
             folder, name = (root, "") if row.files else os.path.split(root)
             place = LogPlace(row.agent, row.formats, folder, row.files or (name,))
-            found.setdefault((folder, place.files), place)
+            unique.setdefault((folder, place.files), place)
     for registry in _roots(_REGISTRY, environment, home, working, system):
         for folder in _projects(registry):
             place = LogPlace("Crush", ("crush", "crush_db"), folder, tuple(_CRUSH.split(", ")))
-            found.setdefault((folder, place.files), place)
-    return list(found.values())
+            unique.setdefault((folder, place.files), place)
+    return list(unique.values())
 
 
 def _roots(
     roots: Iterable[str], environment: Mapping[str, str], home: str | None, working: str, system: str
 ) -> Iterator[str]:
-    """The folders that a row of the table means here, absolute."""
-    named: str | None = None
+    """Yield the absolute paths of the roots of a row."""
+    variable: str | None = None
     for root in roots:
         start, slash, rest = root.partition("/")
         if start.startswith("$"):
-            if environment.get(start[1:]) and named in (None, start):
-                named = start
+            if environment.get(start[1:]) and variable in (None, start):
+                variable = start
                 yield os.path.normpath(os.path.join(working, os.path.expanduser(environment[start[1:]]), rest))
         elif start == ".":
-            if named is None:
+            if variable is None:
                 yield from (os.path.join(folder, rest) for folder in _upwards(working, home))
-        elif home is not None and named is None:
+        elif home is not None and variable is None:
             if start == "{editor}":
                 yield from (f"{folder}/{rest}" for folder in _editors(environment, home, system))
             else:
@@ -279,7 +292,7 @@ def _roots(
 
 
 def _editors(environment: Mapping[str, str], home: str, system: str) -> Iterator[str]:
-    """Where VS Code and editors made of it keep their data, remote ones too."""
+    """Yield the folders of data of VS Code and of editors made of it, also of remote ones."""
     settings = environment.get("XDG_CONFIG_HOME") or f"{home}/.config"
     base = f"{home}/Library/Application Support" if system == "darwin" else settings
     yield from (f"{base}/{name}" for name in _EDITORS)
@@ -287,7 +300,10 @@ def _editors(environment: Mapping[str, str], home: str, system: str) -> Iterator
 
 
 def _upwards(working: str, home: str | None) -> Iterator[str]:
-    """The working directory, and those above it that are below the home directory: what lies there is its owner's."""
+    """Yield the working directory and those above it that are below the home directory.
+
+    Folders below the home directory are its owner's.
+    """
     yield working
     while home and (above := os.path.dirname(working)).startswith(f"{home}/"):
         yield above
@@ -295,18 +311,20 @@ def _upwards(working: str, home: str | None) -> Iterator[str]:
 
 
 def _projects(registry: str) -> Iterator[str]:
-    """The folders of data that Crush's list of projects names; none where it is missing or something else."""
+    """Yield the folders of data in Crush's list of projects; none if the list cannot be read."""
     try:
         with open(registry, "rb") as handle:
-            listed = json.loads(handle.read(_MOST_REGISTRY))["projects"]
-        known = [(item["path"], item.get("data_dir") or ".crush") for item in listed[:_MOST_PROJECTS]]
-        yield from (os.path.normpath(os.path.join(path, data)) for path, data in known if os.path.isabs(path))
+            projects = json.loads(handle.read(_MOST_REGISTRY))["projects"][:_MOST_PROJECTS]
+        folders = [(project["path"], project.get("data_dir") or ".crush") for project in projects]
+        for path, data in folders:
+            if os.path.isabs(path):
+                yield os.path.normpath(os.path.join(path, data))
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return
 
 
-def _leads(pattern: str, name: str) -> bool:
-    """Whether a folder of this path is on the way to files of the pattern."""
+def _leads_to(pattern: str, name: str) -> bool:
+    """Tell whether a folder of this path is on the way to files of a pattern."""
     parts, names = pattern.split("/")[:-1], name.split("/")
     if "**" in parts:
         parts = parts[: parts.index("**")]
@@ -315,5 +333,5 @@ def _leads(pattern: str, name: str) -> bool:
 
 
 def _fits(pattern: str, name: str) -> bool:
-    """Whether a part of a path is what a part of a pattern says."""
+    """Tell whether a part of a path matches a part of a pattern."""
     return fnmatchcase(name, pattern) if "*" in pattern else name == pattern

@@ -1,9 +1,10 @@
-"""The programs that leave logs: whose a log is, where a session was at work, its caller, and how it is taken up again.
+"""The programs that write logs: who wrote a log, in which folder, and how to resume a session.
 
-A program that writes the format of another agent is one row: which format, and what tells its records apart.
+A program that writes the format of another agent is one row: the format, and the marks of its
+records.
 
-Invariant: a mark is a key or a value that only this program writes, never words of a prompt. Names of folders decide
-where no record does, and then alone.
+Invariant: a mark is a key or a value that only this program writes, never words of a prompt. The
+name of a folder decides only if no record does.
 """
 
 from __future__ import annotations
@@ -24,75 +25,82 @@ from analyzer.redaction.walk import without_home
 
 @dataclass(frozen=True, slots=True)
 class Fork:
-    """A program that writes another one's format."""
+    """A program that writes the format of another program."""
 
     formats: tuple[str, ...]
     title: str
-    """Its name for a person."""
+    """Its name for people."""
     agent: str
     """Its name in events, callers and filters."""
-    told_by: str
-    """What tells it apart, for the reference page."""
+    marked_by: str
+    """Its marks in words, for the reference page."""
     mark: Callable[[Record], bool] = lambda _record: False
-    """Whether this program alone writes such a record."""
+    """Tells whether only this program writes such a record."""
     place: str = ""
-    """A pattern of the paths of its logs; empty where a path tells nothing that the records do not."""
+    """A pattern of the paths of its logs; empty if the records are enough."""
 
 
-def _same(formats: tuple[str, ...], title: str, agent: str, folder: str) -> Fork:
-    """A program whose records are those of the agent that the format is named for."""
+def _by_folder(formats: tuple[str, ...], title: str, agent: str, folder: str) -> Fork:
+    """Make the row of a program that only its folder tells from the agent of the format."""
     place = r"[/\\]" + re.escape(folder).replace("/", r"[/\\]") + r"[/\\]"
-    return Fork(formats, title, agent, f"the folder `{folder}` alone: the records are the same", place=place)
+    marked_by = f"the folder `{folder}` alone: the records are the same"
+    return Fork(formats, title, agent, marked_by, place=place)
 
 
 def _request_has(*keys: str) -> Callable[[Record], bool]:
-    """Whether a row of Cline's kind is a request that says one of these of itself."""
+    """Return a test of rows of Cline's format: a request with one of these keys."""
 
-    def has(record: Record) -> bool:
-        said = record.get("text")
-        if record.get("say") != "api_req_started" or not isinstance(said, str) or not any(key in said for key in keys):
+    def holds(record: Record) -> bool:
+        request = record.get("text")
+        if record.get("say") != "api_req_started" or not isinstance(request, str):
             return False
-        return any(key in mapping(parsed(said)) for key in keys)
+        # Texts without the keys are not parsed.
+        if not any(key in request for key in keys):
+            return False
+        return any(key in mapping(parsed(request)) for key in keys)
 
-    return has
-
-
-def _marked(formats: str, title: str, agent: str, *ways: str) -> Fork:
-    """A program that alone writes records which hold this, as in `has`."""
-    return Fork((formats,), title, agent, described(*ways), has(*ways))
+    return holds
 
 
-_says_protocol = _request_has("apiProtocol")
-_delays = has("say=api_req_retry_delayed,condense_context")
+def _by_records(format_name: str, title: str, agent: str, *ways: str) -> Fork:
+    """Make the row of a program that is recognised by its records; `ways` are as in `has`."""
+    return Fork((format_name,), title, agent, described(*ways), has(*ways))
+
+
+_has_protocol = _request_has("apiProtocol")
+_is_roo_row = has("say=api_req_retry_delayed,condense_context")
 
 
 FORKS = (
-    # Told by their folders alone, since the records are the same; the folders are those of the sources of agentsview,
-    # August 2026 (kenn-io/agentsview, internal/parser/types.go), of XiaomiMiMo/MiMo-Code, and of codeburn of that month
-    # (getagentseal/codeburn, src/providers/ibm-bob.ts).
-    _same(("claude_code",), "Claude Cowork", "claude-cowork", "local-agent-mode-sessions"),
-    _same(("cline",), "IBM Bob", "ibm-bob", "ibm.bob-code"),
-    _same(("pi",), "Prime Agent", "prime-agent", ".prime/agent"),
-    _same(("claude_code",), "OpenClaude", "openclaude", ".openclaude/projects"),
-    _same(("codex",), "TraeX", "traex", ".trae/cli"),
-    _same(("kimi",), "Kimi Work", "kimi-work", "kimi-desktop"),
-    _same(("opencode", "opencode_db"), "MiMoCode", "mimocode", "mimocode"),
-    _same(("opencode", "opencode_db"), "IcodeMate", "icodemate", "icodemate"),
-    _same(("pi",), "QClaw", "qclaw", ".qclaw/agents"),
-    _marked("claude_code", "iFlow CLI", "iflow", "sessionId^session-"),
-    _marked("claude_code", "Qoder", "qoder", "type=workspace-directories", "qodercli_version"),
-    _marked("claude_print", "Qoder", "qoder", "qodercli_version", "type=workspace-directories"),
-    _marked("claude_print", "Qwen Code", "qwen-code", "qwen_code_version"),
+    # Recognised only by their folders, since the records are the same. The folders are those of the
+    # sources of agentsview, August 2026 (kenn-io/agentsview, internal/parser/types.go), of
+    # XiaomiMiMo/MiMo-Code, and of codeburn of that month (getagentseal/codeburn,
+    # src/providers/ibm-bob.ts).
+    _by_folder(("claude_code",), "Claude Cowork", "claude-cowork", "local-agent-mode-sessions"),
+    _by_folder(("cline",), "IBM Bob", "ibm-bob", "ibm.bob-code"),
+    _by_folder(("pi",), "Prime Agent", "prime-agent", ".prime/agent"),
+    _by_folder(("claude_code",), "OpenClaude", "openclaude", ".openclaude/projects"),
+    _by_folder(("codex",), "TraeX", "traex", ".trae/cli"),
+    _by_folder(("kimi",), "Kimi Work", "kimi-work", "kimi-desktop"),
+    _by_folder(("opencode", "opencode_db"), "MiMoCode", "mimocode", "mimocode"),
+    _by_folder(("opencode", "opencode_db"), "IcodeMate", "icodemate", "icodemate"),
+    _by_folder(("pi",), "QClaw", "qclaw", ".qclaw/agents"),
+    _by_records("claude_code", "iFlow CLI", "iflow", "sessionId^session-"),
+    _by_records("claude_code", "Qoder", "qoder", "type=workspace-directories", "qodercli_version"),
+    _by_records("claude_print", "Qoder", "qoder", "qodercli_version", "type=workspace-directories"),
+    _by_records("claude_print", "Qwen Code", "qwen-code", "qwen_code_version"),
     # Claude Code lists its tools as a run begins, and counts its turns as it ends; Cursor does neither.
-    _marked(
+    _by_records(
         "claude_print",
         "Cursor CLI",
         "cursor-cli",
         "type=system apiKeySource !tools",
         "type=result request_id !num_turns",
     ),
-    _marked("pi", "OpenClaw", "openclaw", "customType=model-snapshot", "customType^openclaw:", "customType^openclaw."),
-    _marked("pi", "oh-my-pi", "omp", "type=model_change model !modelId"),
+    _by_records(
+        "pi", "OpenClaw", "openclaw", "customType=model-snapshot", "customType^openclaw:", "customType^openclaw."
+    ),
+    _by_records("pi", "oh-my-pi", "omp", "type=model_change model !modelId"),
     Fork(
         ("cline",),
         "Kilo Code",
@@ -107,7 +115,7 @@ FORKS = (
         "roo",
         "requests with `apiProtocol`, rows `api_req_retry_delayed` and `condense_context`; the folder "
         "`rooveterinaryinc.roo-cline` of versions without them",
-        lambda record: _delays(record) or _says_protocol(record),
+        lambda record: _is_roo_row(record) or _has_protocol(record),
         r"roo-cline",
     ),
     Fork(
@@ -118,20 +126,21 @@ FORKS = (
         place=r"[/\\]kilo[/\\](?:kilo[^/\\]*\.db$|storage[/\\])",
     ),
 )
-"""Of one format, those first that also write what marks a later one."""
+"""Of one format, programs that also write the mark of another one stand before it."""
 
 
 class Author:
-    """Who writes a log: the program that the format is named for, until a record or the path says another one."""
+    """The program that writes a log: the agent of the format, until a fork is recognised."""
 
-    def __init__(self, format_name: str, path: str, known: str | None) -> None:
-        """`known` is the fork that an earlier part of the log has shown."""
+    def __init__(self, format_name: str, path: str, fork: str | None) -> None:
+        """Take the `fork` that an earlier part of the log has shown, else the one of the path."""
         self._rows = rows = _of_format(format_name)
-        self.fork = known or next((row.agent for row in rows if row.place and re.search(row.place, path)), None)
-        """The fork's name in events; None: it is no fork, as far as is known."""
+        by_path = (row.agent for row in rows if row.place and re.search(row.place, path))
+        self.fork = fork or next(by_path, None)
+        """The fork's name in events; None: no fork was recognised."""
 
-    def told_by(self, record: Record) -> bool:
-        """Whether a record says that it is another program than was known."""
+    def recognise(self, record: Record) -> bool:
+        """Take the fork that a record shows; tell whether that is another program than before."""
         for row in self._rows:
             if row.agent == self.fork:
                 return False
@@ -142,7 +151,7 @@ class Author:
 
     @property
     def may_change(self) -> bool:
-        """Whether any record could still tell more."""
+        """Tell whether another record can still show a fork."""
         return bool(self._rows) and self._rows[0].agent != self.fork
 
 
@@ -152,24 +161,30 @@ def _of_format(name: str) -> tuple[Fork, ...]:
 
 
 DIMENSIONS = ("agent", "agent_version", "provider", "model", "project", "cwd", "branch")
-"""What a record may know of its session, and what an event says where its payload has a field for it."""
+"""The facts about a session; an event has those for which its type has fields."""
 _SEPARATORS = re.compile(r"[/\\]+")
 _LONGEST = 1_000
-"""Characters of a path; longer ones are cut."""
+"""Characters of a path that are kept."""
 
 
 def place_of(folder: object) -> dict[str, str]:
-    """A working directory as `cwd`, without a home, and its last name as `project`; empty where it has none."""
+    """Return a working directory as `cwd`, and its last name as `project`.
+
+    The home directory is left out. The result is empty if there is no name.
+    """
     if not isinstance(folder, str):
         return {}
-    kept = without_home(folder[:_LONGEST].rstrip("/\\"))
-    name = _SEPARATORS.split(kept)[-1]
-    return {"cwd": kept, "project": name} if name else {}
+    cwd = without_home(folder[:_LONGEST].rstrip("/\\"))
+    name = _SEPARATORS.split(cwd)[-1]
+    return {"cwd": cwd, "project": name} if name else {}
 
 
-def caller_of(program: str, known: Mapping[str, Any], role: str | None = None) -> str:
-    """The caller that an interactive agent is: the program, the project that it is at work in, and its role there."""
-    project = known.get("project")
+def caller_of(program: str, facts: Mapping[str, Any], role: str | None = None) -> str:
+    """Name the caller of an interactive agent, as in `codex@shop/subagent`.
+
+    It has the program, the `project` of the facts about its session, and its role.
+    """
+    project = facts.get("project")
     return f"{program}{f'@{project}' if project else ''}{f'/{role}' if role else ''}"
 
 
@@ -181,18 +196,21 @@ _COMMANDS = {
     "opencode": "opencode --session {}",
     "traex": "traex resume {}",
 }
-"""By the agent's name in events: a fork knows nothing of the sessions of the agent whose format it writes."""
+"""By the name in events: a fork cannot resume the sessions of the agent of its format."""
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 
 def resuming(agent: str | None, session: str, cwd: str | None) -> str:
-    """The command, in the folder of the session where the log names it; empty where there is none."""
+    """Return the shell command that resumes a session; empty if there is none.
+
+    It changes to the folder of the session if the log names it.
+    """
     command = _COMMANDS.get(agent or "")
     if command is None or not _ID.fullmatch(session):
         return ""
-    said = command.format(session)
+    resume = command.format(session)
     if not cwd or terminal_safe(cwd) != cwd:
-        return said
+        return resume
     home, slash, rest = cwd.partition("~/")
     folder = f"~/{shlex.quote(rest)}" if slash and not home else shlex.quote(cwd)
-    return f"cd {folder} && {said}"
+    return f"cd {folder} && {resume}"

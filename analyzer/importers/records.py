@@ -1,6 +1,9 @@
-"""What readers of records share: lines into records, sessions as they are seen, and what an event says beside its own.
+"""The base class of readers of records.
 
-Invariant: whatever a record holds, nothing raises; a line that is no record is told with its place.
+It makes records of lines, counts sessions, and adds the facts about a session to events.
+
+Invariant: nothing raises, whatever a record holds; a line that is no record becomes a hit with its
+place.
 """
 
 from __future__ import annotations
@@ -41,16 +44,16 @@ from analyzer.importers.failures import MOST_TOOLS, classify_foreign, failure
 from analyzer.importers.programs import DIMENSIONS, Author, caller_of, place_of
 
 MAIN = "main"
-"""The chain of a log that is of one conversation."""
+"""The name of the chain in a log of one conversation."""
 ANTHROPIC = "input_tokens output_tokens cache_read_input_tokens cache_creation_input_tokens"
-"""The names of tokens as Anthropic's interface has them, in the order of `spent_as`."""
+"""The names of tokens in Anthropic's interface, in the order that `spent_as` takes."""
 _SPENT = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
 _IN_HAND = 64
-"""Calls of tools that are remembered until their results come."""
+"""The most calls of tools that are remembered until their results come."""
 
 
 def moment_of(value: object) -> datetime | None:
-    """Parse the moment that a record names, as naive UTC; None where it names none, or one that cannot be."""
+    """Parse the moment that a record names, as naive UTC; None if it names no possible one."""
     try:
         return parse_time(value)
     except ValueError:
@@ -58,7 +61,7 @@ def moment_of(value: object) -> datetime | None:
 
 
 def moment_here(value: object) -> datetime | None:
-    """The moment of a clock time without a zone, as naive UTC: it is taken for this machine's, as logs mostly are."""
+    """Parse a time without a zone, in this machine's zone, as naive UTC; None if it is none."""
     if not isinstance(value, str) or moment_of(value) is None:
         return None
     try:
@@ -68,15 +71,15 @@ def moment_here(value: object) -> datetime | None:
 
 
 def miscounted(name: str, value: object) -> str:
-    """Say what stands in the place of a count of tokens."""
+    """Describe a value that stands where a count of tokens should be."""
     shown = value if type(value) in (int, float) else f"of type {type(value).__name__}"
     return f"`{name}` is {shown}, no number of tokens"
 
 
 def identity_of(value: object) -> str:
-    """Derive a name from any JSON value, whatever the order of its keys."""
-    if type(value) is str and len(value) <= _OFTEN:
-        return _named(value)
+    """Derive a name from any JSON value; the order of keys does not matter."""
+    if type(value) is str and len(value) <= _FREQUENT:
+        return _cached_id(value)
     if isinstance(value, Mapping):
         value = sorted((str(key), identity_of(inner)) for key, inner in value.items())
     elif isinstance(value, list):
@@ -84,33 +87,36 @@ def identity_of(value: object) -> str:
     return derived_id(value)
 
 
-_OFTEN = 40
-"""Characters of words that come again and again, as types and roles do."""
-_named = lru_cache(4_096)(derived_id)
+_FREQUENT = 40
+"""The most characters of words that come again and again, such as types and roles."""
+_cached_id = lru_cache(4_096)(derived_id)
 
 
 def folder_of(path: str, above: int) -> str | None:
-    """The name of a folder that a file lies in, so many `above` it (1: its own); None where there are not so many."""
+    """Return the name of the folder that is `above` levels up from a file (1: its own), or None."""
     folders = path.replace("\\", "/").split("/")[:-1]
     return (folders[-above] or None) if len(folders) >= above else None
 
 
 def session_of(path: str) -> str:
-    """The name of a session that no record tells: of its file, or of the folder where its file's name is any one's."""
+    """Return the name of a session that no record names: its file's, or the folder's.
+
+    The folder counts if the file has a name that all sessions of a format share.
+    """
     name = path.replace("\\", "/").rpartition("/")[2].partition(".")[0]
-    return (folder_of(path, 1) or name) if name in _ANYONES else name
+    return (folder_of(path, 1) or name) if name in _COMMON_NAMES else name
 
 
-_ANYONES = frozenset({"messages", "transcript", "trajectory"})
+_COMMON_NAMES = frozenset({"messages", "transcript", "trajectory"})
 
 
 def cursor_of(state: Mapping[str, Any]) -> dict[str, Any]:
-    """The cursor that a reader has remembered, as its own."""
+    """Copy the cursor of a remembered state."""
     return {table: [changed, [*names]] for table, (changed, names) in mapping(state.get("cursor")).items()}
 
 
 def moved_on(cursor: dict[str, Any], record: Mapping[str, Any]) -> None:
-    """Move a cursor behind the row that a record was made of."""
+    """Move a cursor past the row that a record was made of."""
     place = record.get("$row")
     if isinstance(place, list) and len(place) == 3 and isinstance(place[0], str):
         table, changed, name = place
@@ -122,7 +128,7 @@ def moved_on(cursor: dict[str, Any], record: Mapping[str, Any]) -> None:
 
 
 def refused(record: Mapping[str, Any]) -> Reject | None:
-    """Why the row of a database could not be read that a record stands for; None of any other record."""
+    """Return why a row of a database could not be read; None for any other record."""
     match record:
         case {"$row": [*_], "$refused": [str(why), str(detail)]} if why in WHYS:
             return Reject(why, detail)
@@ -135,32 +141,35 @@ class _Kept:
 
 
 def kept(value: Any = None) -> Any:
-    """An attribute, named with a `_`, that a reader remembers from one part of a log to the next; a log begins with
-    this value."""
+    """Declare an attribute that a reader remembers from one part of a log to the next.
+
+    Its name begins with `_`; `value` is the one at the beginning of a log.
+    """
     return _Kept(value)
 
 
 class RecordReader(Reader):
-    """Reads a log whose lines are records. Those who inherit say what a record's events are."""
+    """Reads a log whose lines are records; subclasses make the events of a record."""
 
     name: ClassVar[str]
     """The first part of the ids of its events."""
     agent: str
-    """The program at work, where nothing says it better: a class has its format's own, a log may be a fork's."""
+    """The program at work: of a class its format's own, of a reader perhaps a fork."""
     visibility: ClassVar[str]
-    """`full`, `terminal` or `none`: what such a log shows of retries."""
+    """`full`, `terminal` or `none`: how much such a log shows of retries."""
     folder: ClassVar[int | None] = None
-    """How far above the file the folder stands that names the session (1: its own), 0 where the file or its folder does
-    as in `session_of`; None where records name it."""
+    """Levels from the file up to the folder that names the session (1: its own).
+
+    0: the file or its folder names it, as in `session_of`; None: records name it.
+    """
     telling: ClassVar[Any] = None
-    """A pattern of the lines that matter; None where all of them do."""
+    """A pattern of the lines that matter; None: all lines do."""
     glance: ClassVar[Any] = None
-    """Decodes the few fields that most records are done with; None where each line is decoded wholly."""
+    """Decodes the few fields that are enough for most records; None: all fields are decoded."""
     openings: ClassVar[Sequence[bytes]] = ()
-    """How an intact record may begin behind a torn one."""
+    """Beginnings of an intact record after a torn one."""
     own_state: ClassVar[Mapping[str, Any]] = {}
-    """What it remembers beside what every reader does: names in a checkpoint, and their values at the beginning of a
-    log. Each is an attribute that is `kept`, without its `_`."""
+    """The `kept` attributes, without their `_`, and their values at the beginning of a log."""
 
     def __init_subclass__(
         cls,
@@ -169,71 +178,78 @@ class RecordReader(Reader):
         visibility: str | None = None,
         folder: int | None = None,
     ) -> None:
-        """Take what tells the reader of a format from others out of the class statement."""
+        """Set the class attributes that a class statement names, and collect its `kept` ones."""
         super().__init_subclass__()
-        told = {"name": name, "agent": agent, "visibility": visibility, "folder": folder}
-        for key, value in present(told).items():
+        settings = {"name": name, "agent": agent, "visibility": visibility, "folder": folder}
+        for key, value in present(settings).items():
             setattr(cls, key, value)
         own = {key[1:]: value.value for key, value in vars(cls).items() if isinstance(value, _Kept)}
         cls.own_state = {**cls.own_state, **own}
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
         self.source = source
-        self.session: str | None = (
-            state.get("session")
-            if self.folder is None
-            else (folder_of(source.path, self.folder) if self.folder else session_of(source.path))
-        )
-        """The session that the records in hand belong to."""
+        self.session: str | None = state.get("session")
+        """The session of the record in hand."""
+        if self.folder is not None:
+            path = source.path
+            self.session = folder_of(path, self.folder) if self.folder else session_of(path)
         self.line = Line(0, b"")
         """The line in hand."""
         self._near = moment_of(state.get("near"))
-        """The last time that the log has named."""
+        """The last time that the log named."""
         self.at = source.stand_in(self._near)[0]
         self.timed = False
-        """Whether the record in hand names its own time."""
+        """True if the record in hand names its own time."""
         self.known: dict[str, Any] = dict(mapping(state.get("known")))
-        """What is known of that session, by the names of `DIMENSIONS`."""
+        """The facts about that session, by the names of `DIMENSIONS`."""
         self._author = Author(self.name, source.path, state.get("fork"))
         self.agent = self._author.fork or self.agent
         self.program: str = state.get("program") or self.agent
-        """Who makes the calls."""
+        """The program that makes the calls."""
         self.role: str | None = state.get("role")
-        """The part that it plays in that session, such as `subagent`; None for the main one."""
+        """The role of the program in that session, such as `subagent`; None for the main one."""
         self.chains = Chains(state.get("chains"))
         self._calls: dict[str, str] = dict(mapping(state.get("calls")))
-        """The tools of the last calls, by the calls' names: a result mostly names its call alone."""
+        """The tools of the last calls, by the calls' names: most results name only their call."""
         self._seen: dict[str, dict[str, Any]] = {
-            key: dict(mapping(found)) for key, found in mapping(state.get("seen")).items()
+            session: dict(mapping(seen)) for session, seen in mapping(state.get("seen")).items()
         }
+        """The counts of each session."""
         if self.folder is not None:
             self.known |= {"agent": self.agent}
         for name, value in self.own_state.items():
-            # A copy: where reading fails, the checkpoint holds what it held before.
+            # A copy: if reading fails, the checkpoint keeps its old value.
             setattr(self, f"_{name}", deepcopy(state.get(name, value)))
         self._left: list[Event] = []
+        """Events of sessions that were dropped from `_seen`."""
         self._refused: Reject | None = None
-        """What of the line in hand could not be read."""
+        """Why a part of the line in hand could not be read."""
         self._miscounted = False
-        """Whether the usage in hand holds what is no count."""
+        """True if the usage in hand has a value that is no count."""
         self._cursor = cursor_of(state)
-        """Up to where the rows of a database were read."""
+        """The rows of a database that were read, as in `cursor_of`."""
 
     @abstractmethod
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        """The events of one record; most give none."""
+        """Return the events of one record; most have none."""
 
     def glanced(self, _record: Mapping[str, Any]) -> Iterable[Event] | None:
-        """The events of a record by the fields that a glance shows; None where all of it has to be decoded."""
+        """Return the events of a record by the fields of `glance`.
+
+        None means that all of the record has to be decoded.
+        """
         return None
 
     @property
     def caller(self) -> str:
-        """The caller of the record in hand."""
+        """Return the caller of the record in hand."""
         return caller_of(self.program, self.known, self.role)
 
     def read(self, block: Block) -> Iterator[Hit]:
-        """Hits of the block, in order. Records before the first that names a time take its time."""
+        """Yield the hits of a block, in order.
+
+        Records before the first time in the log take that time.
+        """
         early: list[Hit] = []
         for hit in self._hits_of(block):
             if self._near is None:
@@ -259,16 +275,16 @@ class RecordReader(Reader):
     def _hits_of(self, block: Block) -> Iterator[Hit]:
         for line in self._lines(block):
             self.line, self._refused = line, None
-            if self.glance is not None and (told := self._glanced(line.text)) is not None:
-                if told or self._refused:
-                    yield self._hit(told, self._refused)
+            if self.glance is not None and (glanced := self._glanced(line.text)) is not None:
+                if glanced or self._refused:
+                    yield self._hit(glanced, self._refused)
                 continue
-            found, reject = self._found(line.text)
+            records, reject = self._found(line.text)
             if self._author.may_change:
-                for record in found:
+                for record in records:
                     self._take_author(record)
             events: list[Event] = []
-            for record in found:
+            for record in records:
                 moved_on(self._cursor, record)
                 if "$refused" in record:
                     reject = refused(record)
@@ -282,20 +298,20 @@ class RecordReader(Reader):
         return Hit(self.line.offset, len(self.line.text), tuple(events), why, detail)
 
     def _found(self, line: bytes) -> tuple[list[dict[str, Any]], Reject | None]:
-        """The records of a line, and what could not be read of it."""
+        """Return the records of a line, and why the rest of it could not be read."""
         return objects_in(line, self.openings)
 
     def finish(self) -> Sequence[Event]:
-        """What the log shows of each session so far, where anything new was seen of it."""
+        """Return a `session.observed` for each session of which anything new was seen."""
         left, self._left = self._left, []
         return [*left, *(event for key in list(self._seen) if (event := self._observed(key)))]
 
     def state(self) -> Mapping[str, Any]:
-        """What the reader of what comes later is given: small, as there is one a file."""
+        """Return the state for the next reader; it is small, as each file has one."""
         return {key: value for key, value in self.remembered().items() if value}
 
     def remembered(self) -> dict[str, Any]:
-        """The session in hand, what was seen of each one, open chains, calls and rows; empty ones are left out."""
+        """Return what a checkpoint holds; `state` leaves out what is empty."""
         own = {name: getattr(self, f"_{name}") for name in self.own_state}
         for value in own.values():
             if isinstance(value, dict):
@@ -314,37 +330,37 @@ class RecordReader(Reader):
             **own,
         }
 
-    # For those who inherit -------------------------------------------------------------------------------------------
+    # For subclasses -------------------------------------------------------------------------------
 
     def time(self, value: object) -> None:
-        """Take the time that the record in hand names, or the one that stands in."""
+        """Set the time that the record in hand names, or a substitute if it names none."""
         self.clock(moment_of(value))
 
     def clock(self, moment: datetime | None) -> None:
-        """Take a moment (naive UTC) for the record in hand, or the one that stands in where it names none."""
+        """Set the moment (naive UTC) of the record in hand, or a substitute if it is None."""
         self._near = moment or self._near
         self.timed, self.at = moment is not None, moment or self.source.stand_in(self._near)[0]
 
     @property
     def dated(self) -> str:
-        """The `time_source` of the record in hand."""
+        """Return the `time_source` of the record in hand."""
         return "event" if self.timed else self.source.stand_in(self._near)[1]
 
-    def begin(self, session: str | None, **known: object) -> None:
-        """Take a session for the one in hand; nothing else is known of it yet than its program and this, as `learn`."""
+    def begin(self, session: str | None, **fields: object) -> None:
+        """Begin a session, of which only the program and `fields` are known, as in `learn`."""
         self.session, self.known = session, {"agent": self.agent}
-        self.learn(**known)
+        self.learn(**fields)
 
-    def learn(self, **known: object) -> None:
-        """Take what is a text of this, by the names of `DIMENSIONS`, for what is known of the session in hand."""
-        self.known |= {name: value for name, value in known.items() if text(value)}
+    def learn(self, **fields: object) -> None:
+        """Add facts about the session in hand, by the names of `DIMENSIONS`; only texts count."""
+        self.known |= {name: value for name, value in fields.items() if text(value)}
 
     def again(self, *identity: object, chain: str = MAIN) -> list[Event]:
-        """The retry that another call after a failed one is; none where no chain is open."""
+        """Return the retry that a call after a failed one is; no event if no chain is open."""
         return [self.scheduled(*identity, chain=chain)] if chain in self.chains else []
 
     def work_in(self, folder: object) -> None:
-        """Take the working directory that the session began in, and the project that its last name is."""
+        """Set the directory in which the session began, and its last name as the project."""
         if "cwd" not in self.known:
             self.known |= place_of(folder)
 
@@ -355,25 +371,27 @@ class RecordReader(Reader):
         chain: str | None = None,
         numbered: int | None = None,
         begun_by: str = "error.classified",
-        **known: Any,
+        **fields: Any,
     ) -> Event:
-        """A failed call of the service, classified by its facts, of which those that are None are left out.
+        """Make the event of a failed call of the service, classified by its facts.
 
-        It is the next failure of a `chain`, which it begins where it is not open, and has the number that the log gives
-        it there (`numbered`, 1-based) where that is higher; a chain is named by the type of event that tells its
-        beginning (`begun_by`). Without a chain it was surfaced, unless `known` (fields of the payload) names its
-        operation.
+        Facts that are None are left out.
+
+        The failure is the next one of a `chain`, which it begins if that is not open. It takes the
+        number that the log gives it there (`numbered`, 1-based) if that is higher. A chain is named
+        by the type of the event that begins it (`begun_by`). Without a chain the outcome is
+        `surfaced`, unless `fields` (of the payload) name an operation.
         """
-        caller = known.get("caller") or self.caller
+        caller = fields.get("caller") or self.caller
         place: dict[str, Any] = {"caller": caller}
         if chain is not None:
             operation, attempt = self.chains.failed(chain, self.chain_name(begun_by, *identity))
             attempt = attempt if numbered is None else self.chains.renumber(chain, numbered)
             place |= {"operation": operation, "attempt": attempt}
-        elif "operation" not in known:
+        elif "operation" not in fields:
             place["outcome"] = "surfaced"
         seen = present({"is_error": True, **facts})
-        verdict, payload = classify_foreign(seen, self.at, **{**place, **known})
+        verdict, payload = classify_foreign(seen, self.at, **{**place, **fields})
         if chain is not None:
             self.chains.note(chain, verdict.reason, caller)
         return self.event("error.classified", payload, *identity)
@@ -384,10 +402,10 @@ class RecordReader(Reader):
         *identity: object,
         chain: str = MAIN,
         delay_seconds: float | None = None,
-        **known: Any,
+        **fields: Any,
     ) -> list[Event]:
-        """A failed call that a log tells with the retry that follows it: the failure as in `failed`, and the retry."""
-        failure = self.failed(facts, *identity, chain=chain, begun_by="retry.scheduled", **known)
+        """Make the events of a failed call, as in `failed`, and of the retry that follows it."""
+        failure = self.failed(facts, *identity, chain=chain, begun_by="retry.scheduled", **fields)
         return [failure, self.scheduled(*identity, chain=chain, delay_seconds=delay_seconds)]
 
     def scheduled(self, *identity: object, chain: str = MAIN, delay_seconds: float | None = None) -> Event:
@@ -395,26 +413,29 @@ class RecordReader(Reader):
         return self.event("retry.scheduled", self.chains.scheduled(chain, delay_seconds=delay_seconds), *identity)
 
     def settled(self, outcome: str, *, chain: str = MAIN, made: int = 0, reason: str | None = None) -> list[Event]:
-        """Settle a chain after `made` more calls; no event where none is open or nothing of it was retried."""
+        """Settle a chain after `made` more calls; no event if none is open or none was retried."""
         payload = self.chains.settled(chain, outcome, made=made, reason=reason)
         return [self.event("retry.settled", payload, payload["operation"])] if payload else []
 
     def exhausted(self, failure: Event, *identity: object) -> Event:
-        """The end of an agent's usage limit, with the words and the reset of the failure that tells it."""
+        """Make the event of a reached usage limit, with the words and reset of a failure."""
         facts, reset_at = mapping(failure.payload.get("facts")), failure.payload.get("reset_at")
-        said = facts.get("message") or facts.get("stdout")
-        payload = {"caller": self.caller, "reason_text": said, "reset_at": reset_at}
+        message = facts.get("message") or facts.get("stdout")
+        payload = {"caller": self.caller, "reason_text": message, "reset_at": reset_at}
         return self.event("agent.exhausted", payload, *identity)
 
     def relay(self, payload: Mapping[str, Any], *identity: object) -> Event:
-        """The beginning of a hand-off, which is named by this event."""
+        """Make the event that begins a hand-off; its id is the name of the hand-off."""
         event = self.event("relay.triggered", {"caller": self.caller, **payload}, *identity)
         return replace(event, payload={"relay": event.id, **event.payload})
 
     def compacted(
         self, began: Mapping[str, Any], *identity: object, post_tokens: int | None = None, cause: str | None = None
     ) -> list[Event]:
-        """Make the events of a compaction that is over: its beginning, and its end or the `cause` why it failed."""
+        """Make the events of a finished compaction.
+
+        They are its beginning, and its end or, with the `cause`, its failure.
+        """
         begun = self.relay({"strategy": "compact", **began}, *identity)
         ended: dict[str, Any] = {"relay": begun.id, "caller": begun.payload["caller"]}
         if cause is not None:
@@ -422,17 +443,18 @@ class RecordReader(Reader):
         return [begun, self.event("relay.resumed", {**ended, "post_tokens": post_tokens}, *identity)]
 
     def resumed(self, relay: str, post_tokens: int | None) -> Event:
-        """The end of a compaction, told by the first reply after it: that one's tokens are near those it left."""
+        """Make the event of a compaction's end from the prompt of the first reply after it."""
         done = {"relay": relay, "caller": self.caller, "post_tokens": post_tokens, "post_tokens_estimated": True}
         return self.event("relay.resumed", done, relay)
 
     def see(self, *, requests: int = 0, aborted: int = 0) -> None:
-        """Count the record in hand for its session: so many model requests, so many stops by the user."""
+        """Count the record in hand for its session, with its requests and stops by the user."""
         if self.session is None:
             return
         seen = self._seen.get(self.session)
         if seen is None:
-            # Named by its first moment: what is forgotten and comes again is another part, and both are added up.
+            # The part is named by its first moment: a session that was dropped and comes again is
+            # another part, and both are added up.
             first = format_time(self.at) if self.timed else None
             seen = self._seen[self.session] = {"requests": 0, "aborted": 0, "part": f"{self.name}/{first}"}
             if len(self._seen) > MOST_OPEN:
@@ -463,28 +485,31 @@ class RecordReader(Reader):
                 counts[tool] = counts.get(tool, 0) + 1
 
     def called(self, tool: str | None, call: str | None) -> None:
-        """Count a call of a tool, and remember the tool by the call's name until its result comes."""
+        """Count a call of a tool, and remember the tool until the result comes."""
         self.see_calls(tool)
         self.remember_call(tool, call)
 
     def remember_call(self, tool: str | None, call: str | None) -> None:
-        """Remember a tool by its call's name; the oldest call is forgotten."""
+        """Remember a tool by its call's name, and forget the oldest call."""
         if tool and call:
             self._calls[call] = tool
             if len(self._calls) > _IN_HAND:
                 del self._calls[next(iter(self._calls))]
 
     def tool_of(self, call: str | None) -> str | None:
-        """The tool of a call whose result has come."""
+        """Return the tool of a call whose result has come, and forget the call."""
         return self._calls.pop(call or "", None)
 
     def spent(
         self, *identity: object, cost_usd: float | None = None, prompt: int | None = None, **tokens: int | None
     ) -> list[Event]:
-        """The tokens of one request, under the names of the payload; none where nothing was counted.
+        """Make the event of the tokens of one request; no event if all are 0.
 
-        A `prompt` counts what was read from the cache and written to it, too: what is left of it is input.
-        A record that is written again tells the same request; what it has grown to is another event.
+        `tokens` have the names of the payload.
+
+        A `prompt` includes the tokens that were read from the cache and written to it: the rest is
+        input. A record that is written again has the same request; if its output has grown, it is
+        another event.
         """
         if prompt is not None:
             cached = (tokens.get("cache_read_tokens") or 0) + (tokens.get("cache_write_tokens") or 0)
@@ -497,32 +522,35 @@ class RecordReader(Reader):
         return [self.event("usage.recorded", payload, request, tokens.get("output_tokens"))]
 
     def counted(self, usage: object, name: str) -> int | None:
-        """A count of tokens of a usage. Where it is none, its line goes to quarantine, and no usage is made of it."""
+        """Return a count of tokens of a usage.
+
+        A value that is no count sends the line to quarantine, and no usage is made.
+        """
         value = usage.get(name) if isinstance(usage, Mapping) else usage
-        found = count(value)
-        if found is None and value is not None:
+        number = count(value)
+        if number is None and value is not None:
             self._miscounted = True
             self.refuse("bad_count", miscounted(name, value))
-        return None if value is usage else found
+        return None if value is usage else number
 
     def refuse(self, why: str, detail: str) -> None:
-        """Send the line in hand to quarantine, whatever else is read of it."""
+        """Send the line in hand to quarantine; events of it stay."""
         self._refused = self._refused or Reject(why, detail)
 
     def spent_as(
         self, usage: object, names: str, *identity: object, whole: bool = False, cost_usd: float | None = None
     ) -> list[Event]:
-        """The tokens of one request by the names that a log has for input, output, the cache read and written, and of
-        the output what was thought, as many as it has.
+        """Make the event of the tokens of one request, by the names that a log gives them.
 
-        Where `whole`, input counts those of the cache, too.
+        `names` are those of the input, the output, the cache read, the cache written and the
+        reasoning, as many as the log has. If `whole`, the input includes the tokens of the cache.
         """
-        found = dict(zip(_SPENT, (self.counted(usage, name) for name in names.split()), strict=False))
+        counts = (self.counted(usage, name) for name in names.split())
+        tokens = dict(zip(_SPENT, counts, strict=False))
+        prompt = None
         if whole:
-            return self.spent(
-                *identity, prompt=found["input_tokens"], cost_usd=cost_usd, **{**found, "input_tokens": None}
-            )
-        return self.spent(*identity, cost_usd=cost_usd, **found)
+            prompt, tokens["input_tokens"] = tokens["input_tokens"], None
+        return self.spent(*identity, prompt=prompt, cost_usd=cost_usd, **tokens)
 
     def observed(
         self,
@@ -533,10 +561,12 @@ class RecordReader(Reader):
         tools: Mapping[str, int] | None = None,
         started_at: str | None = None,
     ) -> Event:
-        """Make the event of a part of a session by itself: its rows may come again, and count once by its name.
+        """Make the event of a part of a session.
 
-        It ends at the moment of the record in hand and begins there, too, unless `started_at` names another one, or
-        is empty because nobody tells.
+        Its rows may come again, and count once by its name.
+
+        It ends at the moment of the record in hand, and begins there, unless `started_at` names
+        another moment; an empty `started_at` means that the beginning is unknown.
         """
         at = format_time(self.at) if self.timed else None
         seen = {"caller": self.caller, "requests": requests, "aborted": aborted, "part": part, "tools": tools or None}
@@ -546,65 +576,71 @@ class RecordReader(Reader):
     def tool_failed(
         self,
         tool: str | None,
-        said: object,
+        output: object,
         *identity: object,
         kind: str | None = None,
         hint: str | None = None,
         command: object = None,
         called_at: datetime | None = None,
     ) -> list[Event]:
-        """Make the event of a failed call of a tool: what it said, what the log tells of the kind of failure, the
-        command that was run, of which the head is kept, and when it was called.
+        """Make the event of a failed call of a tool.
 
-        A command whose exit status is an answer did not fail, and gives no event.
+        `kind` and `hint` are the log's words for the failure, as in `failure`; of a `command` only
+        the head is kept. A command whose exit status is an answer did not fail, and has no event.
         """
         self.see()
         payload = {
             "caller": self.caller,
             "tool": tool,
-            **failure(said, kind=kind, hint=hint, command=command_head(command)),
+            **failure(output, kind=kind, hint=hint, command=command_head(command)),
         }
-        if payload.get("exit_code") == 1 and answers_by_one(command, str(said)):
+        if payload.get("exit_code") == 1 and answers_by_one(command, str(output)):
             return []
         if called_at is not None and self.timed and called_at <= self.at:
             payload["duration_seconds"] = round((self.at - called_at).total_seconds(), 3)
         return [self.event("tool.failed", payload, *identity)]
 
     def event(self, kind: str, payload: Mapping[str, Any], *identity: object) -> Event:
-        """Make an event of the record in hand, with what is known of its session."""
-        told = dressed(kind, payload, self.known_here())
-        return Event(kind, self.at, self.session, told, self.identity(kind, *identity), time_source=self.dated)
+        """Make an event of the record in hand, with the facts about its session."""
+        return Event(
+            kind,
+            self.at,
+            self.session,
+            dressed(kind, payload, self.session_facts()),
+            self.identity(kind, *identity),
+            time_source=self.dated,
+        )
 
     def identity(self, kind: str, *identity: object) -> str:
-        """The id of an event of the record in hand."""
+        """Derive the id of an event of the record in hand."""
         return derived_id(self.name, kind, *identity)
 
     def chain_name(self, kind: str, *identity: object) -> str:
-        """The name of a chain that the record in hand begins with an event of this type."""
+        """Derive the name of a chain that the record in hand begins with an event of this type."""
         return self.identity(kind, *identity)
 
-    def known_here(self) -> Mapping[str, Any]:
-        """What is known of the session where the record in hand stands, by the names of `DIMENSIONS`."""
+    def session_facts(self) -> Mapping[str, Any]:
+        """Return the facts about the session, by the names of `DIMENSIONS`."""
         return self.known
 
     # -----------------------------------------------------------------------------------------------------------------
 
     def _take_author(self, record: Mapping[str, Any]) -> None:
-        """Take the name of the fork that a record shows for all that follows."""
+        """Take the name of the fork that a record shows, for all that follows."""
         before = self.agent
-        if self._author.told_by(record):
+        if self._author.recognise(record):
             self.agent = self._author.fork or before
             self.program = self.agent if self.program == before else self.program
             if self.known.get("agent") == before:
                 self.known["agent"] = self.agent
 
     def _glanced(self, line: bytes) -> Iterable[Event] | None:
-        """As `glanced`; of a line that cannot be read the decoder of all of it says why."""
+        """Return the events of a line as in `glanced`; None also if `glance` cannot read it."""
         try:
-            seen = type(self).glance(line)
+            record = type(self).glance(line)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
-        return self.glanced(seen)
+        return self.glanced(record)
 
     def _lines(self, block: Block) -> Iterator[Line]:
         if self.telling is None:
@@ -619,17 +655,22 @@ class RecordReader(Reader):
                 yield line
 
     def _shown(self, seen: Mapping[str, Any]) -> dict[str, Any]:
-        """The payload of what was seen of a session, or of a part of one."""
-        kept = {name: seen.get(name) or None for name in ("aborted", "started_at", "ended_at")}
-        about = {"retry_visibility": self.visibility, "part": seen["part"], "tools": seen.get("tools")}
-        return {"caller": seen.get("caller"), "requests": seen["requests"], **kept, **about}
+        """Return the payload of the counts of a session, or of a part of one."""
+        return {
+            "caller": seen.get("caller"),
+            "requests": seen["requests"],
+            **{name: seen.get(name) or None for name in ("aborted", "started_at", "ended_at")},
+            "retry_visibility": self.visibility,
+            "part": seen["part"],
+            "tools": seen.get("tools"),
+        }
 
     def _observed(self, session: str) -> Event | None:
         seen = self._seen[session]
         if not seen.pop("new", False):
             return None
         at = moment_of(seen.get("ended_at"))
-        names = session, seen["part"], seen.get("ended_at"), seen["requests"], seen["aborted"]
+        identity = session, seen["part"], seen.get("ended_at"), seen["requests"], seen["aborted"]
         calls = [sum(seen["tools"].values())] if seen.get("tools") else []
         stands_in, dated = self.source.stand_in(self._near)
         return Event(
@@ -637,20 +678,20 @@ class RecordReader(Reader):
             occurred_at=at or stands_in,
             session_id=session,
             payload=dressed("session.observed", self._shown(seen), mapping(seen.get("known"))),
-            id=derived_id(self.name, "session", *names, *calls),
+            id=derived_id(self.name, "session", *identity, *calls),
             time_source="event" if at else dated,
         )
 
 
-def dressed(kind: str, payload: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
-    """The payload, and what is known of its session where the type of event has a field for it."""
-    told = {key: known.get(key) for key in _dimensions(kind)}
-    told.update(payload)
-    return present(told)
+def dressed(kind: str, payload: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Add to a payload the facts about its session for which its type of event has fields."""
+    fields = {key: facts.get(key) for key in _dimensions(kind)}
+    fields.update(payload)
+    return present(fields)
 
 
 @cache
 def _dimensions(kind: str) -> tuple[str, ...]:
-    """What a payload of this type may say of its session."""
+    """Return the names of `DIMENSIONS` that a payload of this type has."""
     fields = EVENT_TYPES[kind].__annotations__
     return tuple(key for key in DIMENSIONS if key in fields)

@@ -1,6 +1,7 @@
-"""The tokens of replies as rows, without an event of its own for each: a session's log is made of replies.
+"""The tokens of replies as rows, without events: most of a session's log are replies.
 
-What is the same for many of them is encoded once. Invariant: the rows are those that the events would give.
+The fields that many replies share are encoded once. Invariant: the rows are those that events would
+give.
 """
 
 from __future__ import annotations
@@ -23,48 +24,54 @@ from analyzer.importers.records import RecordReader, dressed, moment_of
 from analyzer.redaction import may_hold_secret
 
 _LONG_NUMBER = re2.compile(rb"[0-9]{19}")
-"""What may be larger than what is encoded as it is."""
+"""A number that may be too large to be encoded as it is."""
 _KIND = "usage.recorded"
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 
 
 class ReplyReader(RecordReader):
-    """A reader of logs most of whose events are the tokens of replies: `apart` gives those of a block as rows."""
+    """A reader of logs with mostly tokens of replies, which `apart` gives as rows."""
 
     def read(self, block: Block) -> Iterator[Hit]:
-        """Hits of the block, in order, those of the replies among them."""
+        """Yield the hits of the block, those of replies too, in order."""
         hits, rows = self.apart(block)
-        places = enumerate(zip(rows.offsets, rows.lengths, strict=True))
-        spent = [Hit(offset, length, (rows.event(place),)) for place, (offset, length) in places]
-        yield from sorted([*hits, *spent], key=attrgetter("offset"))
+        spans = enumerate(zip(rows.offsets, rows.lengths, strict=True))
+        replies = [Hit(offset, length, (rows.event(row),)) for row, (offset, length) in spans]
+        yield from sorted([*hits, *replies], key=attrgetter("offset"))
 
 
 class Shared(NamedTuple):
-    """What the events of some replies share."""
+    """The parts that the events of some replies share."""
 
     session: str | None
     names: str
     """The first parts of their ids."""
     before: str
-    """What stands before the reply's name in their payloads."""
-    behind: str
+    """The JSON of their payloads before the reply's name."""
+    after: str
+    """The JSON of their payloads after it, without the closing brace."""
 
 
-def shared(session: str | None, names: Sequence[str], known: Mapping[str, Any], **payload: str | None) -> Shared:
-    """What is shared by replies of a session, of which this is `known`, with the same of some fields of the payload."""
-    text = _encode(dressed(_KIND, {"request": "", **payload}, known)).decode()
-    before, key, behind = text.partition('"request":')
-    return Shared(sanitize(session), "\x1f".join(names), before + key, behind[len('""') : -len("}")])
+def shared(
+    session: str | None,
+    names: Sequence[str],
+    facts: Mapping[str, Any],
+    **payload: str | None,
+) -> Shared:
+    """Encode what replies of a session share: facts about it, and fields of the payload."""
+    text = _encode(dressed(_KIND, {"request": "", **payload}, facts)).decode()
+    before, key, after = text.partition('"request":')
+    return Shared(sanitize(session), "\x1f".join(names), before + key, after[len('""') : -len("}")])
 
 
 class Replies:
     """Collects the replies of a block."""
 
     def __init__(self, *counts: str) -> None:
-        """`counts` are the kinds of tokens, in the order of the payload."""
+        """Take the kinds of tokens, in the order of the payload."""
         self._counts = [f',"{name}_tokens":' for name in counts]
-        self._found: list[tuple[Shared, str, str, str | None, int, int]] = []
+        self._replies: list[tuple[Shared, str, str, str | None, int, int]] = []
 
     def add(
         self,
@@ -76,25 +83,30 @@ class Replies:
         offset: int,
         length: int,
     ) -> None:
-        """Add a reply by its name: its tokens, those of the `output` once more for its id, its time as its line has it,
-        and where that stands.
+        """Add a reply with its tokens.
+
+        `request` is its name, `output` its output tokens, which are a part of its id, `counts` all
+        its tokens, `stamp` its time as the line has it; `offset` and `length` are those of the
+        line.
         """
         quoted = f'"{request}"' if request.isascii() and request.isprintable() else _encode(request).decode()
         pairs = zip(self._counts, counts, strict=True)
-        told = "".join([f"{name}{count}" for name, count in pairs if count is not None])
-        payload = f"{common.before}{quoted}{common.behind}{told}}}"
-        self._found.append((common, derived_id(common.names, request, output), payload, stamp, offset, length))
+        tokens = "".join([f"{name}{count}" for name, count in pairs if count is not None])
+        payload = f"{common.before}{quoted}{common.after}{tokens}}}"
+        reply_id = derived_id(common.names, request, output)
+        self._replies.append((common, reply_id, payload, stamp, offset, length))
 
     def rows(self, stands_in: datetime, dated: str) -> Rows:
-        """The rows of all of them, and a time with its `time_source` for those without one."""
-        if not self._found:
+        """Return the rows of all replies; those without a time get `stands_in` and `dated`."""
+        if not self._replies:
             return Rows()
-        common, ids, payloads, stamps, offsets, lengths = map(list[Any], zip(*self._found, strict=True))
-        # What is in none of them together is in none of them: nothing has to be cleaned.
+        columns = map(list[Any], zip(*self._replies, strict=True))
+        common, ids, payloads, stamps, offsets, lengths = columns
+        # All payloads are searched at once; mostly none has to be cleaned.
         joined = "\n".join(payloads).encode()
         if max(map(len, payloads)) > MAX_TEXT // 4 or _LONG_NUMBER.search(joined) or may_hold_secret(joined):
             payloads = [payload_json(_decode(payload)).decode() for payload in payloads]
-        count, sessions = len(ids), [each.session for each in common]
+        count, sessions = len(ids), [parts.session for parts in common]
         nothing: list[Any] = [None] * count
         moments, time_sources = _dated(stamps, stands_in, dated)
         return Rows(
@@ -104,12 +116,12 @@ class Replies:
 
 
 def _dated(stamps: list[str | None], stands_in: datetime, dated: str) -> tuple[list[str], list[str]]:
-    """The moments of some records as a log writes them, and where each comes from."""
+    """Return the times of records as texts, and their `time_source`."""
     written = [stamp for stamp in stamps if stamp is not None]
     if len(written) == len(stamps) and canonical(written):
         return written, ["event"] * len(stamps)
-    found = [moment_of(stamp) for stamp in stamps]
+    moments = [moment_of(stamp) for stamp in stamps]
     return (
-        [format_time(moment or stands_in) for moment in found],
-        ["event" if moment else dated for moment in found],
+        [format_time(moment or stands_in) for moment in moments],
+        ["event" if moment else dated for moment in moments],
     )

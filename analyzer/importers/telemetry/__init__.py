@@ -1,1 +1,1 @@
-"""Readers of what is sent of each call to whoever watches: OpenTelemetry, and the payloads of gateways."""
+"""Readers of telemetry about calls: OpenTelemetry, payloads of gateways, exports of platforms."""

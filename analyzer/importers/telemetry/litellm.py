@@ -1,6 +1,6 @@
-"""LiteLLM's standard logging payloads: one record a call that its callbacks saw, failed or answered.
+"""LiteLLM's standard logging payloads: one record a call that its callbacks saw.
 
-Calls of one trace are tries of one request, so a failed one with another one behind it was tried again.
+Calls of one trace are tries of one request, so a call after a failed one is its retry.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from analyzer.importers.telemetry.model_calls import whole
 
 
 class LitellmReader(RecordReader, name="litellm", agent="litellm", visibility="full"):
-    """Reads payloads; a trace stands for a session."""
+    """Reads payloads; a trace is a session."""
 
     _ended: dict[str, float] = kept({})
-    """When the failed call of each open chain ended, in seconds since 1970: the wait begins there."""
+    """The end of the last failed call by chain, in seconds since 1970, when its wait began."""
 
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         call = mapping(record.get("standard_logging_object")) or record
@@ -43,7 +43,7 @@ class LitellmReader(RecordReader, name="litellm", agent="litellm", visibility="f
         return [*again, *self.settled("recovered", chain=key, made=1)]
 
     def _again(self, key: str, began: float | None, unique: object) -> list[Event]:
-        """The failed call before this one was tried again, after the time between them."""
+        """Make the retry of the failed call before this one; its wait is the time between them."""
         before = self._ended.get(key)
         delay = max(0.0, began - before) if began is not None and before is not None else None
         return [self.scheduled(unique, chain=key, delay_seconds=delay)]
@@ -58,5 +58,10 @@ class LitellmReader(RecordReader, name="litellm", agent="litellm", visibility="f
         }
         if key is not None and ended is not None:
             self._ended[key] = ended
-        tokens_in, tokens_out = count(call.get("prompt_tokens")) or None, count(call.get("completion_tokens")) or None
-        return self.failed(facts, unique, chain=key, input_tokens=tokens_in, output_tokens=tokens_out)
+        return self.failed(
+            facts,
+            unique,
+            chain=key,
+            input_tokens=count(call.get("prompt_tokens")) or None,
+            output_tokens=count(call.get("completion_tokens")) or None,
+        )

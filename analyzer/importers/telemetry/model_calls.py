@@ -1,7 +1,7 @@
-"""What agents say of their model calls as OpenTelemetry events and spans, whatever carried them.
+"""OpenTelemetry events and spans about agents' model calls, whatever carried them.
 
-A call that failed is one error. The `gen_ai` twin that Gemini CLI sends of each of its errors, catalogues of models,
-tools and the spans round a call are none.
+A failed call is one error. The `gen_ai` twin that Gemini CLI sends of each of its errors,
+catalogues of models, tools and the spans round a call are no errors.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ AGENTS = {
 }
 _PREFIXES = {"claude-code": "claude_code.", "gemini-cli": "gemini_cli.", "qwen-code": "qwen-code."}
 EXCEPTION = "gen_ai.client.operation.exception"
-"""The event of the conventions for a call that failed."""
+"""The event of a failed call in the conventions for GenAI."""
 PROVIDERS = {
     "aws.bedrock": "aws",
     "azure.ai.openai": "azure",
@@ -36,9 +36,9 @@ PROVIDERS = {
     "mistral_ai": "mistral",
     "x_ai": "xai",
 }
-"""Providers as the conventions name them, and as they are named everywhere else here."""
+"""Our names of providers by those of the conventions."""
 _TWINNED = ("gemini-cli", "qwen-code")
-"""Who sends each error under a name of its own, and once more under one of the conventions."""
+"""Programs that send each error under a name of their own, and again under `EXCEPTION`."""
 _SESSIONS = (
     "session.id",
     "conversation.id",
@@ -56,10 +56,14 @@ _MODELS = (
     "ai.model.id",
     "fragola.agent.model",
 )
+_MESSAGES = ("error.message", "error_message", "exception.message", "error", "status.message")
 
 
 def nanoseconds(value: object) -> datetime | None:
-    """Nanoseconds since 1970, a number or its digits, as naive UTC; None for 0, as what has no time is given."""
+    """Convert nanoseconds since 1970, a number or its digits, to naive UTC.
+
+    None for 0, which stands for no time, and for anything else.
+    """
     if isinstance(value, str) and len(value) <= 25 and value.isdigit():
         value = int(value)
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < 2**63:
@@ -68,7 +72,7 @@ def nanoseconds(value: object) -> datetime | None:
 
 
 def figure(value: object) -> float | None:
-    """A number of sane size, also where it is written as a text."""
+    """Return a number of sane size, which may be written as a text; else None."""
     if isinstance(value, str) and len(value) <= 25:
         try:
             value = float(value)
@@ -78,13 +82,13 @@ def figure(value: object) -> float | None:
 
 
 def whole(value: object) -> int | None:
-    """Return a whole number of sane size, also where it is written as a text."""
+    """Return a whole number of sane size, which may be written as a text; else None."""
     number = figure(value)
     return None if number is None or number != number else int(number)
 
 
-def refused(value: object) -> bool:
-    """Whether a flag says no, also where it is written as a text."""
+def is_false(value: object) -> bool:
+    """Tell whether a flag is false, also if it is written as a text."""
     return value is False or (isinstance(value, str) and value.lower() == "false")
 
 
@@ -93,60 +97,60 @@ def _first(attributes: Attributes, *names: str) -> str | None:
         value = attributes.get(name)
         if isinstance(value, int) and not isinstance(value, bool):
             return str(value)
-        if found := text(value):
-            return found
+        if string := text(value):
+            return string
     return None
 
 
 class TelemetryReader(RecordReader, name="otlp", agent="otlp", visibility="terminal"):
-    """Reads events and spans that whoever inherits has unwrapped."""
+    """Reads events and spans that subclasses have unwrapped."""
 
     counts_replies: ClassVar[bool] = True
-    """Whether replies that are told as events are the requests of a session."""
+    """True if events of replies count as the requests of a session."""
     _given_up: dict[str, list[Any]] = kept({})
-    """Chains that ended, by session; what was waited is told behind it."""
+    """Ended chains by session: a later event has the time that they waited."""
 
     def finish(self) -> Sequence[Event]:
-        """Ends of chains of which nothing more was told, and the sessions."""
-        waiting, self._given_up = self._given_up, {}
-        return [*(self._ended(payload) for payload in waiting.values()), *super().finish()]
+        """Return the ends of chains whose time of waiting never came, and the sessions."""
+        chains, self._given_up = self._given_up, {}
+        return [*(self._ended(chain) for chain in chains.values()), *super().finish()]
 
     def of_resource(self, resource: Attributes, attributes: Attributes) -> None:
-        """Take who speaks, and of which session, from a record and the resource that it belongs to."""
+        """Take the program, the session and its facts from a record and its resource."""
         both = {**resource, **attributes}
         service = _first(both, "service.name") or self.agent
         self.program = "codex" if service.startswith("codex") else AGENTS.get(service, service)
         session = _first(both, *_SESSIONS)
         if session != self.session:
             self.session, self.known = session, {}
-        found = {
+        facts = {
             "agent": self.program,
             "agent_version": _first(both, "app.version", "service.version"),
             "provider": _first(both, "gen_ai.provider.name", "gen_ai.system", "llm.provider"),
             "model": _first(both, *_MODELS),
             "branch": _first(both, "vcs.ref.head.name"),
         }
-        provider = found["provider"] or ""
+        provider = facts["provider"] or ""
         # The AI SDK names an interface of a provider, as in `openai.responses`.
-        named = provider.partition(".")[0] if "ai.operationId" in attributes else provider
-        found["provider"] = PROVIDERS.get(provider, named) or None
-        self.known |= present(found)
+        name = provider.partition(".")[0] if "ai.operationId" in attributes else provider
+        facts["provider"] = PROVIDERS.get(provider, name) or None
+        self.known |= present(facts)
 
     def named(self, name: str) -> str:
-        """The full name of an event: some attributes leave the producer out."""
+        """Return the full name of an event; some programs leave their prefix out."""
         prefix = _PREFIXES.get(self.program, "")
         return name if "." in name.removeprefix("chat.") or not prefix else prefix + name
 
     # Events ----------------------------------------------------------------------------------------------------------
 
     def told(self, name: str, attributes: Attributes, unique: object) -> Iterable[Event]:
-        """The events of an event by its full name."""
+        """Return our events of an OpenTelemetry event by its full name."""
         producer, _, kind = name.partition(".")
         if producer == "codex":
             return self._codex(kind, attributes, unique)
         if producer in ("claude_code", "gemini_cli", "qwen-code"):
-            found = _KINDS.get(kind)
-            return found(self, attributes, unique) if found else ()
+            read = _KINDS.get(kind)
+            return read(self, attributes, unique) if read else ()
         if name == EXCEPTION and "agent_error.reason" in attributes:
             return [self._exported(attributes, unique)]
         if name == EXCEPTION and self.program not in _TWINNED:
@@ -155,25 +159,30 @@ class TelemetryReader(RecordReader, name="otlp", agent="otlp", visibility="termi
             return self._exported_end(attributes, unique)
         return ()
 
-    def _failure_of(self, attributes: Attributes, unique: object, **known: Any) -> Event:
+    def _failure_of(self, attributes: Attributes, unique: object, **fields: Any) -> Event:
         status = whole(_first(attributes, "http.response.status_code", "http.status_code", "status_code"))
         kind = _first(attributes, "error.type", "error_type", "exception.type", "final_error_type")
         if status is None and kind is not None and kind.isdigit() and len(kind) == 3:
             status, kind = int(kind), None
-        said = _first(attributes, "error.message", "error_message", "exception.message", "error", "status.message")
         self.see()
-        facts = {"status": status or None, "code": attributes.get("agent_error.code"), "type": kind, "message": said}
-        return self.failed(facts, unique, caller=self._caller(attributes), **known)
+        facts = {
+            "status": status or None,
+            "code": attributes.get("agent_error.code"),
+            "type": kind,
+            "message": _first(attributes, *_MESSAGES),
+        }
+        return self.failed(facts, unique, caller=self._caller(attributes), **fields)
 
     def _exported(self, attributes: Attributes, unique: object) -> Event:
-        """One attempt as `analyzer export --otlp` wrote it, in its chain where it had one."""
-        place = {
+        """Make the event of an attempt that `analyzer export --otlp` wrote, in its chain if any."""
+        fields = {
             "operation": _first(attributes, "agent_error.operation"),
             "attempt": whole(attributes.get("agent_error.attempt")),
         }
+        if not fields["operation"]:
+            fields["outcome"] = _first(attributes, "agent_error.outcome")
         error = {**attributes, "error.type": attributes.get("exception.type")}
-        ended = {} if place["operation"] else {"outcome": _first(attributes, "agent_error.outcome")}
-        return self._failure_of(error, unique, **present({**place, **ended}))
+        return self._failure_of(error, unique, **present(fields))
 
     def _exported_end(self, attributes: Attributes, unique: object) -> list[Event]:
         payload = {
@@ -195,7 +204,7 @@ class TelemetryReader(RecordReader, name="otlp", agent="otlp", visibility="termi
         return caller_of(self.program, self.known, role)
 
     def _claude_error(self, attributes: Attributes, unique: object) -> list[Event]:
-        """An error that no retry mended; the event counts all calls, the first included."""
+        """Make the events of an error after all retries; `attempt` includes the first call."""
         attempts = whole(attributes.get("attempt")) or 1
         if self.program != "claude-code":
             return self._call_failed(attributes, unique)
@@ -211,36 +220,36 @@ class TelemetryReader(RecordReader, name="otlp", agent="otlp", visibility="termi
             "attempts": attempts,
         }
         key = self.session or ""
-        before = self._given_up.pop(key, None)
+        previous = self._given_up.pop(key, None)
         self._given_up[key] = [settled, self.session, self.at.isoformat() if self.timed else None]
-        return [failure, *([self._ended(before)] if before else [])]
+        return [failure, *([self._ended(previous)] if previous else [])]
 
     def _retries_exhausted(self, attributes: Attributes, _unique: object) -> list[Event]:
-        before = self._given_up.pop(self.session or "", None)
-        if before is None:
+        chain = self._given_up.pop(self.session or "", None)
+        if chain is None:
             return []
         waited = figure(attributes.get("total_retry_duration_ms"))
         if waited is not None:
-            before[0]["waited_seconds"] = round(waited / 1000, 3)
-        return [self._ended(before)]
+            chain[0]["waited_seconds"] = round(waited / 1000, 3)
+        return [self._ended(chain)]
 
     def _ended(self, given_up: list[Any]) -> Event:
         payload, session, moment = given_up
-        kept = self.session, self.at, self.timed
+        current = self.session, self.at, self.timed
         self.session, self.timed = session, moment is not None
         self.at = datetime.fromisoformat(moment) if moment else self.source.stand_in(self._near)[0]
         event = self.event("retry.settled", payload, payload["operation"])
-        self.session, self.at, self.timed = kept
+        self.session, self.at, self.timed = current
         return event
 
     def _call_failed(self, attributes: Attributes, unique: object) -> list[Event]:
-        """One failed call; whether it is tried again is told by the next event."""
+        """Make the events of one failed call; the next event shows if it is tried again."""
         if "Abort" in (_first(attributes, "error_type", "error.type") or ""):
             return self._cancelled(attributes, unique)
         return [self._failure_of(attributes, unique, chain=self.session or "")]
 
     def _retry(self, attributes: Attributes, unique: object) -> list[Event]:
-        """The wait before another call; the call that failed may have been told as an error, or not."""
+        """Make the event of a retry; the log may have an event of the failed call, or not."""
         key = self.session or ""
         attempt = whole(_first(attributes, "attempt", "attempt_number")) or 1
         if key not in self.chains:
@@ -254,7 +263,7 @@ class TelemetryReader(RecordReader, name="otlp", agent="otlp", visibility="termi
         return [self.scheduled(unique, chain=key, delay_seconds=delay / 1000 if delay is not None else None)]
 
     def _requested(self, attributes: Attributes, unique: object) -> list[Event]:
-        """Claude Code tells a call that was answered so; the others one that begins."""
+        """Read `api_request`: of Claude Code an answered call, of others the beginning of one."""
         return self._replied(attributes, unique) if self.program == "claude-code" else []
 
     def _replied(self, _attributes: Attributes, _unique: object) -> list[Event]:
@@ -279,12 +288,12 @@ class TelemetryReader(RecordReader, name="otlp", agent="otlp", visibility="termi
             "duration_seconds": milliseconds / 1000 if milliseconds is not None else None,
         }
         self.see()
-        failed = refused(attributes.get("success"))
+        failed = is_false(attributes.get("success"))
         cause = (_first(attributes, "error") or "the compaction failed") if failed else None
         return self.compacted(began, unique, post_tokens=count(after), cause=cause)
 
     def _limit(self, attributes: Attributes, unique: object) -> list[Event]:
-        """How full a limit is, which `analyzer hook status` logs."""
+        """Make the event of how much of a limit is used, which `analyzer hook status` logs."""
         minutes, used = whole(attributes.get("window_minutes")), figure(attributes.get("used_share"))
         if not minutes or used is None or not self.timed:
             return []
@@ -299,18 +308,18 @@ class TelemetryReader(RecordReader, name="otlp", agent="otlp", visibility="termi
         return [self.event("limit.observed", observed, unique)]
 
     def _codex(self, kind: str, attributes: Attributes, unique: object) -> list[Event]:
-        said = _first(attributes, "error.message")
+        message = _first(attributes, "error.message")
         if kind == "sse_event":
-            if said is not None:
+            if message is not None:
                 return [self._failure_of(attributes, unique)]
             if attributes.get("event.kind") == "response.completed":
                 self.see(requests=1)
             return []
         if kind == "tool_result":
-            # Its output is the tool's own, and may be a file: of a failure its words are not taken.
+            # `error` is the output of the tool, and may be a file: it is not read.
             return self._tool({**attributes, "error": None}, unique)
         if kind in ("websocket_connect", "websocket_request"):
-            failed = refused(attributes.get("success"))
+            failed = is_false(attributes.get("success"))
             return [self._failure_of(attributes, unique)] if failed else []
         if kind != "api_request" or str(attributes.get("endpoint", "")).endswith("/models"):
             return []  # a catalogue is no call of a model
@@ -321,21 +330,21 @@ class TelemetryReader(RecordReader, name="otlp", agent="otlp", visibility="termi
         elif not before:
             events += self.settled("exhausted", chain=key)
         status = whole(_first(attributes, "http.response.status_code"))
-        if said is not None or (status or 0) >= 400:
+        if message is not None or (status or 0) >= 400:
             return [*events, *self._call_failed(attributes, unique)]
         return [*events, *self.settled("recovered", chain=key, made=1)]
 
     def _tool(self, attributes: Attributes, unique: object) -> list[Event]:
-        """A call of a tool and its end."""
+        """Read a finished call of a tool."""
         tool = _first(attributes, "function_name", "tool_name", "name")
         self.see_calls(tool)
-        if not refused(attributes.get("success")):
+        if not is_false(attributes.get("success")):
             return []
         decision = _first(attributes, "decision", "status")
         kind = {"reject": "refused", "cancelled": "cancelled"}.get(decision or "")
-        said = _first(attributes, "error", "error.message", "error_message")
+        output = _first(attributes, "error", "error.message", "error_message")
         hint = _first(attributes, "error_type", "error.type")
-        return self.tool_failed(tool, said, unique, kind=kind, hint=hint)
+        return self.tool_failed(tool, output, unique, kind=kind, hint=hint)
 
 
 _KINDS: dict[str, Callable[[TelemetryReader, Attributes, object], Iterable[Event]]] = {
@@ -354,4 +363,4 @@ _KINDS: dict[str, Callable[[TelemetryReader, Attributes, object], Iterable[Event
     "tool_call": TelemetryReader._tool,
     "tool_result": TelemetryReader._tool,
 }
-"""Events of Claude Code, Gemini CLI and Qwen Code, without their producer's name."""
+"""The readers of events of Claude Code, Gemini CLI and Qwen Code by name without prefix."""

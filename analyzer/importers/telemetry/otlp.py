@@ -1,9 +1,10 @@
-"""OpenTelemetry as JSON: requests a line, requests in a capture's envelope, resources one after another, SDK objects.
+"""OpenTelemetry as JSON: requests, requests in the envelope of a capture, resources, SDK objects.
 
 One line may hold many events and spans of many sessions. Numbers come as texts and as numbers.
 
-A span covers all that an SDK did inside of it, so that tries which it made again vanish. The AI SDK alone makes a span
-of each try (source: the package ai 6.0.326); a try that stands beside a failed one below the same span is its retry.
+A span covers all that an SDK did inside it, so that its retries do not show. Only the AI SDK makes
+a span of each try (source: the package ai 6.0.326); a try after a failed one below the same span is
+its retry.
 """
 
 from __future__ import annotations
@@ -22,12 +23,13 @@ _KNOWN_PREFIXES = ("claude_code.", "codex.", "gemini_cli.", "qwen-code.", "gen_a
 
 
 def unwrapped(value: object, depth: int = 0) -> Any:
-    """A value without its wrapping by type: `{"intValue": "529"}` is 529."""
+    """Return a value without its wrapping by type: `{"intValue": "529"}` is 529."""
     if not isinstance(value, Mapping) or depth > _DEEPEST:
         return None
     for kind, inner in value.items():
         if kind == "intValue":
-            return int(inner) if isinstance(inner, str) and inner.lstrip("-").isdigit() and len(inner) < 25 else inner
+            is_digits = isinstance(inner, str) and len(inner) < 25 and inner.lstrip("-").isdigit()
+            return int(inner) if is_digits else inner
         if kind in ("stringValue", "doubleValue", "boolValue"):
             return inner
         if kind == "arrayValue":
@@ -38,23 +40,24 @@ def unwrapped(value: object, depth: int = 0) -> Any:
     return None
 
 
-def attributes_of(found: object, depth: int = 0) -> dict[str, Any]:
-    """Make one mapping of attributes: a list of keys and wrapped values, or pairs, or a mapping already."""
-    if isinstance(found, Mapping):
-        return dict(found)
+def attributes_of(value: object, depth: int = 0) -> dict[str, Any]:
+    """Make a dict of attributes: a list of keys and wrapped values, pairs, or a mapping."""
+    if isinstance(value, Mapping):
+        return dict(value)
     attributes: dict[str, Any] = {}
-    for item in found if isinstance(found, list) else ():
+    for item in value if isinstance(value, list) else ():
         if isinstance(item, list) and len(item) == 2:
-            key, value = item
+            key, attribute = item
         else:
-            key, value = mapping(item).get("key"), unwrapped(mapping(item).get("value"), depth)
+            key = mapping(item).get("key")
+            attribute = unwrapped(mapping(item).get("value"), depth)
         if isinstance(key, str):
-            attributes[key] = value
+            attributes[key] = attribute
     return attributes
 
 
 def _of_span(span: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a span's attributes; fragolaSDK (2025-12) tells its calls of a model by the span's name alone."""
+    """Return a span's attributes; of fragolaSDK (2025-12) only the name shows a call of a model."""
     attributes = attributes_of(span.get("attributes"))
     called = {"gen_ai.operation.name": "chat"} if span.get("name") == "fragola.agent.modelInvocation" else {}
     return called | attributes
@@ -62,17 +65,25 @@ def _of_span(span: Mapping[str, Any]) -> dict[str, Any]:
 
 def _listed(holder: Mapping[str, Any], *keys: str) -> Iterator[Mapping[str, Any]]:
     for key in keys:
-        found = holder.get(key)
-        yield from (item for item in found if isinstance(item, Mapping)) if isinstance(found, list) else ()
+        items = holder.get(key)
+        if isinstance(items, list):
+            yield from (item for item in items if isinstance(item, Mapping))
+
+
+def _exceptions(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the attributes of the exceptions among a span's events."""
+    for event in _listed(record, "events"):
+        if event.get("name") == "exception":
+            yield attributes_of(event.get("attributes"))
 
 
 _MODEL_CALLS = frozenset({"chat", "text_completion", "generate_content"})
 _TRIES = (".doGenerate", ".doStream")
-"""How the AI SDK's names of calls of a model end."""
+"""The ends of the AI SDK's names of calls of a model."""
 _WITH_OWN_LOGS = frozenset({*AGENTS.values(), "codex", "opencode", "kilo"})
-"""Agents whose own logs tell tools and tokens; their spans would tell them once more."""
+"""Agents whose own logs have tools and tokens, which are not read from their spans again."""
 _STOPS = ("Abort", "Cancel", "cancel")
-"""What a type of error has in it that was a stop."""
+"""Parts of types of errors that are stops by the user."""
 _TOKENS = {
     "prompt": (
         "gen_ai.usage.input_tokens",
@@ -106,11 +117,17 @@ _TOKENS = {
         "llm.token_count.completion_details.reasoning",
     ),
 }
-"""By the conventions for GenAI (which named what is written to a cache anew in 2026), the AI SDK and OpenInference."""
+"""Attributes of the conventions for GenAI, the AI SDK and OpenInference.
+
+The conventions renamed the tokens that are written to a cache in 2026.
+"""
 
 
 def is_model_call(attributes: Attributes) -> bool:
-    """Tell whether a span is a call of a model, by GenAI's conventions, the AI SDK, OpenInference or OpenLLMetry."""
+    """Tell whether a span is a call of a model.
+
+    Its attributes are those of GenAI's conventions, the AI SDK, OpenInference or OpenLLMetry.
+    """
     operation = attributes.get("gen_ai.operation.name")
     if operation is not None:
         return text(operation) in _MODEL_CALLS
@@ -122,86 +139,113 @@ def is_model_call(attributes: Attributes) -> bool:
 
 
 def tool_called(attributes: Attributes) -> str | None:
-    """The tool whose call a span is; None where it is none, or names none."""
+    """Return the tool whose call a span is; None if it is no such call, or names no tool."""
     if attributes.get("gen_ai.operation.name") == "execute_tool":
         tool = text(attributes.get("gen_ai.tool.name")) or ""
-        return None if tool.startswith("(merged") else tool or None  # ADK's span round several calls of tools
+        if tool.startswith("(merged"):  # ADK's span round several calls of tools
+            return None
+        return tool or None
     if attributes.get("ai.operationId") == "ai.toolCall":
         return text(attributes.get("ai.toolCall.name"))
     if attributes.get("openinference.span.kind") == "TOOL":
         return text(attributes.get("tool.name"))
-    return text(attributes.get("traceloop.entity.name")) if attributes.get("traceloop.span.kind") == "tool" else None
+    if attributes.get("traceloop.span.kind") == "tool":
+        return text(attributes.get("traceloop.entity.name"))
+    return None
 
 
 class SpanReader(TelemetryReader):
-    """Reads spans that whoever inherits has unwrapped, each once its resource and its time are taken."""
+    """Reads spans that subclasses have unwrapped, after their resource and time were set."""
 
     def span(
         self,
         attributes: Attributes,
         status: Mapping[str, Any],
-        events: Iterable[Attributes],
+        exceptions: Iterable[Attributes],
         unique: tuple[str | None, str | None],
         parent: object = None,
     ) -> list[Event]:
-        """The events of a span: its exceptions are `events`, its trace and its own name `unique`."""
-        thrown = [unwrapped for unwrapped in events if unwrapped]
-        found = {"status.message": status.get("message"), **(thrown[-1] if thrown else {}), **attributes}
-        coded = status.get("code") in (2, "2", "STATUS_CODE_ERROR", "ERROR")
-        kind = text(found.get("error.type")) or text(found.get("exception.type"))
-        failed = coded or bool(thrown) or text(attributes.get("error.type")) is not None
+        """Return the events of a span.
+
+        `exceptions` are the attributes of its exceptions, `unique` are its trace and its own id,
+        `parent` is the id of the span around it.
+        """
+        thrown = [exception for exception in exceptions if exception]
+        fields = {
+            "status.message": status.get("message"),
+            **(thrown[-1] if thrown else {}),
+            **attributes,
+        }
+        is_error = status.get("code") in (2, "2", "STATUS_CODE_ERROR", "ERROR")
+        kind = text(fields.get("error.type")) or text(fields.get("exception.type"))
+        failed = is_error or bool(thrown) or text(attributes.get("error.type")) is not None
         if is_model_call(attributes):
-            return self._model_called(found, unique, failed, kind, f"{unique[0]}/{text(parent)}")
+            return self._model_called(fields, unique, failed, kind, f"{unique[0]}/{text(parent)}")
         if attributes.get("gen_ai.operation.name") == "compact_events":
-            said = text(found.get("exception.message")) or text(found.get("status.message"))
+            message = text(fields.get("exception.message")) or text(fields.get("status.message"))
             self.see()
-            began = {"caller": self._caller(attributes), "trigger": text(attributes.get("gen_ai.compaction.trigger"))}
-            return self.compacted(began, unique, cause=(said or "the compaction failed") if failed else None)
+            trigger = text(attributes.get("gen_ai.compaction.trigger"))
+            began = {"caller": self._caller(attributes), "trigger": trigger}
+            cause = (message or "the compaction failed") if failed else None
+            return self.compacted(began, unique, cause=cause)
         tool = tool_called(attributes)
         if tool is None and "ai.operationId" in attributes and failed:
             return self.settled("exhausted", chain="/".join(map(str, unique)))
         if tool is None or self.program in _WITH_OWN_LOGS:
             return []
         self.see_calls(tool)
-        said = text(found.get("exception.message")) or text(found.get("error.message"))
-        said = said or text(found.get("status.message"))
-        return self.tool_failed(tool, said, unique, hint=kind) if failed else []
+        if not failed:
+            return []
+        messages = (text(fields.get(f"{name}.message")) for name in ("exception", "error", "status"))
+        return self.tool_failed(tool, next(filter(None, messages), None), unique, hint=kind)
 
     def _model_called(
-        self, found: Attributes, unique: tuple[str | None, str | None], failed: bool, kind: str | None, chain: str
+        self,
+        attributes: Attributes,
+        unique: tuple[str | None, str | None],
+        failed: bool,
+        kind: str | None,
+        chain: str,
     ) -> list[Event]:
-        """The events of a call of a model; of a try of the AI SDK in the chain of those below the same span."""
-        tried = str(found.get("ai.operationId")).endswith(_TRIES)
+        """Return the events of a call of a model.
+
+        A try of the AI SDK is in the `chain` of those below the same span. `kind` is the type of
+        its error.
+        """
+        is_try = str(attributes.get("ai.operationId")).endswith(_TRIES)
         self.see(requests=1)
-        again = [self.scheduled("again", unique, chain=chain)] if tried and chain in self.chains else []
-        if failed and (
-            found.get("copilot_chat.canceled") in (True, "true") or any(word in (kind or "") for word in _STOPS)
-        ):
-            return [*again, *self._cancelled(found, unique), *self.settled("aborted", chain=chain)]
-        events = [*again, *self._compacted_before(found, unique)]
+        again = self.again("again", unique, chain=chain) if is_try else []
+        is_stop = any(part in (kind or "") for part in _STOPS)
+        if failed and (is_stop or attributes.get("copilot_chat.canceled") in (True, "true")):
+            stopped = self._cancelled(attributes, unique)
+            return [*again, *stopped, *self.settled("aborted", chain=chain)]
+        events = [*again, *self._compacted_before(attributes, unique)]
         if self.program not in _WITH_OWN_LOGS:
-            events += self._spent(found, unique)
+            events += self._spent(attributes, unique)
         if failed:
-            return [*events, self._failure_of(found, unique, **({"chain": chain} if tried else {}))]
+            in_chain = {"chain": chain} if is_try else {}
+            return [*events, self._failure_of(attributes, unique, **in_chain)]
         return [*events, *self.settled("recovered", chain=chain, made=1)]
 
-    def _spent(self, found: Attributes, unique: tuple[str | None, str | None]) -> list[Event]:
-        tokens = {
-            name: next((max(number, 0) for key in keys if (number := whole(found.get(key))) is not None), 0)
-            for name, keys in _TOKENS.items()
-        }
-        return self.spent(*unique, cost_usd=figure(found.get("gen_ai.usage.cost")) or None, **tokens)
+    def _spent(self, attributes: Attributes, unique: tuple[str | None, str | None]) -> list[Event]:
+        tokens = {}
+        for name, keys in _TOKENS.items():
+            numbers = (whole(attributes.get(key)) for key in keys)
+            tokens[name] = max(next((number for number in numbers if number is not None), 0), 0)
+        cost_usd = figure(attributes.get("gen_ai.usage.cost")) or None
+        return self.spent(*unique, cost_usd=cost_usd, **tokens)
 
-    def _compacted_before(self, found: Attributes, unique: object) -> list[Event]:
-        """The compaction before a call, by GenAI's conventions: they set the flag where it is true alone."""
-        if found.get("gen_ai.conversation.compacted") not in (True, "true"):
+    def _compacted_before(self, attributes: Attributes, unique: object) -> list[Event]:
+        """Return the events of a compaction before a call, by the flag of GenAI's conventions."""
+        if attributes.get("gen_ai.conversation.compacted") not in (True, "true"):
             return []
-        begun = self.relay({"strategy": "compact", "caller": self._caller(found)}, "before", unique)
-        return [begun, self.resumed(begun.id, whole(found.get("gen_ai.usage.input_tokens")))]
+        began = {"strategy": "compact", "caller": self._caller(attributes)}
+        begun = self.relay(began, "before", unique)
+        return [begun, self.resumed(begun.id, whole(attributes.get("gen_ai.usage.input_tokens")))]
 
 
 class OtlpReader(SpanReader):
-    """Reads requests of the OpenTelemetry protocol, logs and spans; metrics say nothing of a single call."""
+    """Reads logs and spans of OpenTelemetry's protocol; metrics have no single calls."""
 
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         return [event for resource in self._resources(record) for event in self._of_resource(resource)]
@@ -212,23 +256,24 @@ class OtlpReader(SpanReader):
         for holder in (record, *map(mapping, record.values())):
             yield from _listed(holder, *_LISTS)
 
-    def _of_resource(self, found: Mapping[str, Any]) -> Iterator[Event]:
-        resource = attributes_of(mapping(found.get("resource")).get("attributes"))
-        for scope in _listed(found, "scopeLogs", "instrumentationLibraryLogs"):
+    def _of_resource(self, holder: Mapping[str, Any]) -> Iterator[Event]:
+        resource = attributes_of(mapping(holder.get("resource")).get("attributes"))
+        for scope in _listed(holder, "scopeLogs", "instrumentationLibraryLogs"):
             for record in _listed(scope, "logRecords", "logs"):
                 yield from self._log(record, resource)
-        for scope in _listed(found, "scopeSpans", "instrumentationLibrarySpans"):
+        for scope in _listed(holder, "scopeSpans", "instrumentationLibrarySpans"):
             for span in _listed(scope, "spans"):
                 attributes = _of_span(span)
                 self.of_resource(resource, attributes)
-                self.clock(nanoseconds(span.get("endTimeUnixNano")) or nanoseconds(span.get("startTimeUnixNano")))
-                thrown = (
-                    attributes_of(item.get("attributes"))
-                    for item in _listed(span, "events")
-                    if item.get("name") == "exception"
+                ended = nanoseconds(span.get("endTimeUnixNano"))
+                self.clock(ended or nanoseconds(span.get("startTimeUnixNano")))
+                yield from self.span(
+                    attributes,
+                    mapping(span.get("status")),
+                    _exceptions(span),
+                    (text(span.get("traceId")), text(span.get("spanId"))),
+                    span.get("parentSpanId"),
                 )
-                unique = text(span.get("traceId")), text(span.get("spanId"))
-                yield from self.span(attributes, mapping(span.get("status")), thrown, unique, span.get("parentSpanId"))
 
     def _log(self, record: Mapping[str, Any], resource: Attributes) -> Iterable[Event]:
         attributes = attributes_of(record.get("attributes"))
@@ -245,12 +290,12 @@ class OtlpReader(SpanReader):
         self.see()
         name = text(attributes.get("event.name"))
         if name is None:
-            known = isinstance(body, str) and body.startswith(_KNOWN_PREFIXES)
-            name = str(body) if known else text(record.get("eventName"))
+            is_name = isinstance(body, str) and body.startswith(_KNOWN_PREFIXES)
+            name = str(body) if is_name else text(record.get("eventName"))
         if name is None:
             return ()
         sequence = attributes.get("event.sequence")
-        # The trace alone names no event: one span holds several.
+        # The ids of the trace and the span name no event: a span holds several.
         unique = (
             (self.session, sequence)
             if self.session is not None and sequence is not None
@@ -260,28 +305,26 @@ class OtlpReader(SpanReader):
 
 
 class SdkReader(OtlpReader, agent="gemini-cli", visibility="full"):
-    """Reads the objects of OpenTelemetry's SDK for JavaScript, as programs write them to a file or to a console."""
+    """Reads the objects of OpenTelemetry's SDK for JavaScript from a file or a console."""
 
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         resource = mapping(record.get("resource"))
-        told = attributes_of(resource.get("_rawAttributes") or resource.get("attributes"))
-        attributes = _of_span(record)
+        raw = resource.get("_rawAttributes") or resource.get("attributes")
+        resource_attributes, attributes = attributes_of(raw), _of_span(record)
         scope = text(mapping(record.get("instrumentationScope")).get("name"))
-        if scope and str(told.get("service.name", "unknown_service")).startswith("unknown_service"):
-            told["service.name"] = scope  # a program that names itself nowhere has the name of what traces it
-        self.of_resource(told, attributes)
+        service = str(resource_attributes.get("service.name", "unknown_service"))
+        if scope and service.startswith("unknown_service"):
+            # A program without a name gets that of the library that traces it.
+            resource_attributes["service.name"] = scope
+        self.of_resource(resource_attributes, attributes)
         self.clock(_pair(record.get("hrTime")) or _pair(record.get("endTime")) or _end(record))
         if "hrTime" in record:
             return self.log(record, attributes, record.get("body", record.get("_body")))
         context = mapping(record.get("_spanContext")) or record
-        thrown = (
-            attributes_of(item.get("attributes"))
-            for item in _listed(record, "events")
-            if item.get("name") == "exception"
-        )
         unique = text(context.get("traceId")), text(context.get("spanId")) or text(context.get("id"))
         parent = record.get("parentSpanId") or mapping(record.get("parentSpanContext")).get("spanId")
-        return self.span(attributes, mapping(record.get("status")), thrown, unique, parent)
+        status = mapping(record.get("status"))
+        return self.span(attributes, status, _exceptions(record), unique, parent)
 
 
 class CopilotSpansReader(SdkReader, agent="copilot-chat", visibility="terminal"):
@@ -289,15 +332,19 @@ class CopilotSpansReader(SdkReader, agent="copilot-chat", visibility="terminal")
 
 
 def _pair(value: object) -> Any:
-    """A time as seconds and nanoseconds."""
+    """Read a time that is a list of seconds and nanoseconds; None if it is none."""
     if not isinstance(value, list) or len(value) != 2 or not all(type(part) is int for part in value):
         return None
     return nanoseconds(value[0] * 1_000_000_000 + value[1])
 
 
 def _end(record: Mapping[str, Any]) -> Any:
-    """The end of a span as a console prints it, begin and length in microseconds; else the begin as a pair."""
+    """Return the end of a span, from its begin and length in microseconds; else its `startTime`.
+
+    Consoles print spans so.
+    """
     began, took = record.get("timestamp"), record.get("duration")
     if type(began) is not int:
         return _pair(record.get("startTime"))
-    return nanoseconds((began + (int(took) if isinstance(took, int | float) and abs(took) < 1e15 else 0)) * 1_000)
+    length = int(took) if isinstance(took, int | float) and abs(took) < 1e15 else 0
+    return nanoseconds((began + length) * 1_000)

@@ -1,16 +1,19 @@
-"""Exports of tracing platforms: runs as JSON, each made the span that it is, and read as any other one.
+"""Exports of tracing platforms: runs as JSON, which are read as spans.
 
-Langfuse's observations, LangSmith's runs, MLflow's traces, Weave's calls and the traces of the OpenAI Agents SDK: as
-lines, arrays, pages of an API (`data`), and runs inside runs. A run covers a call with all the tries that its SDK made:
-tries vanish, and exports come in any order, so that there are no chains, and `retry_visibility` is `terminal`. A failed
-call of a model is an `error.classified`, a failed call of a tool a `tool.failed`; what stands round them, as agents and
-chains do, fails with them and is not counted. Tokens are those of each call. The caller is what was traced (its
-project, workflow or name), else the platform. CSV and Parquet are not read: export JSON or JSONL.
+They are Langfuse's observations, LangSmith's runs, MLflow's traces, Weave's calls and the traces of
+the OpenAI Agents SDK: as lines, arrays, pages of an API (`data`), and runs inside runs. A run
+covers a call with all tries of its SDK: retries do not show, and exports come in any order, so that
+there are no chains, and `retry_visibility` is `terminal`. A failed call of a model is an
+`error.classified`, a failed call of a tool a `tool.failed`; runs around them, such as agents and
+chains, fail with them and are not counted. Tokens are those of each call. The caller is what was
+traced (its project, workflow or name), else the platform. CSV and Parquet are not read: export JSON
+or JSONL.
 
-A platform is one row: where a run has what. Sources: langfuse 5.0.4 (`api/commons/types/observation_v2.py`) and its
-page of the fields of exports to blob storage, langsmith 0.15.1 (`schemas.py`), mlflow-skinny 3.17.2
-(`entities/span.py`, `tracing/constant.py`), weave 0.54.0 (`vendor/weave_server_sdk/types/call_read_response.py`) and
-openai-agents 0.24.0 (`tracing/spans.py`, `tracing/span_data.py`), November 2026.
+A platform is one row with the paths of its fields. Sources: langfuse 5.0.4
+(`api/commons/types/observation_v2.py`) and its page of the fields of exports to blob storage,
+langsmith 0.15.1 (`schemas.py`), mlflow-skinny 3.17.2 (`entities/span.py`, `tracing/constant.py`),
+weave 0.54.0 (`vendor/weave_server_sdk/types/call_read_response.py`) and openai-agents 0.24.0
+(`tracing/spans.py`, `tracing/span_data.py`), November 2026.
 """
 
 from __future__ import annotations
@@ -52,28 +55,31 @@ _ATTRIBUTES = {
     "reasoned": f"{_USAGE}reasoning.output_tokens",
     "cost": f"{_USAGE}cost",
 }
-"""Names of `Platform.has` that are attributes of spans."""
+"""Attributes of spans by the names of `Platform.has`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """What makes a run a call, and where it has what spans have."""
+    """The kinds of runs that are calls, and the places of their fields."""
 
     models: frozenset[str]
     """Kinds that are calls of a model."""
     tools: str
     """The kind that is a call of a tool."""
     failing: tuple[str, ...]
-    """The states of a run that failed; none: any."""
+    """The states of a failed run; empty: any state."""
     has: Mapping[str, str]
-    """Paths of keys, with slashes between; of several, the first that holds anything counts. Beside the attributes:
-    `kind`, `trace`, `run`, `began`, `ended`, the `state` that tells a failure, and what is `said` of it."""
+    """Paths of keys with slashes between them; of several the first with a value counts.
+
+    Beside `_ATTRIBUTES` they are `kind`, `trace`, `run`, `began`, `ended`, the `state` of a failure
+    and its `message`.
+    """
     apart: bool = False
-    """Whether the tokens of caches are no part of the prompt's, nor those of reasoning of the reply's."""
+    """True if the tokens of caches and of reasoning are no part of the prompt's and reply's."""
 
 
 def _has(table: str) -> dict[str, str]:
-    """Names with their paths, commas between several."""
+    """Parse a table of names and their paths, which have commas between them."""
     return {name: paths.replace(",", " ") for name, _, paths in (pair.partition("=") for pair in table.split())}
 
 
@@ -83,20 +89,23 @@ def _ways(paths: str) -> tuple[tuple[str, ...], ...]:
 
 
 def _at(record: object, way: tuple[str, ...]) -> Any:
-    """What stands at a path; a text that is JSON counts for what it says. `*` is the first key, whatever its name."""
+    """Return the value at a path; the key `*` is the first key, whatever its name.
+
+    Texts on the way that are JSON are parsed.
+    """
     for key in way:
-        found = mapping(parsed(record) if isinstance(record, str) else record)
-        record = next(iter(found.values()), None) if key == "*" else found.get(key)
+        fields = mapping(parsed(record) if isinstance(record, str) else record)
+        record = next(iter(fields.values()), None) if key == "*" else fields.get(key)
     return parsed(record) if isinstance(record, str) and record[:1] == '"' else record
 
 
 def _moment(value: object) -> Any:
-    """A moment as text, or in nanoseconds since 1970."""
+    """Parse a moment that is a text, or nanoseconds since 1970."""
     return nanoseconds(value) if isinstance(value, int) and value > 1e17 else moment_of(value)
 
 
 class PlatformReader(SpanReader):
-    """Reads runs in whatever order."""
+    """Reads runs in any order."""
 
     row: ClassVar[Platform]
 
@@ -104,53 +113,56 @@ class PlatformReader(SpanReader):
         return [event for run, around in self._runs(record, {}, 0) for event in self._run(run, around)]
 
     def _runs(self, record: Record, around: Record, depth: int) -> Iterator[tuple[Record, Record]]:
-        """Each run, and the record that it stands in."""
+        """Yield the runs in a record, each with the record around it."""
         if text(self._has(record, "kind")):
             yield record, around
         holders = (record, mapping(record.get("data"))) if depth < _DEEPEST else ()
-        lists = (found for holder in holders for key in _WRAPPINGS if isinstance(found := holder.get(key), list))
-        for inner in (inner for found in lists for inner in listed(found)):
-            yield from self._runs(inner, record, depth + 1)
+        for holder in holders:
+            for key in _WRAPPINGS:
+                for inner in listed(holder.get(key)):
+                    yield from self._runs(inner, record, depth + 1)
 
     def _has(self, record: Record, name: str) -> Any:
         for way in _ways(self.row.has.get(name, "")):
-            found = _at(record, way)
-            if found is not None and found != "":
-                return found
+            value = _at(record, way)
+            if value is not None and value != "":
+                return value
         return None
 
     def _run(self, run: Record, around: Record) -> list[Event]:
         row, kind = self.row, self._has(run, "kind")
         if kind not in row.models and kind != row.tools:
             return []
-        found = {name: self._has(run, name) for name in _ATTRIBUTES}
+        values = {name: self._has(run, name) for name in _ATTRIBUTES}
         for name in ("session", "service"):
-            found[name] = found[name] or self._has(around, name)
+            values[name] = values[name] or self._has(around, name)
         if row.apart:
             for name, parts in _PARTS.items():
-                found[name] = sum(max(whole(found[part]) or 0, 0) for part in (name, *parts))
-        told = present({_ATTRIBUTES[name]: value for name, value in found.items()})
-        told["gen_ai.operation.name"] = "chat" if kind in row.models else "execute_tool"
-        trace, named = text(self._has(run, "trace")), text(self._has(run, "run"))
-        self.of_resource({"session.id": trace, "service.name": self.agent}, told)
+                values[name] = sum(max(whole(values[part]) or 0, 0) for part in (name, *parts))
+        attributes = present({_ATTRIBUTES[name]: value for name, value in values.items()})
+        attributes["gen_ai.operation.name"] = "chat" if kind in row.models else "execute_tool"
+        trace, run_id = text(self._has(run, "trace")), text(self._has(run, "run"))
+        self.of_resource({"session.id": trace, "service.name": self.agent}, attributes)
         began, ended = _moment(self._has(run, "began")), _moment(self._has(run, "ended"))
         self.clock(began or ended)
         self.see()
         self.clock(ended or began)
         state = self._has(run, "state")
         failed = state in row.failing if row.failing else bool(state)
-        told |= self._failed(run) if failed else {}
-        return self.span(told, {"code": 2 if failed else 0}, (), (trace, named or identity_of(run)))
+        attributes |= self._failed(run) if failed else {}
+        unique = trace, run_id or identity_of(run)
+        return self.span(attributes, {"code": 2 if failed else 0}, (), unique)
 
     def _failed(self, run: Record) -> dict[str, Any]:
-        """What a failed run says, without the trace of its calls."""
-        said = (text(self._has(run, "said")) or "").partition(_TRACEBACK)[0].strip()
-        named = _CLASS.match(said)
-        return present({"status.message": said or None, "exception.type": named[1] if named else None})
+        """Return the message of a failed run without a traceback, and the exception's class."""
+        message = (text(self._has(run, "message")) or "").partition(_TRACEBACK)[0].strip()
+        match = _CLASS.match(message)
+        kind = match[1] if match else None
+        return present({"status.message": message or None, "exception.type": kind})
 
 
 class LangfuseReader(PlatformReader, name="langfuse", agent="langfuse"):
-    """Reads observations as its API, its pages and its exports to blob storage give them."""
+    """Reads observations of its API, its pages and its exports to blob storage."""
 
     row = Platform(
         models=frozenset({"GENERATION"}),
@@ -158,7 +170,8 @@ class LangfuseReader(PlatformReader, name="langfuse", agent="langfuse"):
         failing=("ERROR",),
         has=_has(
             "kind=type run=id trace=traceId,trace_id began=startTime,start_time ended=endTime,end_time "
-            "state=level said=statusMessage,status_message session=sessionId,session_id service=traceName,trace_name "
+            "state=level message=statusMessage,status_message session=sessionId,session_id "
+            "service=traceName,trace_name "
             "model=model,provided_model_name tool=name "
             "prompt=usageDetails/input,usage_details/input reply=usageDetails/output,usage_details/output "
             "cost=totalCost,total_cost "
@@ -172,7 +185,7 @@ class LangfuseReader(PlatformReader, name="langfuse", agent="langfuse"):
 
 
 class LangsmithReader(PlatformReader, name="langsmith", agent="langsmith"):
-    """Reads runs as its client gives them; `session_id` is the project there, and a thread the session."""
+    """Reads runs as its client gives them; `session_id` is a project, a thread is a session."""
 
     row = Platform(
         models=frozenset({"llm"}),
@@ -180,7 +193,7 @@ class LangsmithReader(PlatformReader, name="langsmith", agent="langsmith"):
         failing=(),
         has=_has(
             "kind=run_type run=id trace=trace_id began=start_time ended=end_time "
-            "state=error said=error "
+            "state=error message=error "
             "session=extra/metadata/thread_id,extra/metadata/session_id,extra/metadata/conversation_id "
             "service=session_name "
             "provider=extra/metadata/ls_provider model=extra/metadata/ls_model_name,extra/invocation_params/model "
@@ -193,7 +206,7 @@ class LangsmithReader(PlatformReader, name="langsmith", agent="langsmith"):
 
 
 class MlflowReader(PlatformReader, name="mlflow", agent="mlflow"):
-    """Reads traces with their spans, of today or of version 2, whose attributes are JSON once more."""
+    """Reads traces with their spans, also those of version 2, whose attributes are JSON as text."""
 
     row = Platform(
         models=frozenset({"CHAT_MODEL", "LLM"}),
@@ -202,7 +215,7 @@ class MlflowReader(PlatformReader, name="mlflow", agent="mlflow"):
         has=_has(
             "kind=attributes/mlflow.spanType run=span_id,context/span_id trace=trace_id,context/trace_id "
             "began=start_time_unix_nano,start_time ended=end_time_unix_nano,end_time "
-            "state=status/code,status_code said=status/message,status_message "
+            "state=status/code,status_code message=status/message,status_message "
             "session=info/trace_metadata/mlflow.trace.session service=info/tags/mlflow.traceName "
             "provider=attributes/mlflow.llm.provider model=attributes/mlflow.llm.model tool=name "
             "prompt=attributes/mlflow.chat.tokenUsage/input_tokens "
@@ -214,7 +227,7 @@ class MlflowReader(PlatformReader, name="mlflow", agent="mlflow"):
 
 
 class WeaveReader(PlatformReader, name="weave", agent="weave"):
-    """Reads calls; the usage of a call has those inside of it, too, so that calls of models alone are read."""
+    """Reads calls of models and tools: the usage of other calls has that of the calls in them."""
 
     row = Platform(
         models=frozenset({"llm"}),
@@ -222,7 +235,7 @@ class WeaveReader(PlatformReader, name="weave", agent="weave"):
         failing=(),
         has=_has(
             "kind=attributes/weave/kind run=id trace=trace_id began=started_at ended=ended_at "
-            "state=exception said=exception/message,exception session=thread_id service=project_id "
+            "state=exception message=exception/message,exception session=thread_id service=project_id "
             "model=output/model,inputs/model tool=display_name,op_name "
             "prompt=summary/usage/*/prompt_tokens,summary/usage/*/input_tokens "
             "reply=summary/usage/*/completion_tokens,summary/usage/*/output_tokens"
@@ -230,23 +243,23 @@ class WeaveReader(PlatformReader, name="weave", agent="weave"):
     )
 
     def _run(self, run: Record, around: Record) -> list[Event]:
-        """See `PlatformReader`; the name of an operation is that in its address."""
-        named = (text(run.get("op_name")) or "").rpartition("/op/")[2].partition(":")[0]
-        return super()._run({**run, "op_name": named}, around)
+        """Read a run as in `PlatformReader`, with the name of its operation out of its address."""
+        name = (text(run.get("op_name")) or "").rpartition("/op/")[2].partition(":")[0]
+        return super()._run({**run, "op_name": name}, around)
 
 
 class OpenaiAgentsReader(PlatformReader, name="openai_agents", agent="openai-agents"):
     """Reads traces and spans as a processor writes them; a trace stands before its spans."""
 
     _traces: dict[str, dict[str, Any]] = kept({})
-    """What traces say of their spans, by name."""
+    """The fields of traces that hold for their spans, by trace."""
     row = Platform(
         models=frozenset({"generation", "response"}),
         tools="function",
         failing=(),
         has=_has(
             "kind=span_data/type run=id trace=trace_id began=started_at ended=ended_at "
-            "state=error said=error/data/error,error/message session=group_id service=workflow_name "
+            "state=error message=error/data/error,error/message session=group_id service=workflow_name "
             "model=span_data/model tool=span_data/name "
             "prompt=span_data/usage/input_tokens reply=span_data/usage/output_tokens "
             "read=span_data/usage/input_tokens_details/cached_tokens "
@@ -255,7 +268,7 @@ class OpenaiAgentsReader(PlatformReader, name="openai_agents", agent="openai-age
     )
 
     def _runs(self, record: Record, around: Record, depth: int) -> Iterator[tuple[Record, Record]]:
-        """See `PlatformReader`; what a trace says holds for its spans."""
+        """Yield runs as in `PlatformReader`; the fields of a trace hold for its spans."""
         if record.get("object") == "trace" and (name := text(record.get("id"))):
             self._traces[name] = {key: text(record.get(key)) for key in ("group_id", "workflow_name")}
         for run, _ in super()._runs(record, around, depth):

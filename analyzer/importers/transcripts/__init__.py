@@ -1,1 +1,1 @@
-"""Readers of agents whose logs are a transcript of a session: messages and tools, and errors where they are told."""
+"""Readers of agents whose logs are transcripts of sessions: messages, tools, and some errors."""

@@ -1,10 +1,11 @@
 """Sessions that are one document each: Auggie's (`~/.augment/sessions/*.json`), Amp's threads
 (`~/.local/share/amp/threads/T-*.json`), those of Cline CLI and Continue.
 
-Of Auggie an exchange that did not complete may be at work, stopped or failed: which one is not
-told. Amp names how each reply ended; newer programs keep threads on its server. Neither writes down retries.
-Sources: the programs of npm @augmentcode/auggie 0.36.0, and of @sourcegraph/amp 0.0.1767830505 of January 2026, as
-newer ones cannot be read; Amp's places are those of ccusage, too.
+An exchange of Auggie that is not complete may be at work, stopped or failed: the log does not say
+which. Amp writes how each reply ended; newer programs keep threads on its server. Neither writes
+retries. Sources: the programs of npm @augmentcode/auggie 0.36.0, and of @sourcegraph/amp
+0.0.1767830505 of January 2026, as newer ones cannot be read; Amp's places are those of ccusage,
+too.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from analyzer.importers.records import ANTHROPIC, RecordReader, identity_of, ses
 from analyzer.importers.shapes.rows import listed
 
 _RESULT, _TOOL_USE, _TOKEN_USAGE = 1, 5, 10
-"""Types of the nodes of a request and a response that are read."""
+"""Types of the nodes that are read, of a request and of a response."""
 _TOKENS = "inputTokens outputTokens cacheReadInputTokens cacheCreationInputTokens"
-_FAILED = {
+_KIND_BY_STATUS = {
     "error": None,
     "cancelled": "cancelled",
     "rejected-by-user": "refused",  # Amp's
@@ -34,7 +35,7 @@ _FAILED = {
 
 
 class AuggieReader(RecordReader, name="auggie", agent="auggie", visibility="none"):
-    """Reads a session: its exchanges, each a request and the nodes of its response."""
+    """Reads a session of exchanges: requests, and responses made of nodes."""
 
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         self.session = text(record.get("sessionId")) or session_of(self.source.path)
@@ -50,7 +51,8 @@ class AuggieReader(RecordReader, name="auggie", agent="auggie", visibility="none
                 events += self.compacted({}, *unique)
                 continue
             for node in listed(exchange.get("request_nodes")):
-                events += self._answered(mapping(node.get("tool_result_node"))) if node.get("type") == _RESULT else []
+                if node.get("type") == _RESULT:
+                    events += self._tool_result(mapping(node.get("tool_result_node")))
             self.see(requests=int(item.get("completed") is True))
             for node in listed(exchange.get("response_nodes")):
                 used = mapping(node.get("tool_use"))
@@ -60,7 +62,7 @@ class AuggieReader(RecordReader, name="auggie", agent="auggie", visibility="none
                     events += self.spent_as(node.get("token_usage"), ANTHROPIC, *unique)
         return events
 
-    def _answered(self, result: Mapping[str, Any]) -> list[Event]:
+    def _tool_result(self, result: Mapping[str, Any]) -> list[Event]:
         call = text(result.get("tool_use_id"))
         tool = self.tool_of(call)
         if result.get("is_error") is not True:
@@ -69,7 +71,7 @@ class AuggieReader(RecordReader, name="auggie", agent="auggie", visibility="none
 
 
 class AmpReader(RecordReader, name="amp", agent="amp", visibility="terminal"):
-    """Reads a thread: replies with their end and their tokens, and results of tools."""
+    """Reads a thread: replies with their ends and tokens, and results of tools."""
 
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         self.begin(text(record.get("id")) or session_of(self.source.path))
@@ -78,9 +80,10 @@ class AmpReader(RecordReader, name="amp", agent="amp", visibility="terminal"):
         self.time(record.get("created"))
         events: list[Event] = []
         for place, message in enumerate(listed(record.get("messages"))):
-            named = message.get("messageId")
-            unique = self.session, text(named) or (place if number(named) is None else number(named))
-            if at := text(mapping(message.get("usage")).get("timestamp")) or mapping(message.get("meta")).get("sentAt"):
+            name = text(message.get("messageId")) or number(message.get("messageId"))
+            unique = self.session, place if name is None else name
+            at = text(mapping(message.get("usage")).get("timestamp"))
+            if at := at or mapping(message.get("meta")).get("sentAt"):
                 self.time(at)
             if message.get("role") == "assistant":
                 events += self._reply(message, unique)
@@ -88,7 +91,7 @@ class AmpReader(RecordReader, name="amp", agent="amp", visibility="terminal"):
                 if part.get("type") == "tool_use":
                     self.called(text(part.get("name")), text(part.get("id")))
                 elif part.get("type") == "tool_result":
-                    events += self._answered(part)
+                    events += self._tool_result(part)
                 elif part.get("type") == "summary" and mapping(part.get("summary")).get("type") == "message":
                     self.see()
                     events += self.compacted({}, *unique)
@@ -99,26 +102,30 @@ class AmpReader(RecordReader, name="amp", agent="amp", visibility="terminal"):
         self.known = present({**self.known, "model": text(usage.get("model"))})
         self.see(requests=1, aborted=int(state.get("type") == "cancelled"))
         spent = self.spent_as(usage, _TOKENS, *unique)
+        if state.get("type") != "error":
+            return spent
         error = mapping(state.get("error"))
         facts = {"type": text(error.get("type")), "message": text(error.get("message"))}
-        return [*spent, *([self.failed(facts, *unique)] if state.get("type") == "error" else [])]
+        return [*spent, self.failed(facts, *unique)]
 
-    def _answered(self, part: Mapping[str, Any]) -> list[Event]:
+    def _tool_result(self, part: Mapping[str, Any]) -> list[Event]:
         run, call = mapping(part.get("run")), text(part.get("toolUseID"))
         tool, status = self.tool_of(call), text(run.get("status"))
-        if status not in _FAILED:
+        if status not in _KIND_BY_STATUS:
             return []
-        said = text(mapping(run.get("error")).get("message")) or text(run.get("error")) or text(run.get("reason"))
-        return self.tool_failed(tool, said, self.session, call, kind=_FAILED[status])
+        message = text(mapping(run.get("error")).get("message")) or text(run.get("error"))
+        output = message or text(run.get("reason"))
+        return self.tool_failed(tool, output, self.session, call, kind=_KIND_BY_STATUS[status])
 
 
 class ClineCliReader(RecordReader, name="cline_cli", agent="cline", visibility="none"):
     """Reads a session's messages, whose blocks are Anthropic's.
 
-    Cline CLI's sessions (`~/.cline/data/sessions/*/*.messages.json`): one document a session, no failed calls.
+    Cline CLI's sessions (`~/.cline/data/sessions/*/*.messages.json`): one document a session, no
+    failed calls.
 
-    Source: cline/cline, `sdk/packages/core/docs/messages-contract-v1.md`, August 2026. By it a turn that fails before
-    any output leaves no message, and a retry that works leaves its answer alone.
+    Source: cline/cline, `sdk/packages/core/docs/messages-contract-v1.md`, August 2026. A turn that
+    fails before any output leaves no message, and a retry that works leaves only its answer.
     """
 
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
@@ -136,7 +143,10 @@ class ClineCliReader(RecordReader, name="cline_cli", agent="cline", visibility="
 
 
 def block_events(reader: RecordReader, content: object) -> list[Event]:
-    """The failed calls among blocks as Anthropic's interface has them, some with camel-case keys; all are counted."""
+    """Count the calls of tools among Anthropic's blocks, and return the events of failed ones.
+
+    Some programs write the keys in camel case.
+    """
     events = []
     for block in listed(content):
         if block.get("type") == "tool_use":
@@ -167,9 +177,11 @@ class ContinueReader(RecordReader, name="continue", agent="continue", visibility
                 tool = text(mapping(mapping(call.get("toolCall")).get("function")).get("name"))
                 unique, status = text(call.get("toolCallId")) or identity_of(call), call.get("status")
                 self.see_calls(tool)
-                if isinstance(status, str) and status in _FAILED:
-                    said = next((text(part.get("content")) for part in listed(call.get("output"))), None)
-                    events += self.tool_failed(tool, said, self.session, unique, kind=_FAILED[status])
+                if isinstance(status, str) and status in _KIND_BY_STATUS:
+                    outputs = (text(part.get("content")) for part in listed(call.get("output")))
+                    output = next(outputs, None)
+                    kind = _KIND_BY_STATUS[status]
+                    events += self.tool_failed(tool, output, self.session, unique, kind=kind)
             if text(item.get("conversationSummary")):
                 events += self.compacted({}, self.session, place)
         return events

@@ -1,9 +1,11 @@
-"""Copilot Chat in VS Code (`chatSessions/*.json`, `*.jsonl`): a document a chat, or a log of changes of one.
+"""Copilot Chat in VS Code (`chatSessions/*.json`, `*.jsonl`): a document a chat, or its changes.
 
-What a turn ended with is told, and how often its calls were tried again is not. A turn counts as one request, however
-many its tools made. Failed tools are those whose result says so, commands that exit with another code than 0, and calls
-that the user denied. Sources: microsoft/vscode, `chat/common/model/chatSessionOperationLog.ts`, `objectMutationLog.ts`
-and `chatService/chatService.ts`, and microsoft/vscode-copilot-chat, `src/platform/chat/common/commonTypes.ts`, 2026.
+It has how a turn ended, and not how often its calls were tried again. A turn counts as one request,
+however many its tools made. Failed tools are those whose result says so, commands that exit with
+another code than 0, and calls that the user denied. Sources: microsoft/vscode,
+`chat/common/model/chatSessionOperationLog.ts`, `objectMutationLog.ts` and
+`chatService/chatService.ts`, and microsoft/vscode-copilot-chat,
+`src/platform/chat/common/commonTypes.ts`, 2026.
 """
 
 from __future__ import annotations
@@ -18,16 +20,16 @@ from analyzer.importers.records import RecordReader, kept, moment_of, session_of
 from analyzer.importers.shapes.rows import listed
 
 _INITIAL, _SET, _PUSH = 0, 1, 2
-"""Kinds of changes; others delete."""
+"""Kinds of changes; all others delete."""
 _CANCELLED = 2
 _DENIED = 0
 
 
 class CopilotChatReader(RecordReader, name="copilot_chat", agent="copilot-chat", visibility="terminal"):
-    """Reads a chat, whole or by its changes."""
+    """Reads a whole chat, or the changes of one."""
 
     _turns: dict[str, dict[str, Any]] = kept({})
-    """What is known of each turn, by its place: its name, time, model, and whether it was stopped."""
+    """The `id`, time (`at`), model and `stopped` of each turn, by its place."""
 
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         if "requests" in record:
@@ -38,29 +40,30 @@ class CopilotChatReader(RecordReader, name="copilot_chat", agent="copilot-chat",
         if not isinstance(path, list) or path[:1] != ["requests"]:
             return ()
         if len(path) == 1 and record.get("kind") == _PUSH:
-            told = number(record.get("i"))
-            first = self._behind() if told is None else max(told, 0)
-            while self._behind() > first:
+            index = number(record.get("i"))
+            first = self._next_place() if index is None else max(index, 0)
+            while self._next_place() > first:
                 self._turns.popitem()
-            return self._asked(value, first)
+            return self._requests(value, first)
         if len(path) == 2 and record.get("kind") == _SET:
-            return self._asked([value], number(path[1]) or 0)
+            return self._requests([value], number(path[1]) or 0)
         if len(path) > 2 and (turn := self._turns.get(str(path[1]))):
-            changed = value if isinstance(value, list) else [value] if path[2] == "response" else value
-            return self._changed(turn, {str(path[2]): changed})
+            if path[2] == "response" and not isinstance(value, list):
+                value = [value]
+            return self._changed(turn, {str(path[2]): value})
         return ()
 
-    def _behind(self) -> int:
-        """The place behind the last turn; the first ones may be forgotten."""
+    def _next_place(self) -> int:
+        """Return the place after the last turn; the first turns may be forgotten."""
         return int(next(reversed(self._turns), -1)) + 1
 
     def _chat(self, chat: Mapping[str, Any]) -> list[Event]:
         self.session = text(chat.get("sessionId")) or self.session
         self._turns = {}
-        return self._asked(chat.get("requests"), 0)
+        return self._requests(chat.get("requests"), 0)
 
-    def _asked(self, requests: object, place: int) -> list[Event]:
-        """The events of turns that begin at a place."""
+    def _requests(self, requests: object, place: int) -> list[Event]:
+        """Return the events of turns, the first of which has this place."""
         events = []
         for request in listed(requests):
             turn = {"id": text(request.get("requestId")), "at": quantity(request.get("timestamp"))}
@@ -72,7 +75,7 @@ class CopilotChatReader(RecordReader, name="copilot_chat", agent="copilot-chat",
         return events
 
     def _take(self, turn: Mapping[str, Any], after: object = None) -> None:
-        """Take the time of a turn, or so many milliseconds after it, and its model."""
+        """Set the model of a turn, and its time, or the time `after` so many milliseconds."""
         self.begin(self.session, model=turn.get("model"))
         at = turn.get("at")
         self.clock(moment_of(at + (quantity(after) or 0)) if at else None)
@@ -86,16 +89,18 @@ class CopilotChatReader(RecordReader, name="copilot_chat", agent="copilot-chat",
             self.see(aborted=1)
         events = [event for part in listed(changes.get("response")) for event in self._part(part)]
         error = mapping(result.get("errorDetails"))
-        code, said = text(error.get("code")), text(error.get("message"))
-        if (code or said) and code != "canceled":
+        code, message = text(error.get("code")), text(error.get("message"))
+        if (code or message) and code != "canceled":
             self.see()
-            failure = self.failed({"type": code, "message": said}, self.session, turn["id"], code, said)
-            limit = error.get("isQuotaExceeded") is True
-            events += [failure, *([self.exhausted(failure, self.session, turn["id"])] if limit else [])]
+            facts = {"type": code, "message": message}
+            failure = self.failed(facts, self.session, turn["id"], code, message)
+            events.append(failure)
+            if error.get("isQuotaExceeded") is True:
+                events.append(self.exhausted(failure, self.session, turn["id"]))
         return events
 
     def _part(self, part: Mapping[str, Any]) -> list[Event]:
-        """A call of a tool, which is written again as it ends; other parts of a reply tell nothing."""
+        """Read a part of a reply: a call of a tool, which is written again when it ends."""
         call = text(part.get("toolCallId"))
         if part.get("kind") != "toolInvocationSerialized" or call is None:
             return []
@@ -108,23 +113,28 @@ class CopilotChatReader(RecordReader, name="copilot_chat", agent="copilot-chat",
         details = mapping(part.get("resultDetails"))
         if not code and not denied and details.get("isError") is not True:
             return []
-        said = next((text(output.get("value")) for output in listed(details.get("output"))), None)
+        output = f"Exit code {code}" if code else None
+        if not code:
+            values = (text(value.get("value")) for value in listed(details.get("output")))
+            output = next(values, None)
         kind = "refused" if denied else None
-        return self.tool_failed(tool, f"Exit code {code}" if code else said, self.session, call, kind=kind)
+        return self.tool_failed(tool, output, self.session, call, kind=kind)
 
 
 class CursorReader(RecordReader, name="cursor", agent="cursor", visibility="terminal"):
     """Reads a transcript; its file is named for the session.
 
-    Cursor's transcripts (`~/.cursor/projects/*/agent-transcripts/**/*.jsonl`): messages without times, ends of turns.
+    Cursor's transcripts (`~/.cursor/projects/*/agent-transcripts/**/*.jsonl`): messages without
+    times, ends of turns.
 
-    An end says whether the turn was done, stopped or failed, and why; results of tools and retries are not written.
-    Transcripts that older versions wrote as text are not read. No source of it is open: lines are read as public
-    readers of it show them, such as kenn-io/agentsview, `internal/parser/cursor.go`, 2026.
+    An end says if the turn was done, stopped or failed, and why; results of tools and retries are
+    not written. Transcripts that older versions wrote as text are not read. No source of it is
+    open: lines are read as public readers of it show them, such as kenn-io/agentsview,
+    `internal/parser/cursor.go`, 2026.
     """
 
     _turn: int = kept(0)
-    """How many turns have ended."""
+    """The number of ended turns."""
 
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         path = self.source.path.replace("\\", "/")
@@ -137,7 +147,7 @@ class CursorReader(RecordReader, name="cursor", agent="cursor", visibility="term
             return ()
         self._turn += 1
         self.see(aborted=int(record.get("status") == "aborted"))
-        said = text(record.get("error"))
-        return (
-            [self.failed({"message": said}, self.session, self._turn, said)] if record.get("status") == "error" else ()
-        )
+        if record.get("status") != "error":
+            return ()
+        message = text(record.get("error"))
+        return [self.failed({"message": message}, self.session, self._turn, message)]

@@ -1,6 +1,6 @@
-"""Grok Build's `updates.jsonl`, a file a session: what its client is shown, retries and compactions among it.
+"""Grok Build's `updates.jsonl`, a file a session: its updates, retries and compactions.
 
-An update without words for the tool names the kind of the call alone. Source: xai-org/grok-build,
+An update names only the kind of a call, not the tool. Source: xai-org/grok-build,
 `crates/codegen/xai-grok-shell/src/extensions/notification.rs` and `session/storage/`, August 2026.
 """
 
@@ -21,15 +21,15 @@ from analyzer.importers.shapes.rows import listed
 
 _RATE_LIMITED = 429
 _TOKENS = "inputTokens outputTokens cachedReadTokens cacheCreationTokens"
-_TELLING = re2.compile(
+_LINES_READ = re2.compile(
     rb'"sessionUpdate": ?"(?:retry_state|auto_compact_(?:completed|failed)|tool_call(?:_update)?|turn_completed)"'
 )
 
 
 class GrokReader(RecordReader, name="grok", agent="grok-build", visibility="full", folder=1):
-    """Reads the updates of a session; the folder above it is its working directory, encoded as in a URL."""
+    """Reads the updates of a session; the folder above it is its directory, encoded as a URL."""
 
-    telling: ClassVar[Any] = _TELLING
+    telling: ClassVar[Any] = _LINES_READ
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
         super().__init__(source, state)
@@ -47,8 +47,10 @@ class GrokReader(RecordReader, name="grok", agent="grok-build", visibility="full
         if kind == "tool_call_update":
             if update.get("status") != "failed":
                 return ()
-            said = (text(mapping(part.get("content")).get("text")) for part in listed(update.get("content")))
-            return self.tool_failed(self.tool_of(call), next(said, None), self.session, call or identity_of(record))
+            parts = (mapping(part.get("content")) for part in listed(update.get("content")))
+            output = text(next(parts, {}).get("text"))
+            name = call or identity_of(record)
+            return self.tool_failed(self.tool_of(call), output, self.session, name)
         unique = self.session, identity_of(record)
         if kind == "retry_state":
             self.see()
@@ -61,7 +63,7 @@ class GrokReader(RecordReader, name="grok", agent="grok-build", visibility="full
         return self._ended(update) if kind == "turn_completed" else ()
 
     def _retried(self, update: Mapping[str, Any], unique: tuple[object, ...]) -> list[Event]:
-        """A failure that is tried again, and one that is not: after retries, or at once."""
+        """Read a failure that is tried again, or that is final: after retries or at once."""
         kind, limited = update.get("type"), update.get("is_rate_limited") is True
         facts = {
             "status": _RATE_LIMITED if limited else None,
@@ -77,10 +79,11 @@ class GrokReader(RecordReader, name="grok", agent="grok-build", visibility="full
         return [self.failed(facts, unique, chain=MAIN if MAIN in self.chains else None), *self.settled("exhausted")]
 
     def _ended(self, update: Mapping[str, Any]) -> list[Event]:
-        """The end of a turn, with the tokens of all its requests."""
+        """Read the end of a turn, which has the tokens of all its requests."""
         reason, usage = update.get("stop_reason"), mapping(update.get("usage"))
         self.see(requests=max(number(usage.get("modelCalls")) or 1, 0), aborted=int(reason == "cancelled"))
         unique = self.session, text(update.get("prompt_id")) or identity_of(update)
         spent = self.spent_as(usage, _TOKENS, *unique, whole=True)
-        settled = self.settled("recovered", made=1) if reason == "end_turn" else []
-        return [*spent, *settled, *(self.settled("aborted") if reason == "cancelled" else [])]
+        if reason == "end_turn":
+            return [*spent, *self.settled("recovered", made=1)]
+        return [*spent, *self.settled("aborted")] if reason == "cancelled" else spent

@@ -1,6 +1,7 @@
-"""Hermes: `state.db`, sessions that it exports, and `logs/agent.log` and `errors.log`, which alone show failed calls.
+"""Hermes: `state.db`, exported sessions, and `logs/agent.log` and `errors.log`.
 
-Source: the wheel hermes-agent 0.19.0, `hermes_state.py`, `agent/conversation_loop.py` and `hermes_logging.py`.
+Only the logs show failed calls. Source: the wheel hermes-agent 0.19.0, `hermes_state.py`,
+`agent/conversation_loop.py` and `hermes_logging.py`.
 """
 
 from __future__ import annotations
@@ -18,22 +19,22 @@ from analyzer.importers.shapes.rows import listed, slim_hermes
 
 _LINE = re.compile(
     r"^(?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(?P<ms>\d{3}) [A-Z]{4,8}(?: \[(?P<session>[^\]\s]{1,200})\])? "
-    r"[\w.]{1,100}: (?P<said>.*)$"
+    r"[\w.]{1,100}: (?P<message>.*)$"
 )
 _FAILED = re.compile(
     r"^API call failed \(attempt (\d{1,6})/(\d{1,6})\) error_type=(\S{1,100}) .*?provider=(\S{1,100}) .*?"
     r"model=(\S{1,200}) summary=(.*)$"
 )
-_AGAIN = re.compile(r"^Retrying API call in ([\d.]{1,12})s \(attempt")
+_RETRYING = re.compile(r"^Retrying API call in ([\d.]{1,12})s \(attempt")
 _ENDED = re.compile(r"API call failed after \d{1,6} retries\.|^\S{0,40}Non-retryable client error:")
 _STATUS = re.compile(r"\bHTTP (\d{3})\b")
 
 
 class HermesReader(RecordReader, name="hermes", agent="hermes", visibility="none"):
-    """Reads rows of sessions and messages, out of the database or as they are exported."""
+    """Reads rows of sessions and messages, from the database or from an export."""
 
     _sessions: dict[str, dict[str, Any]] = kept({})
-    """What is known of each session."""
+    """The facts about each session."""
 
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         if "started_at" not in record:
@@ -43,8 +44,9 @@ class HermesReader(RecordReader, name="hermes", agent="hermes", visibility="none
 
     def _session(self, row: Mapping[str, Any]) -> list[Event]:
         self.session = text(row.get("id"))
-        named = {"provider": "billing_provider", "model": "model", "branch": "git_branch"}
-        self.known = present({"agent": self.agent, **{key: text(row.get(column)) for key, column in named.items()}})
+        columns = {"provider": "billing_provider", "model": "model", "branch": "git_branch"}
+        facts = {name: text(row.get(column)) for name, column in columns.items()}
+        self.known = present({"agent": self.agent, **facts})
         self.work_in(row.get("cwd"))
         self._sessions[self.session or ""] = dict(self.known)
         self.time(row.get("ended_at") or row.get("started_at"))
@@ -54,44 +56,58 @@ class HermesReader(RecordReader, name="hermes", agent="hermes", visibility="none
 
     def _message(self, row: Mapping[str, Any]) -> list[Event]:
         self.session = text(row.get("session_id")) or self.session or session_of(self.source.path)
-        known = self._sessions.get(self.session or "")
-        self.known = dict(known) if known else present({"agent": self.agent, "model": text(row.get("model"))})
+        if facts := self._sessions.get(self.session or ""):
+            self.known = dict(facts)
+        else:
+            self.known = present({"agent": self.agent, "model": text(row.get("model"))})
         self.time(row.get("timestamp"))
         self.see(requests=int(row.get("role") == "assistant"))
         self.see_calls(*(text(call.get("name")) for call in listed(row.get("called"))))
-        failed, unique = row.get("failed"), (self.session, row.get("timestamp"), row.get("call"), row.get("failed"))
-        return self.tool_failed(text(row.get("tool")), failed, *unique) if isinstance(failed, str) else []
+        output = row.get("failed")
+        if not isinstance(output, str):
+            return []
+        unique = self.session, row.get("timestamp"), row.get("call"), output
+        return self.tool_failed(text(row.get("tool")), output, *unique)
 
 
 class HermesLogReader(RecordReader, name="hermes_log", agent="hermes", visibility="full"):
-    """Reads lines of text; both logs hold the same lines of failures, which count once."""
+    """Reads lines of text; failures are in both logs, and count once."""
 
     def read(self, block: Block) -> Iterator[Hit]:
-        """Hits of the block: every line is text, and none can be broken."""
+        """Yield the hits of the block: every line is text, and none can be broken."""
         for line in all_lines(block):
-            found = _LINE.match(line.text.decode("utf-8", "replace").rstrip())
-            if found and (events := tuple(self._told(found["said"], found))):
+            match = _LINE.match(line.text.decode("utf-8", "replace").rstrip())
+            if match and (events := tuple(self._line_events(match))):
                 yield Hit(line.offset, len(line.text), events)
 
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         return ()
 
-    def _told(self, said: str, found: re.Match[str]) -> list[Event]:
-        self.clock(moment_here(f"{found['at']}.{found['ms']}"))
-        self.session, chain = found["session"], found["session"] or MAIN
-        self.begin(self.session)
-        unique = found["session"], found["at"], found["ms"], said
-        if failed := _FAILED.match(said):
+    def _line_events(self, line: re.Match[str]) -> list[Event]:
+        message = line["message"]
+        self.clock(moment_here(f"{line['at']}.{line['ms']}"))
+        chain = line["session"] or MAIN
+        self.begin(line["session"])
+        unique = line["session"], line["at"], line["ms"], message
+        if failed := _FAILED.match(message):
             attempt, status = int(failed[1]), _STATUS.search(failed[6])
             self.learn(provider=failed[4], model=failed[5])
             self.chains.begin_anew(chain, attempt)
             self.see()
-            facts = {"status": int(status[1]) if status else None, "exception_class": failed[3], "message": failed[6]}
-            return [self.failed(facts, *unique, chain=chain, numbered=attempt, max_attempts=int(failed[2]))]
-        if (again := _AGAIN.match(said)) and chain in self.chains:
-            return [self.scheduled(*unique, chain=chain, delay_seconds=float(again[1].rstrip(".") or 0))]
-        if _ENDED.search(said):
+            facts = {
+                "status": int(status[1]) if status else None,
+                "exception_class": failed[3],
+                "message": failed[6],
+            }
+            most = int(failed[2])
+            return [self.failed(facts, *unique, chain=chain, numbered=attempt, max_attempts=most)]
+        if (retrying := _RETRYING.match(message)) and chain in self.chains:
+            delay_seconds = float(retrying[1].rstrip(".") or 0)
+            return [self.scheduled(*unique, chain=chain, delay_seconds=delay_seconds)]
+        if _ENDED.search(message):
             return self.settled("exhausted", chain=chain)
-        if said.startswith("API call #"):
+        if message.startswith("API call #"):
             return self.settled("recovered", chain=chain, made=1)
-        return self.settled("aborted", chain=chain) if said.startswith("Turn ended: reason=interrupted") else []
+        if message.startswith("Turn ended: reason=interrupted"):
+            return self.settled("aborted", chain=chain)
+        return []

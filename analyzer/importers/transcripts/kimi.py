@@ -1,8 +1,12 @@
-"""Kimi Code's `wire.jsonl`, a file an agent of a session, and the retries that `kimi -p` prints as `stream-json`.
+"""Kimi Code's `wire.jsonl`, a file an agent of a session, and the output of `kimi -p`.
 
-The file has each request with its number in its step, but not why the one before it failed: such failures say nothing.
-Each `usage.record` is the tokens of one request.
-Source: MoonshotAI/kimi-code, `packages/agent-core-v2/docs/wire-manifest.d.ts`, wire protocol 1.5, August 2026.
+`kimi -p` prints its retries as `stream-json`.
+
+The file has each request with its number in its step, but not why the request before it failed:
+such failures have no facts. Each `usage.record` is the tokens of one request.
+
+Source: MoonshotAI/kimi-code, `packages/agent-core-v2/docs/wire-manifest.d.ts`, wire protocol 1.5,
+August 2026.
 """
 
 from __future__ import annotations
@@ -21,9 +25,9 @@ from analyzer.importers.records import MAIN, RecordReader, folder_of, identity_o
 _ATTEMPT = re.compile(r"^(\d{1,6})/\d{1,6}$")
 _STEPS = frozenset({"step.end", "tool.call", "tool.result"})
 _LEFT_OUT = frozenset({"api_error", "internal", "provider.api_error"})
-"""Codes that say no more than that there was an error."""
+"""Codes that only say that there was an error."""
 _DECODED = frozenset({"turn.step.retrying", "turn.ended", "turn.cancel", "context.apply_compaction", "config.update"})
-"""Records that are few, and of which more is read than a glance shows."""
+"""Rare records that are decoded whole, as more of them is read than `glance` has."""
 
 
 class KimiReader(RecordReader, name="kimi", agent="kimi-code", visibility="full"):
@@ -41,7 +45,7 @@ class KimiReader(RecordReader, name="kimi", agent="kimi-code", visibility="full"
         self.role = "subagent" if agent not in (None, "main") else None
 
     def glanced(self, record: Mapping[str, Any]) -> Iterable[Event] | None:
-        """See `RecordReader`: steps, but for results that failed, and requests that begin one."""
+        """Return the events of steps without failed results, and of first requests of steps."""
         kind, step = text(record.get("type")), mapping(record.get("event"))
         failed = mapping(step.get("result")).get("isError") is True
         again = kind == "llm.request" and not (text(record.get("attempt")) or "1/").startswith("1/")
@@ -79,7 +83,7 @@ class KimiReader(RecordReader, name="kimi", agent="kimi-code", visibility="full"
         return ()
 
     def _spent(self, record: Mapping[str, Any]) -> list[Event]:
-        """The tokens of one request: what the cache gave and took is counted apart."""
+        """Make the event of the tokens of one request; those of the cache are counted apart."""
         usage = mapping(record.get("usage"))
         self.learn(model=record.get("model"))
         return self.spent(
@@ -94,30 +98,33 @@ class KimiReader(RecordReader, name="kimi", agent="kimi-code", visibility="full"
         return self.session, identity_of(record)
 
     def _retrying(self, record: Mapping[str, Any]) -> list[Event]:
-        """A failed request with the retry that follows, in the names of the event or those of the printed line."""
-        found = {key.replace("_", "").lower(): value for key, value in record.items()}
+        """Read a failed request with the retry that follows it.
+
+        A line of the file has other spellings of the same keys than a printed line.
+        """
+        fields = {key.replace("_", "").lower(): value for key, value in record.items()}
         facts = {
-            "status": number(found.get("statuscode")),
-            "exception_class": text(found.get("errorname")),
-            "message": text(found.get("errormessage")),
+            "status": number(fields.get("statuscode")),
+            "exception_class": text(fields.get("errorname")),
+            "message": text(fields.get("errormessage")),
         }
-        delay, attempt = quantity(found.get("delayms")), number(found.get("failedattempt"))
+        delay, attempt = quantity(fields.get("delayms")), number(fields.get("failedattempt"))
         self.chains.begin_anew(MAIN, attempt)
         seconds = delay / 1000 if delay is not None and delay >= 0 else None
         return self.retried(facts, self._unique(record), numbered=attempt, delay_seconds=seconds)
 
     def _asked(self, record: Mapping[str, Any]) -> list[Event]:
-        """A request; one that is not its step's first shows that the one before failed."""
+        """Read a request; if it is not the first of its step, the request before it failed."""
         self.learn(provider=record.get("provider"), model=record.get("model"))
         self.see(requests=1)
-        numbered = _ATTEMPT.match(text(record.get("attempt")) or "")
-        before = int(numbered[1]) - 1 if numbered else 0
-        if before < 1:
+        attempt = _ATTEMPT.match(text(record.get("attempt")) or "")
+        failures = int(attempt[1]) - 1 if attempt else 0
+        if failures < 1:
             self.chains.settled(MAIN, "unresolved")
             return []
-        if self.chains.attempts(MAIN) >= before:
+        if self.chains.attempts(MAIN) >= failures:
             return []
-        return self.retried({}, self._unique(record), numbered=before)
+        return self.retried({}, self._unique(record), numbered=failures)
 
     def _looped(self, event: Mapping[str, Any], record: Mapping[str, Any]) -> list[Event]:
         kind = event.get("type")
@@ -144,5 +151,5 @@ class KimiReader(RecordReader, name="kimi", agent="kimi-code", visibility="full"
             "exception_class": text(error.get("name")),
             "message": text(error.get("message")),
         }
-        known = MAIN if MAIN in self.chains else None
-        return [self.failed(facts, self._unique(record), chain=known), *self.settled("exhausted")]
+        chain = MAIN if MAIN in self.chains else None
+        return [self.failed(facts, self._unique(record), chain=chain), *self.settled("exhausted")]

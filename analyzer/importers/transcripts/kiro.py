@@ -1,7 +1,8 @@
-"""Kiro CLI's sessions (`~/.kiro/sessions/cli/*.jsonl`), and beside each what became of its turns (`*.json`).
+"""Kiro CLI's sessions (`~/.kiro/sessions/cli/*.jsonl`), and the ends of their turns (`*.json`).
 
-Only prompts name a time. Source of the turns: aws/amazon-q-developer-cli, `crates/agent`, April 2026, which Kiro CLI is
-made of; the lines themselves were looked at in recordings of June and August 2026.
+Only prompts name a time. Source of the turns: aws/amazon-q-developer-cli, `crates/agent`, April
+2026, which Kiro CLI is made of; the lines themselves were looked at in recordings of June and
+August 2026.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ _KINDS = {"Interrupted": "interrupted", "contextWindowOverflow": "context_window
 
 
 class KiroReader(RecordReader, name="kiro", agent="kiro-cli", visibility="terminal", folder=0):
-    """Reads messages, or the turns of a session; the file names the session."""
+    """Reads the messages or the turns of a session, which has the name of the file."""
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
         super().__init__(source, state)
         self.time(state.get("last"))
 
     def remembered(self) -> dict[str, Any]:
-        """The time of the last prompt."""
+        """Return what a checkpoint holds, with the time of the last prompt."""
         return {**super().remembered(), "last": format_time(self.at) if self.timed else None}
 
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
@@ -41,28 +42,31 @@ class KiroReader(RecordReader, name="kiro", agent="kiro-cli", visibility="termin
             self.clock(at)
         if kind == "AssistantMessage":
             self.see(requests=1)
-            for used in (mapping(part.get("data")) for part in parts if part.get("kind") == "toolUse"):
-                self.called(text(used.get("name")), text(used.get("toolUseId")))
+            for part in parts:
+                if part.get("kind") == "toolUse":
+                    call = mapping(part.get("data"))
+                    self.called(text(call.get("name")), text(call.get("toolUseId")))
         elif kind == "ToolResults":
             results = [mapping(part.get("data")) for part in parts if part.get("kind") == "toolResult"]
-            return [event for result in results for event in self._answered(result)]
+            return [event for result in results for event in self._tool_result(result)]
         elif kind == "Prompt":
             self.see()
         return ()
 
-    def _answered(self, result: Mapping[str, Any]) -> list[Event]:
-        call, said, ended = text(result.get("toolUseId")), None, None
+    def _tool_result(self, result: Mapping[str, Any]) -> list[Event]:
+        call, output, exit_status = text(result.get("toolUseId")), None, None
         tool = self.tool_of(call)
         for part in listed(result.get("content")):
-            ended = ended or text(mapping(part.get("data")).get("exit_status"))
-            said = said or text(part.get("data"))
-        if result.get("status") != "error" and ended in (None, _FINE):
+            exit_status = exit_status or text(mapping(part.get("data")).get("exit_status"))
+            output = output or text(part.get("data"))
+        if exit_status is not None and exit_status != _FINE:
+            output = exit_status.replace("exit status:", "Exit code")
+        elif result.get("status") != "error":
             return []
-        shown = ended.replace("exit status:", "Exit code") if ended not in (None, _FINE) and ended else said
-        return self.tool_failed(tool, shown, self.session, call or identity_of(result))
+        return self.tool_failed(tool, output, self.session, call or identity_of(result))
 
     def _turns(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        """Turns that failed; their requests are counted from the messages."""
+        """Yield the events of failed and stopped turns; requests are counted from the messages."""
         self.session = text(record.get("session_id")) or self.session
         self.work_in(record.get("cwd"))
         metadata = mapping(mapping(record["session_state"]).get("conversation_metadata"))
@@ -77,15 +81,20 @@ class KiroReader(RecordReader, name="kiro", agent="kiro-cli", visibility="termin
 
 
 def _facts(error: Mapping[str, Any]) -> dict[str, Any]:
-    """The facts of the error that a turn ended with: of the service's stream, or of a reply that was no JSON."""
+    """Return the facts of the error that ended a turn.
+
+    It is an error of the stream, or a reply that was no JSON.
+    """
     stream = mapping(error.get("Stream"))
     kind = stream.get("kind")
-    named = kind if isinstance(kind, str) else next(iter(mapping(kind)), None)
-    told = next(iter(mapping(kind).values()), None)
-    said = text(stream.get("original_message")) or text(told) or text(mapping(told).get("message"))
-    broken = "The model produced invalid JSON" if "InvalidJson" in error else None
+    name = kind if isinstance(kind, str) else next(iter(mapping(kind)), None)
+    details = next(iter(mapping(kind).values()), None)
+    message = text(stream.get("original_message")) or text(details)
+    message = message or text(mapping(details).get("message"))
+    if message is None and "InvalidJson" in error:
+        message = "The model produced invalid JSON"
     return {
         "status": number(stream.get("original_status_code")),
-        "type": _KINDS.get(named or "", named) if named != "other" else None,
-        "message": said or broken,
+        "type": _KINDS.get(name or "", name) if name != "other" else None,
+        "message": message,
     }

@@ -1,4 +1,7 @@
-"""Sessions that are lines of messages: Mistral Vibe, Antigravity, Droid and Junie. A folder or the file names each."""
+"""Sessions of lines of messages: Mistral Vibe, Antigravity, Droid and Junie.
+
+A folder or the file names the session.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +24,10 @@ _SUMMARY = "<compaction_summary>"
 
 
 class VibeReader(RecordReader, name="vibe", agent="mistral-vibe", visibility="none", folder=0):
-    """Reads messages; the folder names the session.
+    """Reads messages of the session that the folder names.
 
-    Mistral Vibe's sessions (`~/.vibe/logs/session/*/messages.jsonl`): messages without times, and no failed calls.
+    Mistral Vibe's sessions (`~/.vibe/logs/session/*/messages.jsonl`): messages without times, and
+    no failed calls.
 
     A compaction begins a new session with an injected message. Source: mistralai/mistral-vibe,
     `vibe/core/compaction.py` and `vibe/core/utils/tags.py`, July 2026.
@@ -32,7 +36,7 @@ class VibeReader(RecordReader, name="vibe", agent="mistral-vibe", visibility="no
     telling = re2.compile(rb'"role": ?"assistant"|<tool_error>|<user_cancellation>|<compaction_summary>')
 
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        role, said = record.get("role"), text(record.get("content")) or ""
+        role, content = record.get("role"), text(record.get("content")) or ""
         unique = self.session, text(record.get("message_id")) or identity_of(record)
         if role == "assistant":
             self.see(requests=1)
@@ -40,12 +44,12 @@ class VibeReader(RecordReader, name="vibe", agent="mistral-vibe", visibility="no
                 self.called(text(mapping(call.get("function")).get("name")), text(call.get("id")))
         elif role == "tool":
             tool = text(record.get("name")) or self.tool_of(text(record.get("tool_call_id")))
-            if failed := _FAILED.match(said):
+            if failed := _FAILED.match(content):
                 returned = _RETURNED.match(failed[2])
                 kind = "cancelled" if failed[1] == "user_cancellation" else None
-                shown = f"Exit code {returned[1]}" if returned else failed[2]
-                return self.tool_failed(tool, shown, unique, kind=kind)
-        elif record.get("injected") is True and _SUMMARY in said:
+                output = f"Exit code {returned[1]}" if returned else failed[2]
+                return self.tool_failed(tool, output, unique, kind=kind)
+        elif record.get("injected") is True and _SUMMARY in content:
             self.see()
             return self.compacted({}, unique)
         return ()
@@ -54,23 +58,26 @@ class VibeReader(RecordReader, name="vibe", agent="mistral-vibe", visibility="no
 _CHECKPOINT = re.compile(r"^\{\{ CHECKPOINT [1-9]\d{0,5} \}\}")
 _ENDED = re.compile(r"\bcommand failed with (exit code: -?\d{1,6})")
 _HEAD = re.compile(r"^(?:(?:Created|Completed) At: .*\n)*\s*")
-_LOOKED_AT = 400
+_READ = 400
+"""Characters of a step in which an exit code is searched."""
 
 
 class AntigravityReader(RecordReader, name="antigravity", agent="antigravity", visibility="terminal", folder=3):
-    """Reads the steps of a conversation; a folder names it.
+    """Reads the steps of the conversation that a folder names.
 
-    Antigravity's transcripts (`~/.gemini/antigravity-cli/brain/*/.system_generated/logs/transcript.jsonl`).
+    Antigravity's transcripts
+    (`~/.gemini/antigravity-cli/brain/*/.system_generated/logs/transcript.jsonl`).
 
-    No source of it is open: its steps are read as recordings of June 2026 show them. Checkpoint 0 is written at the end
-    of each session's first turn, however short, and is no compaction; those with a higher number are.
+    No source of it is open: its steps are read as recordings of June 2026 show them. Checkpoint 0
+    is written at the end of each session's first turn, however short, and is no compaction; those
+    with a higher number are.
     """
 
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         self.session = self.session or session_of(self.source.path)
         self.time(record.get("created_at"))
         self.see()
-        kind, said = record.get("type"), text(record.get("content")) or ""
+        kind, content = record.get("type"), text(record.get("content")) or ""
         if kind == "USER_INPUT":
             return self.settled("exhausted")
         if kind == "PLANNER_RESPONSE":
@@ -83,36 +90,40 @@ class AntigravityReader(RecordReader, name="antigravity", agent="antigravity", v
             return [self.scheduled(*unique), *self.settled("recovered", made=1)]
         if kind == "ERROR_MESSAGE":
             again = self.again(*unique)
-            return [*again, self.failed({"message": said.removeprefix("Error: ")}, *unique, chain=MAIN)]
-        if kind == "CHECKPOINT" and _CHECKPOINT.match(said):
+            facts = {"message": content.removeprefix("Error: ")}
+            return [*again, self.failed(facts, *unique, chain=MAIN)]
+        if kind == "CHECKPOINT" and _CHECKPOINT.match(content):
             return self.compacted({}, *unique)
         if record.get("source") == "MODEL" and isinstance(kind, str):
-            ended = _ENDED.search(said[:_LOOKED_AT])
+            ended = _ENDED.search(content[:_READ])
             if ended or record.get("status") == "ERROR":
-                shown = ended[1].replace("exit code:", "Exit code") if ended else _HEAD.sub("", said)
-                return self.tool_failed(kind.lower()[:100], shown, *unique)
+                output = _HEAD.sub("", content)
+                if ended:
+                    output = ended[1].replace("exit code:", "Exit code")
+                return self.tool_failed(kind.lower()[:100], output, *unique)
         return ()
 
 
 _WORDS = {"model_usage_exhausted": "usage limit reached"}
-"""What a reason means, where no rule knows it by its name."""
+"""Messages for reasons that no rule knows by name."""
 
 
 class DroidReader(RecordReader, name="droid", agent="droid", visibility="terminal"):
-    """Reads the lines of a session; the first one names it and the folder that it works in.
+    """Reads the lines of a session; the first line names it and its working directory.
 
-    Droid's sessions (`~/.factory/sessions/*/*.jsonl`): messages, compactions, and for which reason a turn ended.
+    Droid's sessions (`~/.factory/sessions/*/*.jsonl`): messages, compactions, and for which reason
+    a turn ended.
 
-    A turn that failed names its reason and no words, and shows no retries before it. Turns that waited in line and
-    ended with it are lines of their own, which say the same: they count once. Tokens stand in `*.settings.json` beside
-    it, for a session as a whole, and are not read. Source: the program of npm @factory/cli 0.225.2, as it writes and
-    reads a session.
+    A failed turn has a reason, and no message and no retries. Turns that waited in line and ended
+    with it are lines of their own with the same reason: they count once. Tokens stand in
+    `*.settings.json` beside it, for a session as a whole, and are not read. Source: the program of
+    npm @factory/cli 0.225.2, as it writes and reads a session.
     """
 
     _last: str | None = kept()
-    """The time of the last message, as ends of turns name none."""
+    """The time of the last message, as ends of turns have none."""
     _ended: str | None = kept()
-    """How the last turn ended, until another message comes."""
+    """The reason of the last turn's end, until another message comes."""
 
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         kind = record.get("type")
@@ -135,10 +146,13 @@ class DroidReader(RecordReader, name="droid", agent="droid", visibility="termina
         return self._turn(record) if kind == "agent_turn_outcome" else ()
 
     def _turn(self, record: Mapping[str, Any]) -> list[Event]:
-        """A turn that was stopped, or that failed for the sake of a model; other reasons are the program's own."""
-        reason, before = text(record.get("reason")) or "", self._ended
+        """Read the end of a turn, which was stopped, or failed because of a model.
+
+        Other reasons are no failures of calls.
+        """
+        reason, previous = text(record.get("reason")) or "", self._ended
         self._ended = reason
-        if reason == before:
+        if reason == previous:
             return []
         self.see(aborted=int(reason == "cancelled"))
         if reason not in ("error", "prompt_rejected") and not reason.startswith("model_"):
@@ -154,68 +168,74 @@ _BLOCK = "BlockUpdatedEvent"
 
 
 class JunieReader(RecordReader, name="junie", agent="junie", visibility="terminal", folder=1):
-    """Reads the events of a session; the folder names it.
+    """Reads the events of the session that the folder names.
 
-    Junie's sessions (`~/.junie/sessions/*/events.jsonl`): failures that ended a task, and steps as they change.
+    Junie's sessions (`~/.junie/sessions/*/events.jsonl`): failures that ended a task, and steps as
+    they change.
 
-    Its source is not open: the events are read as programs that read them have them, in August 2026 (junhoyeo/tokscale,
-    `crates/tokscale-core/src/sessions/junie.rs`, and tests of others with lines that it has written). Retries are not
-    told.
+    Its source is not open: the events are read as other programs read them in August 2026
+    (junhoyeo/tokscale, `crates/tokscale-core/src/sessions/junie.rs`, and tests of others with lines
+    that Junie wrote). Retries are not written.
     """
 
     telling = re2.compile(
         rb"UserPromptEvent|CurrentDirectoryUpdatedEvent|LlmResponseMetadataEvent|AgentFailureEvent|BlockUpdatedEvent"
     )
     _steps: dict[str, bool] = kept({})
-    """The last steps, and whether each was told as one that failed or was stopped."""
+    """The last steps, with True for those whose failure or stop was counted."""
     _asked: str | None = kept()
-    """The last request, as Junie may write an event twice."""
+    """The name of the last request, as Junie may write an event twice."""
 
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        told = mapping(mapping(record.get("event")).get("agentEvent"))
-        kind = text(told.get("kind")) or ""
+        event = mapping(mapping(record.get("event")).get("agentEvent"))
+        kind = text(event.get("kind")) or ""
         self.time(record.get("timestampMs"))
         if record.get("kind") == "UserPromptEvent":
             self.see()
         elif kind == "CurrentDirectoryUpdatedEvent":
-            self.work_in(told.get("currentDirectory"))
+            self.work_in(event.get("currentDirectory"))
         elif kind == "LlmResponseMetadataEvent":
-            return self._request(told, identity_of(record))
+            return self._request(event, identity_of(record))
         elif kind == "AgentFailureEvent":
             self.see()
-            code = text(told.get("errorCode"))
-            facts = {"code": code if code != "ExitEarly" else None, "message": text(told.get("message"))}
+            code, message = text(event.get("errorCode")), text(event.get("message"))
+            facts = {"code": code if code != "ExitEarly" else None, "message": message}
             return [self.failed(facts, self.session, identity_of(record))]
         elif kind.endswith(_BLOCK):
-            return self._step(told, kind.removesuffix(_BLOCK).lower())
+            return self._step(event, kind.removesuffix(_BLOCK).lower())
         return ()
 
-    def _request(self, told: Mapping[str, Any], unique: str) -> list[Event]:
+    def _request(self, event: Mapping[str, Any], unique: str) -> list[Event]:
         if unique == self._asked:
             return []
         self._asked, events = unique, list[Event]()
-        for place, usage in enumerate(listed(told.get("modelUsage"))):
-            self.known |= {"model": model} if (model := text(usage.get("model"))) else {}
+        for place, usage in enumerate(listed(event.get("modelUsage"))):
+            self.learn(model=usage.get("model"))
             self.see(requests=1)
             events += self.spent_as(usage, _TOKENS, self.session, unique, place)
         return events
 
-    def _step(self, told: Mapping[str, Any], tool: str) -> list[Event]:
-        """A step, which comes again as it goes on: a call of a tool, or a result, which may be a stop."""
-        step = text(told.get("stepId")) or identity_of(told)
+    def _step(self, event: Mapping[str, Any], tool: str) -> list[Event]:
+        """Read a step, which is written again as it goes on: a call of a tool, or a result.
+
+        A result may be a stop.
+        """
+        step = text(event.get("stepId")) or identity_of(event)
         if tool == "result":
-            if told.get("cancelled") is True and not self._steps.get(step):
+            if event.get("cancelled") is True and not self._steps.get(step):
                 self._steps[step] = True
                 self.see(aborted=1)
             return []
-        if "status" not in told:
+        if "status" not in event:
             return []
         if step not in self._steps:
             self._steps[step] = False
             self.see_calls(tool)
-        code = number(told.get("exitCode"))
-        if self._steps[step] or not (told.get("status") == "FAILED" or code):
+        code = number(event.get("exitCode"))
+        if self._steps[step] or not (event.get("status") == "FAILED" or code):
             return []
         self._steps[step] = True
-        said = f"Exit code {code}" if code else text(told.get("output")) or text(told.get("details"))
-        return self.tool_failed(tool, said, self.session, step, command=told.get("command"))
+        output = text(event.get("output")) or text(event.get("details"))
+        if code:
+            output = f"Exit code {code}"
+        return self.tool_failed(tool, output, self.session, step, command=event.get("command"))

@@ -1,9 +1,12 @@
-"""Conversations in databases of Amazon Q, Kiro CLI, Zed, Warp and grok-cli: tools and how requests ended, no retries.
+"""Conversations in databases of Amazon Q, Kiro CLI, Zed, Warp and grok-cli.
 
-Amazon Q, Kiro CLI and Zed keep a conversation a row, which is read again as it grows; Zed's name no times but their
-own. Warp keeps a row a query and says of one that failed no more than that; grok-cli keeps a row a call.
-Sources: aws/amazon-q-developer-cli, April 2026; zed-industries/zed, `crates/agent/src/db.rs`, threads of version 0.3.0;
-warpdotdev/warp, `crates/persistence/src/schema.rs`, August 2026; superagent-ai/grok-cli, `src/storage/`, May 2026.
+They have tools and ends of requests, and no retries. Amazon Q, Kiro CLI and Zed keep a row a
+conversation, which is read again as it grows; Zed's rows have one time of their own, and none of
+turns. Warp keeps a row a query, and only says that it failed; grok-cli keeps a row a call.
+
+Sources: aws/amazon-q-developer-cli, April 2026; zed-industries/zed, `crates/agent/src/db.rs`,
+threads of version 0.3.0; warpdotdev/warp, `crates/persistence/src/schema.rs`, August 2026;
+superagent-ai/grok-cli, `src/storage/`, May 2026.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from analyzer.importers.shapes.rows import listed
 
 
 class ThreadReader(RecordReader, visibility="none"):
-    """Reads conversations that come again as they grow: the place of the last turn is remembered with its counts."""
+    """Reads conversations that come again as they grow; counts have the last turn's `place`."""
 
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         self.session = text(record.get("session"))
@@ -30,7 +33,8 @@ class ThreadReader(RecordReader, visibility="none"):
         self.role = text(record.get("role"))
         before, events = mapping(self._seen.get(self.session)).get("place"), list[Event]()
         last = counted = before or 0
-        self.known = present({"agent": self.agent, **{key: text(record.get(key)) for key in ("model", "provider")}})
+        facts = {key: text(record.get(key)) for key in ("model", "provider")}
+        self.known = present({"agent": self.agent, **facts})
         self.work_in(record.get("folder"))
         self.time(record.get("created"))
         if self.timed:
@@ -42,8 +46,11 @@ class ThreadReader(RecordReader, visibility="none"):
             self.time(turn.get("at") or record.get("updated"))
             self.learn(model=turn.get("model"))
             new = place > counted or (before is None and not place)
-            told = [found for found in listed(turn.get("failed")) if new or text(found.get("call")) in self._calls]
-            events += [event for failed in told for event in self._answered(failed)]
+            results = [*listed(turn.get("failed"))]
+            if not new:
+                results = [result for result in results if text(result.get("call")) in self._calls]
+            for result in results:
+                events += self._failed_result(result)
             if new:
                 self.see(requests=1, aborted=int(turn.get("stopped") is True))
                 for call in listed(turn.get("called")):
@@ -52,23 +59,23 @@ class ThreadReader(RecordReader, visibility="none"):
         self.time(record.get("updated"))
         for usage in listed(record.get("spent")):
             events += self.spent_as(usage, ANTHROPIC, self.session, identity_of(usage.get("request")))
-        made = record.get("compacted")
-        for name in made if isinstance(made, list) else ():
+        compactions = record.get("compacted")
+        for name in compactions if isinstance(compactions, list) else ():
             events += self.compacted({}, self.session, identity_of(name))
         return events
 
-    def _answered(self, failed: Mapping[str, Any]) -> list[Event]:
-        call = text(failed.get("call"))
-        tool = self.tool_of(call) or text(failed.get("name"))
-        return self.tool_failed(tool, failed.get("said"), self.session, call or identity_of(failed))
+    def _failed_result(self, result: Mapping[str, Any]) -> list[Event]:
+        call = text(result.get("call"))
+        tool = self.tool_of(call) or text(result.get("name"))
+        return self.tool_failed(tool, result.get("said"), self.session, call or identity_of(result))
 
 
 class AmazonQReader(ThreadReader, name="amazon_q", agent="amazon-q"):
-    """Reads Amazon Q's conversations, one a folder."""
+    """Reads Amazon Q's conversations, each of one folder."""
 
 
 class KiroDatabaseReader(ThreadReader, name="kiro_db", agent="kiro-cli"):
-    """Reads conversations of Kiro CLI, from before it had files for them."""
+    """Reads conversations of versions of Kiro CLI that wrote no files for them."""
 
 
 class ZedReader(ThreadReader, name="zed", agent="zed"):
@@ -91,10 +98,10 @@ class WarpReader(RecordReader, name="warp", agent="warp", visibility="terminal")
 
 
 class GrokCliReader(RecordReader, name="grok_cli", agent="grok-cli", visibility="none"):
-    """Reads grok-cli's sessions, and of each its calls, results, requests and compactions."""
+    """Reads grok-cli's sessions with their calls, results, requests and compactions."""
 
     _sessions: dict[str, dict[str, Any]] = kept({})
-    """What is known of each session."""
+    """The facts about each session."""
 
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         if "cwd_at_start" in record:

@@ -1,8 +1,10 @@
-"""Trajectories, one document a run: ATIF, which many agents write, and those of mini-swe-agent, SWE-agent, trae-agent.
+"""Trajectories, a document a run: ATIF, mini-swe-agent, SWE-agent and trae-agent.
 
-They have no failed calls but the one that ended a run, or a step: retries stay inside their clients. Sources: the
-wheels atif 1.8.0 and mini-swe-agent 2.4.6, SWE-agent's `sweagent/agent/agents.py` of July 2026, and
-bytedance/trae-agent, `trae_agent/utils/trajectory_recorder.py`, February 2026.
+Many agents write ATIF. The only failed calls are those that ended a run or a step: retries stay
+inside their clients.
+
+Sources: the wheels atif 1.8.0 and mini-swe-agent 2.4.6, SWE-agent's `sweagent/agent/agents.py` of
+July 2026, and bytedance/trae-agent, `trae_agent/utils/trajectory_recorder.py`, February 2026.
 """
 
 from __future__ import annotations
@@ -23,39 +25,43 @@ _LIMITS = frozenset({"LimitsExceeded", "TimeExceeded", "exit_cost", "exit_total_
 _FINE = frozenset({"Submitted", "submitted", "exit_forfeit", "exit_command", "UserInterruption"})
 _SUBMITTED = re.compile(r"^submitted \((.{1,200})\)$")
 _OUT_OF_STEPS = "Task execution exceeded maximum steps without completion."
-"""The result of a run of trae-agent that was as long as it may be."""
+"""The result of a run of trae-agent that reached its limit of steps."""
 
 
 class AtifReader(RecordReader, name="atif", agent="atif", visibility="none"):
-    """Reads trajectories, and those of sub-agents inside of them; the document names the agent."""
+    """Reads trajectories with those of sub-agents in them; the document names the agent."""
 
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         agent = mapping(record.get("agent"))
-        named = text(agent.get("name")) or ""
-        self.program = named.lower() if _NAME.fullmatch(named) else self.agent
-        self.session = (
-            text(record.get("session_id")) or text(record.get("trajectory_id")) or session_of(self.source.path)
-        )
+        name = text(agent.get("name")) or ""
+        self.program = name.lower() if _NAME.fullmatch(name) else self.agent
+        session = text(record.get("session_id")) or text(record.get("trajectory_id"))
+        self.session = session or session_of(self.source.path)
         model = text(agent.get("model_name"))
-        known = {"agent": self.program, "agent_version": text(agent.get("version")), "model": model}
-        for step in (step for step in listed(record.get("steps")) if step.get("is_copied_context") is not True):
+        facts = {"agent": self.program, "agent_version": text(agent.get("version")), "model": model}
+        for step in listed(record.get("steps")):
+            if step.get("is_copied_context") is True:
+                continue
             self.time(step.get("timestamp"))
-            self.known = present({**known, "model": text(step.get("model_name")) or model})
-            asked = number(step.get("llm_call_count"))
-            self.see(requests=(1 if asked is None else max(asked, 0)) if step.get("source") == "agent" else 0)
-            self.see_calls(*(text(call.get("function_name")) for call in listed(step.get("tool_calls"))))
-        return [event for inner in listed(record.get("subagent_trajectories")) for event in self._events_of(inner)]
+            self.known = present({**facts, "model": text(step.get("model_name")) or model})
+            calls = number(step.get("llm_call_count"))
+            requests = 1 if calls is None else max(calls, 0)
+            self.see(requests=requests if step.get("source") == "agent" else 0)
+            tools = (text(call.get("function_name")) for call in listed(step.get("tool_calls")))
+            self.see_calls(*tools)
+        inner = listed(record.get("subagent_trajectories"))
+        return [event for trajectory in inner for event in self._events_of(trajectory)]
 
 
 class SweReader(RecordReader, name="swe_agent", agent="swe-agent", visibility="none"):
-    """Reads one run; `info` has how it ended."""
+    """Reads one run; `info` has its end."""
 
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         info = mapping(record.get("info"))
         mini = text(info.get("mini_version"))
         self.program = "mini-swe-agent" if mini else self.agent
         self.session = text(record.get("instance_id")) or session_of(self.source.path)
-        model = mapping(mapping(mapping(info.get("config")).get("model"))).get("model_name")
+        model = mapping(mapping(info.get("config")).get("model")).get("model_name")
         version = mini or text(info.get("swe_agent_version"))
         self.begin(self.session, agent=self.program, agent_version=version, model=model)
         self.see(requests=count(mapping(info.get("model_stats")).get("api_calls")) or 0)
@@ -69,35 +75,41 @@ class SweReader(RecordReader, name="swe_agent", agent="swe-agent", visibility="n
 
     def _ended(self, info: Mapping[str, Any], extra: Mapping[str, Any], record: Mapping[str, Any]) -> list[Event]:
         status = text(info.get("exit_status"))
-        after = _SUBMITTED.match(status or "")
-        status = after[1] if after else status
+        if submitted := _SUBMITTED.match(status or ""):
+            status = submitted[1]
         unique = self.session, status, identity_of(info.get("model_stats"))
         if status is None or status in _FINE:
             return []
         if status in _LIMITS:
-            consumed = count(mapping(info.get("model_stats")).get("api_calls"))
-            limit = count(mapping(mapping(info.get("config")).get("agent")).get("step_limit")) or None
-            return [
-                self.event("budget.exhausted", {"caller": self.caller, "consumed": consumed, "limit": limit}, *unique)
-            ]
+            agent = mapping(mapping(info.get("config")).get("agent"))
+            budget = {
+                "caller": self.caller,
+                "consumed": count(mapping(info.get("model_stats")).get("api_calls")),
+                "limit": count(agent.get("step_limit")) or None,
+            }
+            return [self.event("budget.exhausted", budget, *unique)]
         steps = list(listed(record.get("trajectory")))
-        said = text(extra.get("exception_str")) or (text(steps[-1].get("response")) if steps else None)
-        context = "the context window is exceeded" if status == "exit_context" else None
-        return [self.failed({"exception_class": status, "message": context or said}, *unique)]
+        message = text(extra.get("exception_str"))
+        if status == "exit_context":
+            message = "the context window is exceeded"
+        elif message is None and steps:
+            message = text(steps[-1].get("response"))
+        return [self.failed({"exception_class": status, "message": message}, *unique)]
 
 
 class TraeReader(RecordReader, name="trae_agent", agent="trae-agent", visibility="none"):
-    """Reads one run of trae-agent; times name no zone, and are taken for this machine's."""
+    """Reads one run of trae-agent; its times without a zone are read in this machine's."""
 
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         self.begin(session_of(self.source.path))
         events: list[Event] = []
-        for place, asked in enumerate(listed(record.get("llm_interactions"))):
-            self.clock(moment_here(asked.get("timestamp")))
-            self.learn(provider=asked.get("provider"), model=asked.get("model"))
+        for place, request in enumerate(listed(record.get("llm_interactions"))):
+            self.clock(moment_here(request.get("timestamp")))
+            self.learn(provider=request.get("provider"), model=request.get("model"))
             self.see(requests=1)
-            # All services but Anthropic's count those from the cache as input, too.
-            usage, whole = mapping(asked.get("response")).get("usage"), self.known.get("provider") != "anthropic"
+            usage = mapping(request.get("response")).get("usage")
+            # The input of all services except Anthropic's includes the tokens from the cache.
+            whole = self.known.get("provider") != "anthropic"
             events += self.spent_as(usage, ANTHROPIC, self.session, place, whole=whole)
         steps = list(listed(record.get("agent_steps")))
         for place, step in enumerate(steps):
@@ -108,10 +120,10 @@ class TraeReader(RecordReader, name="trae_agent", agent="trae-agent", visibility
             for result in listed(step.get("tool_results")):
                 tool = self.tool_of(text(result.get("call_id")))
                 if result.get("success") is False:
-                    said = text(result.get("error")) or text(result.get("result"))
-                    events += self.tool_failed(tool, said, *unique, text(result.get("call_id")))
-            if said := text(step.get("error")):
-                events.append(self.failed({"message": said}, *unique))
+                    output = text(result.get("error")) or text(result.get("result"))
+                    events += self.tool_failed(tool, output, *unique, text(result.get("call_id")))
+            if message := text(step.get("error")):
+                events.append(self.failed({"message": message}, *unique))
         if record.get("final_result") == _OUT_OF_STEPS:
             budget = {"caller": self.caller, "consumed": len(steps), "limit": number(record.get("max_steps"))}
             events.append(self.event("budget.exhausted", budget, self.session, text(record.get("start_time"))))
