@@ -171,15 +171,16 @@ def _holds_nothing(data: bytes, at: int, name: int) -> bool:
     """Tell a value that is a mark, as in every second round, a type that is made of others, or too short."""
     if nothing_at(data, at) and data[name] not in b"aA":  # `Authorization: Key x`
         return True
-    return MARKED.match(data, at) is not None or _GENERIC.match(data, at) is not None
+    return (data.startswith(MARK, at) and MARKED.match(data, at) is not None) or _GENERIC.match(data, at) is not None
 
 
 def _is_no_place(around: bytes, separator: bytes, dress: bytes) -> bool:
     """Tell a name within a mark or an ARN, a tag of YAML for the name of a value, and `>` where no element begins."""
     if around.endswith(MARK) or b"arn:" in around:  # `arn:aws:secretsmanager:…:secret:prod/db` is a name
         return True
-    element = around.rstrip(b":").endswith((b"<", b"</")) or b"<" in around[-16:]
-    return REFERRED.match(dress) is not None or (separator[:1] == b">" and not element)
+    if separator[:1] == b">" and not around.rstrip(b":").endswith((b"<", b"</")) and b"<" not in around[-16:]:
+        return True
+    return dress != b"" and REFERRED.match(dress) is not None
 
 
 def _in_lines(data: bytes, at: int) -> Iterator[Span]:
