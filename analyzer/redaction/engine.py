@@ -155,20 +155,23 @@ def prefilter_with(*patterns: str) -> Callable[[bytes], list[int]]:
 
 
 @kept_until_fork
-def _checks() -> list[tuple[Sequence[int], Callable[[bytes], list[int]]]]:
-    # Three of them, with the numbers of their rules: one automaton for all would make too many states.
-    first = len(FAMILIES)
-    last = range(first + 10, len(_rules()))
-    groups: tuple[Sequence[int], ...] = ((*range(first), *last), range(first, first + 5), range(first + 5, first + 10))
-    return [(group, set_of(_rules()[index].check for index in group)) for group in groups]
+def _checks() -> tuple[Callable[[bytes], list[int]], Callable[[bytes], list[int]]]:
+    # Two of them: one automaton for all would make too many states.
+    checks = [rule.check for rule in _rules()]
+    return set_of([*checks[:_BROAD], *checks[_BROAD + _FEW_BROAD :]]), set_of(checks[_BROAD : _BROAD + _FEW_BROAD])
+
+
+_BROAD, _FEW_BROAD = len(FAMILIES) + 5, 5
+"""The rules that an automaton is of its own for: what they look for begins nearly everywhere."""
 
 
 def _suspects(data: bytes) -> list[_Rule]:
     """The rules that may find something, in their order."""
-    rules, indexes = _rules(), []
-    for group, check in _checks():
-        indexes += [group[at] for at in check(data)]
-    return [rules[index] for index in sorted(indexes)]
+    most, broad = _checks()
+    found = [index if index < _BROAD else index + _FEW_BROAD for index in most(data)]
+    found += [_BROAD + index for index in broad(data)]
+    rules = _rules()
+    return [rules[index] for index in sorted(found)]
 
 
 def may_hold_secret(data: bytes) -> bool:

@@ -171,15 +171,16 @@ def _holds_nothing(data: bytes, at: int, name: int) -> bool:
     """Tell a value that is a mark, as in every second round, a type that is made of others, or too short."""
     if nothing_at(data, at) and data[name] not in b"aA":  # `Authorization: Key x`
         return True
-    return MARKED.match(data, at) is not None or _GENERIC.match(data, at) is not None
+    return (data.startswith(MARK, at) and MARKED.match(data, at) is not None) or _GENERIC.match(data, at) is not None
 
 
 def _is_no_place(around: bytes, separator: bytes, dress: bytes) -> bool:
     """Tell a name within a mark or an ARN, a tag of YAML for the name of a value, and `>` where no element begins."""
     if around.endswith(MARK) or b"arn:" in around:  # `arn:aws:secretsmanager:…:secret:prod/db` is a name
         return True
-    element = around.rstrip(b":").endswith((b"<", b"</")) or b"<" in around[-16:]
-    return REFERRED.match(dress) is not None or (separator[:1] == b">" and not element)
+    if separator[:1] == b">" and not around.rstrip(b":").endswith((b"<", b"</")) and b"<" not in around[-16:]:
+        return True
+    return dress != b"" and REFERRED.match(dress) is not None
 
 
 def _in_lines(data: bytes, at: int) -> Iterator[Span]:
@@ -252,6 +253,8 @@ def _placed(data: bytes, match: Spans) -> Iterator[Found]:
     at = match[0][1]
     guard = "" if _holds_nothing(data, at, match[1][0]) else _guard(data, match)
     span = value_at(data, at, line=guard in ("authorization", "cookie")) if guard else None
+    # Without quotes, a token may be that of a parser: `<token type="keyword">return</token>`.
+    guard = "mixed" if guard == "plain" and span is not None and not span.quoted else guard
     if span is not None and _counts(data, span, guard):
         yield span.start, span.stop, mark_of(guard)
 
@@ -615,7 +618,7 @@ _TRACE = "|".join(
 )
 """The trace of all places that begin with a name: one of them, because the words make most of its automaton."""
 
-_ATTRIBUTES = r"(?:[^<>]{0,300}[^<>/])?"
+_ATTRIBUTES = r"(?:[^<>]*[^<>/])?"
 _ELEMENTS = r"\s{0,40}(?:<(?:[A-Za-z0-9_\-]{1,20}:)?(?:value|string|text|data|base64)(?:\s[^<>]{0,100})?>\s{0,40}){0,2}"
 
 PLACES: tuple[Place, ...] = (
@@ -738,7 +741,7 @@ PLACES: tuple[Place, ...] = (
         r"[\"']key[\"']\s*:\s*[\"']value[\"']",
     ),
     Place(
-        r"(?i)\binto\s{1,8}[^\s()]{1,100}\s{0,8}\(([^()]{1,1000})\)\s{0,8}(?:output\s[^()]{1,100})?values\s{0,8}",
+        r"(?i)\binto\s{1,8}[^\s()]{1,100}\s{0,8}\(([^()]+)\)\s{0,8}(?:output\s[^()]+)?values\s{0,8}",
         _TRACE,
         _inserted,
         "INSERT INTO users (name, password) VALUES ('app', '⟨hunter2x⟩')",

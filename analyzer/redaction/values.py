@@ -35,7 +35,7 @@ _OPENING = Late(
 )
 HERE = r"(?:<<[~\-]?\s{0,2}[\"'\\]?[A-Za-z_]{1,20}[^\n]{0,60}\r?\n[ \t]{0,40}|<<<\s{0,4})"
 """RE2: before a text of a shell that ends with a word, or with the line."""
-DRESS = "(?:{}){{0,6}}".format(
+DRESS = "(?:{})*".format(
     "|".join(
         (
             # YAML: a tag, an anchor, the head of a block
@@ -165,7 +165,7 @@ _WORDS = frozenset(
     b"from user username email name type length size this that your their have does when where which unauthorized "
     b"forbidden rejected rotated object array text default password passwd passphrase secret token credential "
     b"credentials key keys api_key apikey confirm_password new_password old_password cookie sensitive known "
-    b"auth command unbound parameter".split()
+    b"auth command unbound parameter permission".split()
 )
 # References to where a secret is kept, what others have masked, and what programs call a type, a field or an error.
 _REFERENCE = (

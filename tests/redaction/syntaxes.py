@@ -113,6 +113,8 @@ HARMLESS = (
     '<label for="password" class="x">Password</label><input name="password">',
     "<th>Password</th><th>Token</th><th>Role</th>",
     '<password minlength="8">required</password>',
+    '<token type="keyword">return</token>',
+    "sh: password: permission denied",
     "<key>tokens</key><integer>128000</integer>",
     'a:1:{s:5:"token";N;s:12:"max_tokens_x";i:4096;}',
     'Content-Disposition: form-data; name="password"\r\n\r\n\r\n--b0undary',
