@@ -75,12 +75,10 @@ class Classification(NamedTuple):
 
     @property
     def objections(self) -> tuple[str | None, bool]:
-        """Return what speaks against another try: the id of a rule of strong evidence, and true if
-        weak words do.
+        """Return what speaks against another try: a rule, and true if weak words do.
 
-        Copies do not carry the ruleset that this asks, and have none.
-
-        The rule is one of strong evidence. Copies do not carry what they could be asked by, and have none.
+        The rule is the id of one with strong evidence, or None. Copies do not carry the ruleset
+        that this asks, and have none.
         """
         return doubts(*self.basis) if isinstance(self.basis, tuple) else (None, False)
 

@@ -279,8 +279,6 @@ def _rejoined(lines: list[str], indent: int) -> list[str]:
     """Join lines that a program wrapped at its width, and drop blank lines.
 
     A wrapping program fills its lines: the first word of the next line would not have fitted.
-
-    A break at a width puts into a line all that has room there: the first word of each next line would have had none.
     """
     done: list[str] = []
     block: list[str] = []

@@ -148,9 +148,8 @@ def _compiled() -> _Compiled:
 def read(levels: Sequence[Facts], texts: Callable[[Facts], Iterable[bytes]], *, limited: bool) -> Reset:
     """Return when to come back, as an error and its causes say.
 
-    Headers count before `texts`, which yields the texts of a level.
-
-    Reset headers of rate limits stand on successful answers too, so they count only where a limit was hit (`limited`).
+    Headers count before `texts`, which yields the texts of a level. Successful answers have reset
+    headers of rate limits too, so these count only after a refusal for a limit (`limited`).
     """
     for level in levels:
         if level.headers:

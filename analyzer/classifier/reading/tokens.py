@@ -116,10 +116,7 @@ class _WordsAfter(NamedTuple):
 
 
 def token_counts(*texts: str | None) -> tuple[int | None, int | None]:
-    """Return `(current, max)` of the first text that names any; None for a number that it does not
-    name.
-
-    For `input length and max_tokens exceed context limit: a + b > c` the request held a + b.
+    """Return `(current, max)` of the first text that names any; None for a missing one.
 
     For `input length and max_tokens exceed context limit: a + b > c` the request held a + b.
     """

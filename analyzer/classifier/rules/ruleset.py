@@ -34,8 +34,6 @@ def without_old_letters(pattern: str) -> str:
 
     Without case RE2 matches these two for the letters, at three instructions each. Flattened texts
     have none of them.
-
-    Without case RE2 takes these two for the letters, at three instructions each. Flattened texts have none of them.
     """
     if "(?-" in pattern or "\\Q" in pattern:
         return pattern

@@ -266,12 +266,10 @@ def _match_streams(
 
 
 def timed_texts(facts: Facts, index: Index) -> Iterator[bytes]:
-    """Yield the texts in which an error may say when to come back, the most important first.
+    """Yield the texts that may say when to come back, the most important first.
 
     First the message, then the output: its last words, those about a limit first, before times that
     may be quoted in it.
-
-    The message, then the output: its last words, of a limit first, before the times that may be quoted in it.
     """
     if facts.message:
         yield _message(facts, index, index.mentions_with_times)

@@ -70,9 +70,6 @@ def removable(messages: Messages, weights: list[float], need: float, keep: Abstr
 
     A whole turn is removed if none of it is in `keep`. If that would be more than needed, or a part
     is in `keep`, its steps are removed one by one.
-
-    A whole turn goes where none of it is to be kept. Where that would be more than needed, or part of it is to be kept,
-    its steps go one by one.
     """
     gone: set[int] = set()
     weight = 0.0

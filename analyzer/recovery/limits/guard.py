@@ -237,14 +237,10 @@ class RateState:
 
 
 class RateGuard:
-    """Limits by provider, each in a state file below `folder`, so that all processes hold back
-    together.
+    """Limits by provider, each in a state file below `folder`, shared by all processes.
 
     Without a folder it only has what this process recorded. `StateError` is raised if the folder
     cannot be used.
-
-    Without a folder it knows what this process was told and no more. `StateError` is raised where the folder cannot be
-    used.
     """
 
     def __init__(self, folder: str | os.PathLike[str] | None = None, *, clock: Clock = SYSTEM_CLOCK) -> None:

@@ -51,8 +51,6 @@ def exhaustion(agent: str, verdict: Classification, exit_code: int, at: datetime
 
     `at` (aware) is the moment of its end. The classifier decides which lines count; a run that
     ended with 0 never counts.
-
-    The classifier knows the limit's lines and when they count; the exit code has the last word.
     """
     if exit_code == 0 or verdict.detail != "usage_limit" or not verdict.retryable:
         return None
