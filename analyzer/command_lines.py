@@ -79,8 +79,8 @@ class Asking:
     store: str | None = None
     """The store that a command must name; None for the one that commands use by default."""
     keep: tuple[str, ...] = ()
-    """Logs that must be ingested into a store first, because the text was made from a throw-away
-    one.
+    """Logs that must be ingested into a store first,
+    because the text was made from a throw-away one.
     """
     gone: bool = False
     """True if there is no store, and nothing to make one from."""
@@ -103,8 +103,9 @@ HERE = Asking()
 
 
 def whole_path(store: str) -> str:
-    """Return the absolute path of a store in a file; names of lakes and of stores in memory stay as
-    they are.
+    """Return the absolute path of a store in a file.
+
+    Names of lakes and of stores in memory stay as they are.
     """
     return store if store.startswith(("delta:", ":")) else os.path.abspath(store)
 

@@ -1,5 +1,6 @@
-"""Small files that people write: settings, rules, labels. Their size and depth are checked before
-they are parsed.
+"""Small files that people write: settings, rules, labels.
+
+Their size and depth are checked before they are parsed.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
 MOST_BYTES = 1024 * 1024
 """The largest TOML file that is read; the built-in rules take a tenth of that."""
 MOST_LEVELS = 16
-"""The deepest nesting of brackets, and of the dots of a key: the memory of a parser grows by its
-square.
+"""The deepest nesting of brackets, and of the dots of a key:
+the memory of a parser grows by its square.
 """
 _STEPS = re.compile(
     rb'"""(?:\\.|[^\\])*?(?:"{3,5}|\Z)|\'\'\'.*?(?:\'{3,5}|\Z)|"(?:\\.|[^"\\\n])*"?|\'[^\'\n]*\'?|#[^\n]*|[\[\]{}.=,\n]',

@@ -39,15 +39,15 @@ def start(*arguments: str, environment: Mapping[str, str] | None = None, **optio
 
 
 def path() -> str:
-    """Return the path of this interpreter, for those who start it later: the unit of the nightly
-    job, workers of Spark.
+    """Return the path of this interpreter, for those who start it later:
+    the unit of the nightly job, workers of Spark.
     """
     return os.path.abspath(sys.executable)
 
 
 def _module_folders() -> list[str]:
-    """Return the folders with modules: absolute ones, without the working directory unless this
-    package lies in it.
+    """Return the folders with modules: absolute ones,
+    without the working directory unless this package lies in it.
     """
     working = None
     with suppress(OSError):  # it may have been removed

@@ -1,5 +1,5 @@
-"""Names of a package that are loaded on first use, so that nobody pays for names that they do not
-use.
+"""Names of a package that are loaded on first use,
+so that nobody pays for names that they do not use.
 """
 
 from collections.abc import Callable, Mapping

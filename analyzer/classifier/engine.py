@@ -46,18 +46,19 @@ class Classification(NamedTuple):
     remediation: str
     """The remediation of the reason in the recovery table."""
     confidence: str | None = None
-    """`strong`, or `weak` if a bare status, an exit code or weak words decided; None if no rule
-    held.
+    """`strong`, or `weak` if a bare status, an exit code or weak words decided;
+    None if no rule held.
     """
     basis: Basis | str | None = None
-    """The inputs of the decision; in copies, the text that matched. It follows from facts and
-    ruleset.
+    """The inputs of the decision; in copies, the text that matched.
+    It follows from facts and ruleset.
     """
 
     @property
     def matched(self) -> str | None:
-        """Return a short text that names the evidence of the rule. It is computed on demand: few
-        callers ask.
+        """Return a short text that names the evidence of the rule.
+
+        It is computed on demand: few callers ask.
         """
         return evidence(*self.basis) if isinstance(self.basis, tuple) else self.basis
 
@@ -68,8 +69,8 @@ class Classification(NamedTuple):
 
     @property
     def evidence(self) -> str | None:
-        """Return the kind of evidence that decided: `code`, `type`, `name`, `text`, `status` and
-        the like.
+        """Return the kind of evidence that decided: `code`, `type`,
+        `name`, `text`, `status` and the like.
         """
         return None if self.matched is None else self.matched.split(" ", 1)[0]
 

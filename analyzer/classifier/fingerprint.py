@@ -17,8 +17,8 @@ VERSION = 1
 SLOT = "<*>"
 """The sign that replaces a value."""
 MAX_CHARS = 1_000
-"""The characters of a message that make its template; output, traces and quoted pages follow after
-them.
+"""The characters of a message that make its template; output,
+traces and quoted pages follow after them.
 """
 MAX_TEMPLATE_CHARS = 500
 """The longest template. Where `MAX_CHARS` cuts a message depends on the length of its values; the
@@ -81,8 +81,8 @@ class Pass(NamedTuple):
     """An RE2 pattern."""
     replacement: str
     needs: str = ""
-    """Characters that every match holds and that no pass adds: a message without them skips the
-    pass.
+    """Characters that every match holds and that no pass adds:
+    a message without them skips the pass.
     """
 
 
@@ -114,8 +114,8 @@ _MOST_KNOWN = 200_000
 
 
 def template(message: str) -> str:
-    """Replace numbers, ids, names in quotes, paths, addresses, times and sizes by `<*>`, on one
-    line.
+    """Replace numbers, ids, names in quotes, paths, addresses,
+    times and sizes by `<*>`, on one line.
     """
     return templates((message,))[0]
 
@@ -126,8 +126,8 @@ def fingerprint(message: str) -> str:
 
 
 def fingerprint_of(of_template: str) -> str:
-    """Return the version of the passes, `-`, and 12 hexadecimal digits of the SHA-256 of a
-    template.
+    """Return the version of the passes, `-`,
+    and 12 hexadecimal digits of the SHA-256 of a template.
     """
     from hashlib import sha256  # 3 ms that only its callers should pay
 

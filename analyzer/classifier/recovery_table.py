@@ -39,8 +39,8 @@ RECORDED = frozenset({"aborted"})
 """Details that somebody wanted to happen: they are written down, not shown."""
 
 UNCOUNTED = ("aborted", "no_detail")
-"""Details that keep an unknown error out of the unknown share: somebody wanted it, or it had no
-text.
+"""Details that keep an unknown error out of the unknown share:
+somebody wanted it, or it had no text.
 """
 
 

@@ -58,8 +58,8 @@ class Reject:
 
 
 LONGEST_DIAGNOSED = 1024 * 1024
-"""The longest line in bytes that is diagnosed; for longer lines only the parser's words are
-reported.
+"""The longest line in bytes that is diagnosed;
+for longer lines only the parser's words are reported.
 """
 _BOM = b"\xef\xbb\xbf"
 _TRUNCATED = "Input data was truncated"
@@ -107,8 +107,9 @@ def repeated_key(line: bytes) -> str | None:
 
 
 def diagnosed(line: bytes, words: str) -> Reject:
-    """Return the reject of a line that is no JSON, with the fault and its position; `words` are the
-    parser's.
+    """Return the reject of a line that is no JSON, with the fault and its position.
+
+    `words` are the parser's.
     """
     text = line.strip()
     if text.startswith(_BOM):
@@ -141,8 +142,8 @@ def diagnosed(line: bytes, words: str) -> Reject:
 MAX_DEPTH = 64
 """The deepest nesting that is read: some readers of JSON recurse, and crash on a hostile line."""
 MOST_ITEMS = 500_000
-"""The most items in all objects and lists of a line: in a list of empty lists, three bytes take
-eighty in memory.
+"""The most items in all objects and lists of a line: in a list of empty lists,
+three bytes take eighty in memory.
 """
 CRC_MARK = b',"crc":"'
 _CRC_LENGTH = len(CRC_MARK) + 8 + 2
@@ -160,8 +161,9 @@ _decoder = msgspec.json.Decoder()
 
 
 def encode(event: Event, payload_json: bytes | None = None) -> bytes:
-    """Encode the event as a line with checksum and newline; `payload_json` is its payload if that
-    is JSON already.
+    """Encode the event as a line with checksum and newline.
+
+    `payload_json` is its payload if that is JSON already.
 
     Raises:
         TypeError, ValueError, RecursionError: the payload is not JSON-ready (the appender sanitizes first).
@@ -206,8 +208,9 @@ def decode(line: bytes, file_time: datetime) -> Event | Reject:
 
 
 def decode_object(line: bytes, *, unique_keys: bool = True) -> dict[str, Any] | Reject:
-    """Decode one line as a JSON object of bounded depth; with `unique_keys` a repeated key is a
-    reject.
+    """Decode one line as a JSON object of bounded depth.
+
+    With `unique_keys` a repeated key is a reject.
     """
     if len(line) <= _SHORT and (reject := _reject_of_short(line, unique_keys=unique_keys)) is not None:
         return reject
@@ -216,8 +219,8 @@ def decode_object(line: bytes, *, unique_keys: bool = True) -> dict[str, Any] | 
 
 @lru_cache(1_024)
 def _reject_of_short(line: bytes, *, unique_keys: bool) -> Reject | None:
-    """Return the reject of a short line, cached: files that are no logs repeat short lines very
-    often.
+    """Return the reject of a short line, cached:
+    files that are no logs repeat short lines very often.
     """
     decoded = _decode_object(line, unique_keys=unique_keys)
     return decoded if isinstance(decoded, Reject) else None
@@ -325,8 +328,8 @@ def _counts(value: object, limit: int) -> TypeGuard[int]:
 
 
 def crc_holds(line: bytes) -> bool:
-    """Return true if the line ends in the checksum of the bytes before it (CRC-32, eight lower-case
-    hex digits).
+    """Return true if the line ends in the checksum of the bytes before it (CRC-32,
+    eight lower-case hex digits).
     """
     line = line.strip()
     tail = line[-_CRC_LENGTH:]

@@ -35,8 +35,8 @@ _FACTS = '"facts"'
 _MOST_BRACES = 8
 """Closing braces that are tried as the end of facts."""
 _COLON = b'":'
-"""The end of each key. In a text it is the same before and after decoding, because a quote in it is
-escaped.
+"""The end of each key. In a text it is the same before and after decoding,
+because a quote in it is escaped.
 """
 CRC_BYTES = len(CRC_MARK) + 10
 """The bytes of the checksum at the end of a line that our appender has written."""
@@ -79,8 +79,8 @@ _LISTS = tuple(column.name for column in fields(Columns) if column.default_facto
 
 @kept_until_fork
 def suspect() -> Callable[[bytes], list[int]]:
-    """Return a search of lines for `SECRET`, `BIG_NUMBER` and `SPACED`, which fast decoding cannot
-    take.
+    """Return a search of lines for `SECRET`, `BIG_NUMBER` and `SPACED`,
+    which fast decoding cannot take.
     """
     return prefilter_with(_BIG_NUMBER, _SPACED)
 

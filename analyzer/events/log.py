@@ -58,8 +58,8 @@ class EventLog:
         from analyzer.events.appending.writer import LogWriter
 
         self.folder = absolute(folder)
-        """The absolute path, found once: the log stays where it is when the program, or a fork of
-        it, moves.
+        """The absolute path, found once: the log stays where it is when the program,
+        or a fork of it, moves.
         """
         self._max_bytes = max_bytes
         self._durability = durability
@@ -106,8 +106,9 @@ class EventLog:
             raise
 
     def record(self, event: Event | Recorded | Row, *more: Event | Recorded | Row) -> str | None:
-        """Write events that have an id and a time, as a journal does; return the last one's id, or
-        None.
+        """Write events that have an id and a time, as a journal does.
+
+        Return the last one's id, or None.
         """
         events = event, *more
         writer = self._writer
@@ -132,8 +133,9 @@ class EventLog:
             raise
 
     def sync(self) -> bool:
-        """Wait until everything that this object has written is on the disk; False if it may not
-        be.
+        """Wait until everything that this object has written is on the disk.
+
+        False if it may not be.
 
         At the level `process` this covers only the present file.
 
@@ -149,8 +151,9 @@ class EventLog:
         return True
 
     def close(self) -> None:
-        """Close the file, after a sync at the levels `batch` and `event`. A later event opens it
-        again.
+        """Close the file, after a sync at the levels `batch` and `event`.
+
+        A later event opens it again.
         """
         try:
             self._own_writer().appender.close()

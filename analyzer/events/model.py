@@ -58,8 +58,8 @@ class Event:
     time_source: str = "event"
     """`event`, or one of `STANDS_IN`."""
     origin: Origin | None = None
-    """The foreign record that it was derived from; None for an event that its producer wrote
-    itself.
+    """The foreign record that it was derived from;
+    None for an event that its producer wrote itself.
     """
     extra: Mapping[str, Any] = field(default_factory=dict)
     """Envelope keys that this version does not know."""
@@ -83,8 +83,8 @@ def present(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def settled_reason(reason: str, outcome: str) -> str:
-    """Return the reason for `retry.settled`: a `network_transient` that three calls did not mend is
-    permanent.
+    """Return the reason for `retry.settled`:
+    a `network_transient` that three calls did not mend is permanent.
     """
     return "network_permanent" if (reason, outcome) == ("network_transient", "exhausted") else reason
 
@@ -107,8 +107,9 @@ def numbered_id(nanoseconds: int, number: int) -> str:
 
 
 def id_head(milliseconds: int, high: int) -> str:
-    """Make a numbered id without its last twelve digits; `high` are the bits above the lowest
-    `LOW_BITS`.
+    """Make a numbered id without its last twelve digits.
+
+    `high` are the bits above the lowest `LOW_BITS`.
     """
     head, tail = f"{milliseconds & _MILLISECONDS:012x}", f"{high & _HIGH:07x}"
     return f"{head[:8]}-{head[8:]}-7{tail[:3]}-{_VARIANT[tail[3]]}{tail[4:]}-"
@@ -135,8 +136,9 @@ UPCASTERS: dict[int, Upcaster] = {}
 
 
 def upcast(version: int, kind: str, payload: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Convert the payload of an event to the present version; a payload of an unknown version
-    stays.
+    """Convert the payload of an event to the present version.
+
+    A payload of an unknown version stays.
 
     Raises:
         Exception: of any kind, from an upcaster.

@@ -40,8 +40,8 @@ class ErrorClassified(WorkPayload, total=False):
     ruleset: str
     """Digest of the rules in force."""
     confidence: str | None
-    """`strong`, or `weak` if a bare status, an exit code or weak words decided; None if no rule
-    held.
+    """`strong`, or `weak` if a bare status, an exit code or weak words decided;
+    None if no rule held.
     """
     operation: str | None
     """One retry chain; the key to `retry.settled`."""
@@ -85,8 +85,8 @@ class RetrySettled(WorkPayload, total=False):
     operation: str
     caller: str
     reason: str
-    """The reason at the end of the chain: an exhausted `network_transient` ends as
-    `network_permanent`.
+    """The reason at the end of the chain:
+    an exhausted `network_transient` ends as `network_permanent`.
     """
     outcome: str
     """`recovered`, `exhausted`, `surfaced`, `escalated` or `aborted`."""
@@ -94,8 +94,8 @@ class RetrySettled(WorkPayload, total=False):
     """Calls made, the first included."""
     waited_seconds: float
     ended_by: str
-    """`iteration_budget` if no iteration was left for the next call; then `reason` is the errors'
-    own.
+    """`iteration_budget` if no iteration was left for the next call;
+    then `reason` is the errors' own.
     """
 
 
@@ -166,8 +166,9 @@ class CallShortCircuited(TypedDict, total=False):
 
 
 class SessionObserved(WorkPayload, total=False):
-    """`session.observed`: one session as one log shows it; a later event replaces an earlier one of
-    the same `part`.
+    """`session.observed`: one session as one log shows it.
+
+    A later event replaces an earlier one of the same `part`.
     """
 
     caller: str | None
@@ -213,8 +214,8 @@ class UsageRecorded(WorkPayload, total=False):
 
     caller: str
     request: str | None
-    """The id of the request: of several events with the same id, the one with the most output
-    tokens counts.
+    """The id of the request: of several events with the same id,
+    the one with the most output tokens counts.
     """
     input_tokens: int | None
     """Input tokens neither read from nor written to a cache."""
@@ -228,8 +229,8 @@ class UsageRecorded(WorkPayload, total=False):
     cost_usd: float | None
     """US dollars, as the agent states them."""
     whole_run: bool | None
-    """True if it sums up all requests of a run: it counts if no request of its session is recorded
-    by itself.
+    """True if it sums up all requests of a run:
+    it counts if no request of its session is recorded by itself.
     """
 
 
@@ -267,8 +268,9 @@ class FindingDecision(TypedDict, total=False):
 
 
 class HistoryPruned(TypedDict, total=False):
-    """`history.pruned`: the store has deleted everything before a moment; the analyzer's own
-    decision.
+    """`history.pruned`: the store has deleted everything before a moment.
+
+    The analyzer's own decision.
     """
 
     before: str
@@ -298,6 +300,6 @@ EVENT_TYPES: dict[str, type[Any]] = {
     "finding.resolved": FindingDecision,
     "history.pruned": HistoryPruned,
 }
-"""Every type of the contract and the keys of its payload; other types are legal and kept as they
-are.
+"""Every type of the contract and the keys of its payload;
+other types are legal and kept as they are.
 """

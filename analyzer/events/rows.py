@@ -37,8 +37,8 @@ from analyzer.redaction import may_hold_secret
 from analyzer.redaction.unfolding import mended
 
 _PIECE = 64 * 1024
-"""Bytes that are searched for secrets at once; line by line only if something like a secret is in
-them.
+"""Bytes that are searched for secrets at once;
+line by line only if something like a secret is in them.
 """
 _OPENING = b'{"v":'
 _MOST_OPENINGS = 64
@@ -137,8 +137,8 @@ class Decoded:
 
     rows: Rows = field(default_factory=Rows)
     rejects: list[tuple[int, int, bytes, Reject]] = field(default_factory=list)
-    """Number in the block, offset, text and reject of each broken line. Its intact records are
-    rows.
+    """Number in the block, offset, text and reject of each broken line.
+    Its intact records are rows.
     """
     lines: int = 0
     blank: int = 0
@@ -149,8 +149,9 @@ class Decoded:
 
 
 class RowDecoder:
-    """A decoder of blocks of whole lines. Without `fast` every line is decoded by itself, with the
-    same result.
+    """A decoder of blocks of whole lines.
+
+    Without `fast` every line is decoded by itself, with the same result.
 
     The `origin` of a line is kept only for a `journal`.
     """
@@ -205,8 +206,9 @@ class RowDecoder:
             self._take(decoded, run, offset, spaced=spaced)
 
     def _take(self, decoded: Decoded, texts: list[bytes], offset: int, *, spaced: bool) -> None:
-        """Decode lines without suspicious matches; those that need decoding by themselves are found
-        by halving.
+        """Decode lines without suspicious matches.
+
+        Lines that need decoding by themselves are found by halving.
         """
         joined = b"\n".join(texts)
         columns = (
@@ -249,8 +251,9 @@ class RowDecoder:
         return self._add(rows, event, text, line, offset, len(text))
 
     def _salvage(self, rows: Rows, text: bytes, line: int, offset: int, reject: Reject) -> Reject:
-        """Add the whole events on a broken line: glued to a torn one, or to each other. Checksums
-        prove them.
+        """Add the whole events on a broken line: glued to a torn one, or to each other.
+
+        Checksums prove them.
         """
         if CRC_MARK not in text:
             return reject
@@ -278,8 +281,9 @@ class RowDecoder:
 
 
 def intact_records(text: bytes) -> Iterator[bytes]:
-    """Yield the records inside a broken line whose checksum holds; only the first openings are
-    tried.
+    """Yield the records inside a broken line whose checksum holds.
+
+    Only the first openings are tried.
     """
     starts: list[int] = []
     at = text.find(_OPENING)

@@ -33,8 +33,8 @@ MAX_TEXT = 16_384
 MAX_ITEMS = 1_000
 MAX_LEVELS = 32
 MAX_TOTAL = 4 * 1024 * 1024
-"""Characters of a whole value, with `_NODE` for an item: otherwise containers that hold each other
-have no end.
+"""Characters of a whole value, with `_NODE` for an item:
+otherwise containers that hold each other have no end.
 """
 _NODE = 64
 SMALL = 64 * 1024
@@ -52,8 +52,8 @@ _encode = msgspec.json.Encoder().encode
 
 
 def payload_json(payload: Mapping[str, Any]) -> bytes:
-    """Encode the sanitized payload as JSON: the bytes of `encode(sanitize(payload))`, mostly
-    without the walk.
+    """Encode the sanitized payload as JSON: the bytes of `encode(sanitize(payload))`,
+    mostly without the walk.
     """
     if type(payload) is dict:
         try:
@@ -231,8 +231,9 @@ def _clean_keys(members: list[tuple[str, Any]], level: int) -> set[str]:
 
 @lru_cache(maxsize=1_024)
 def _is_plain_key(key: str) -> bool:
-    """Return true if a key is kept as it is and its name makes no value secret; the same few keys
-    come again.
+    """Return true if a key is kept as it is and its name makes no value secret.
+
+    The same few keys come again.
     """
     return redact(key) == key and not is_secret_name(key)
 

@@ -40,6 +40,7 @@ def hook_folder() -> str:
 
 def run(what: str | None, argument: str | None = None) -> int:
     """Take a hook's input, its argument or else standard input; with `status` write a status line.
+
     Return 0.
     """
     try:
@@ -129,8 +130,8 @@ def _attribute(key: str, value: str) -> dict[str, Any]:
 
 
 def append(events: list[dict[str, Any]], at: float, folder: str, agent: str, what: str = "") -> None:
-    """Append events of a moment to the file of this month, in one write that no other hook can
-    split.
+    """Append events of a moment to the file of this month,
+    in one write that no other hook can split.
 
     Raises:
         OSError: the folder or the file cannot be written.
@@ -158,8 +159,8 @@ def _path(folder: str, agent: str, what: str, at: float) -> str:
 
 
 def log_limits(data: Mapping[str, Any], now: float, folder: str) -> None:
-    """Append the used shares of the limits, if they have changed and the last record is a minute
-    old.
+    """Append the used shares of the limits,
+    if they have changed and the last record is a minute old.
 
     Raises:
         OSError: the folder or the file cannot be written.
@@ -196,8 +197,8 @@ def _stated(event: dict[str, Any]) -> list[Any]:
 
 
 def _limits(data: Mapping[str, Any]) -> list[tuple[str, int, float, float | None]]:
-    """Return the limits that Claude Code states: name, length in seconds, per cent used, reset in
-    seconds since 1970.
+    """Return the limits that Claude Code states: name, length in seconds,
+    per cent used, reset in seconds since 1970.
     """
     limits = data.get("rate_limits")
     stated = []
@@ -212,7 +213,8 @@ def _limits(data: Mapping[str, Any]) -> list[tuple[str, int, float, float | None
 
 
 def status_line(data: Mapping[str, Any], now: float) -> str:
-    """Return the retries of the session's last calls, whose fault they are, and the used limits;
+    """Return the retries of the session's last calls, whose fault they are, and the used limits.
+
     `ok` without any.
     """
     parts = _retries(data.get("transcript_path"))
@@ -222,8 +224,8 @@ def status_line(data: Mapping[str, Any], now: float) -> str:
 
 
 def _seconds(moment: object) -> float | None:
-    """Return a moment in seconds since 1970, which versions of Claude Code write as a number or as
-    a text.
+    """Return a moment in seconds since 1970,
+    which versions of Claude Code write as a number or as a text.
     """
     if isinstance(moment, str):
         from datetime import datetime
@@ -236,8 +238,8 @@ def _seconds(moment: object) -> float | None:
 
 
 def _reached(used: float, resets: float | None, length: int, now: float) -> str:
-    """Say when a limit is reached at the mean pace of its window so far, if that is before it
-    resets.
+    """Say when a limit is reached at the mean pace of its window so far,
+    if that is before it resets.
     """
     if resets is None or not resets - length < now < resets or used <= 0:
         return ""
@@ -252,8 +254,8 @@ def _reached(used: float, resets: float | None, length: int, now: float) -> str:
 
 
 def _retries(path: object) -> list[str]:
-    """Return the retries since the last reply at the end of a transcript, and whose fault the last
-    one was.
+    """Return the retries since the last reply at the end of a transcript,
+    and whose fault the last one was.
     """
     if not isinstance(path, str) or not os.path.isfile(path):
         return []

@@ -67,8 +67,8 @@ def page_text(text: str) -> str:
 
 
 def decode(text: str, start: int) -> tuple[object, int] | None:
-    """Return the JSON value or Python literal that begins at a position, and the position of its
-    end.
+    """Return the JSON value or Python literal that begins at a position,
+    and the position of its end.
     """
     if len(text) - start > _MAX_JSON_CHARS:
         return None

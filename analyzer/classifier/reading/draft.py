@@ -220,8 +220,9 @@ def short_text(value: object) -> str:
 
 
 def integer(value: object) -> int | None:
-    """Return the integer in an int, a whole float or a short decimal text; None for a bool and
-    anything else.
+    """Return the integer in an int, a whole float or a short decimal text.
+
+    None for a bool and anything else.
     """
     if type(value) is int:
         return value if -(10**15) < value < 10**15 else None

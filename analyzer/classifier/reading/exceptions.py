@@ -34,8 +34,8 @@ _OUTPUT = (("stdout", ("stdout", "output")), ("stderr", ("stderr",)))
 
 
 def read(error: object, causes: int = MAX_CAUSES) -> Facts:
-    """Return the facts of an exception, or of an object shaped like one, with at most `causes`
-    causes.
+    """Return the facts of an exception, or of an object shaped like one,
+    with at most `causes` causes.
     """
     return _read(error, causes, {id(error)})
 
@@ -75,8 +75,8 @@ def _read(error: object, causes: int, seen: set[int]) -> Facts:
 
 
 def _read_class(draft: Draft, error: object) -> None:
-    """Read the class of an exception, its built-in base class, and the attributes of built-in
-    exceptions.
+    """Read the class of an exception, its built-in base class,
+    and the attributes of built-in exceptions.
     """
     cls = type(error)
     draft.exception_class = cls.__name__

@@ -21,8 +21,9 @@ _FLAT = frozenset((int, type(None)))
 
 
 def extract(error: object) -> Facts:
-    """Return the normalised, redacted and capped facts of an exception, a mapping, a text or any
-    object. Never raises.
+    """Return the normalised, redacted and capped facts of an exception, a mapping, a text or any object.
+
+    Never raises.
     """
     if type(error) is Facts:
         return error
@@ -35,8 +36,9 @@ def extract(error: object) -> Facts:
 
 
 def described(error: object, status: int | None, exit_code: int | None) -> object:
-    """Return an error together with its status and exit code; with an exit code a text is a
-    command's output.
+    """Return an error together with its status and exit code.
+
+    With an exit code a text is a command's output.
     """
     extra = {
         name: value
@@ -102,8 +104,8 @@ _OF_CALLERS = frozenset(
 
 
 def _read_mapping(draft: Draft, error: Mapping[object, object], causes: int) -> None:
-    """Read an object as `analyzer classify -` does: first the keys that only a caller sets, the
-    rest as a body.
+    """Read an object as `analyzer classify -` does:
+    first the keys that only a caller sets, the rest as a body.
     """
     rest: dict[object, object] = {}
     for key, value in error.items():

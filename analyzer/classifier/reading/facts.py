@@ -68,8 +68,9 @@ class Facts(NamedTuple):
 
     @classmethod
     def from_dict(cls, d: Mapping[str, object]) -> "Facts":
-        """Make facts from a stored object. Values of the wrong type count as missing; nothing
-        raises.
+        """Make facts from a stored object. Values of the wrong type count as missing.
+
+        Nothing raises.
         """
         return _from_dict(d, _MAX_STORED_CAUSES) or cls()
 

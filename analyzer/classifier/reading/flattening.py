@@ -191,8 +191,8 @@ def _flat_line_of_output(line: str) -> str:
 
 
 def words_of(name: str) -> str:
-    """Return the words of a name, in lower case: `OPENAI_RATE_LIMIT` and `OpenaiRateLimit` are
-    `openai rate limit`.
+    """Return the words of a name, in lower case:
+    `OPENAI_RATE_LIMIT` and `OpenaiRateLimit` are `openai rate limit`.
     """
     return " ".join(_HUMPS.findall(name[:120])).lower()
 

@@ -168,8 +168,8 @@ _BEIJING = timezone(timedelta(hours=8))
 _PROVIDER_ZONES = {
     **dict.fromkeys(("zai", "z.ai", "zhipu", "zhipuai", "bigmodel", "glm", "zai-coding-plan"), _BEIJING),
 }
-"""The zone of a provider that writes moments without a zone: the limits of Z.ai and Zhipu name
-Beijing time (seen 2026).
+"""The zone of a provider that writes moments without a zone:
+the limits of Z.ai and Zhipu name Beijing time (seen 2026).
 """
 _CODES_OF_ZHIPU = ("1308", "1310")
 """Codes of the plan limits of Zhipu, which name a reset:
@@ -189,8 +189,9 @@ def _in_provider_zone(reset: Reset, level: Facts) -> Reset:
 
 
 def from_text(text: bytes) -> Reset:
-    """Return the first duration, moment and time of day in a text; a moment without a zone stays
-    naive.
+    """Return the first duration, moment and time of day in a text.
+
+    A moment without a zone stays naive.
     """
     compiled = _compiled()
     matches: dict[int, Any] = {}  # its groups are bytes or None, as those of `re`
@@ -207,8 +208,9 @@ def from_text(text: bytes) -> Reset:
 
 
 def resolve(clock: TimeOfDay, at: datetime) -> datetime | None:
-    """Return the first moment after `at` with this time of day; None if the zone or the date does
-    not exist.
+    """Return the first moment after `at` with this time of day.
+
+    None if the zone or the date does not exist.
     """
     aware = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
     zone = _zone(clock.zone, aware)
@@ -336,8 +338,9 @@ def header_value(text: str) -> Reset:
 
 
 def duration_seconds(text: str) -> float | None:
-    """Return the seconds of `6m0s`, `8h44m7s`, `20ms`, `6hr 29min`, `5 days`; None for any other
-    text.
+    """Return the seconds of `6m0s`, `8h44m7s`, `20ms`, `6hr 29min`, `5 days`.
+
+    None for any other text.
     """
     raw = text.strip().strip("~ ,")
     whole = _PARTS.fullmatch(raw)

@@ -60,8 +60,8 @@ _HOLDERS = _listed(
     "prompt prompts input inputs request message messages conversation transcript history text document count total",
     "prompt_tokens input_tokens total_tokens prompt_token_count",
 )
-"""Names of what holds tokens. Before a number they mean the size of the request, unless a word like
-`maximum` comes before them.
+"""Names of what holds tokens. Before a number they mean the size of the request,
+unless a word like `maximum` comes before them.
 """
 _COMPLAINTS = _listed("exceeded reached overflow overflows overflowed long large big many")
 """Last words of a complaint; the number after it was too much, unless other words say more."""
@@ -147,8 +147,9 @@ def _read(text: str) -> tuple[int | None, int | None]:
 
 
 def _counts(text: str) -> Iterator[_Count]:
-    """Yield the numbers that may count tokens, in order; not those in names, dates, versions and
-    sums of money.
+    """Yield the numbers that may count tokens, in order.
+
+    Numbers in names, dates, versions and sums of money are left out.
     """
     spans: list[tuple[int, int, int]] = []
     for match in _NUMBER.finditer(text):

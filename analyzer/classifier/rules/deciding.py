@@ -158,8 +158,8 @@ def doubts(index: Index, decision: Decision, facts: Facts) -> tuple[str | None, 
 
 
 def evidence(index: Index, decision: Decision, facts: Facts) -> str:
-    """Name the strongest evidence of a rule that held: `type overloaded_error`, `status 429`, `text
-    …`.
+    """Name the strongest evidence of a rule that held:
+    `type overloaded_error`, `status 429`, `text …`.
     """
     number = decision.number
     rule = index.ruleset.rules[number]

@@ -86,8 +86,8 @@ def _matches(index: Index, level: Facts, depth: int, winner: int) -> Iterator[Ma
 
 @lru_cache(maxsize=2)
 def _unguarded(ruleset: Ruleset) -> Index:
-    """Return the index of the rules without their guards, which shows what would hold if no guard
-    objected.
+    """Return the index of the rules without their guards,
+    which shows what would hold if no guard objected.
     """
     bare = tuple(
         rule._replace(only_status=(), not_status=(), only_text=(), not_text=(), only_providers=())

@@ -279,8 +279,8 @@ class Index:
         self.objecting: dict[int | None, int] = {
             status: wanting & ~allowed.get(status, 0) | refused.get(status, 0) for status in (None, *allowed, *refused)
         }
-        """Status → the rules that it rules out; a status that no rule names rules out the same as
-        no status.
+        """Status → the rules that it rules out;
+        a status that no rule names rules out the same as no status.
         """
 
     def named(self, name: str, provider: str | None) -> int | None:

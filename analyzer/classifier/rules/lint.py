@@ -19,8 +19,8 @@ from analyzer.classifier.rules.ruleset import Rule, Ruleset
 MAX_RULE_SIZE = 4_000
 """The most RE2 instructions that the patterns of one rule and one kind may take together."""
 MAX_TOTAL_SIZE = 64_000
-"""The most RE2 instructions of all patterns: a larger automaton does not fit in the caches of a
-processor.
+"""The most RE2 instructions of all patterns:
+a larger automaton does not fit in the caches of a processor.
 """
 
 
@@ -65,8 +65,9 @@ class Lint:
 
 
 def lint(ruleset: Ruleset, corpus: Iterable[object] | None = None) -> Lint:
-    """Return the findings of a ruleset; with a corpus of errors, also the rules that none of them
-    hits.
+    """Return the findings of a ruleset.
+
+    With a corpus of errors, also the rules that none of them hits.
     """
     index = index_of(ruleset)
     sizes = _sizes(ruleset)
@@ -160,8 +161,9 @@ def _cost(ruleset: Ruleset, rule: Rule, sizes: list[tuple[str, str, int]]) -> li
 
 
 def _sizes(ruleset: Ruleset) -> list[tuple[str, str, int]]:
-    """Return `(rule, kind, instructions)` of each compiled pattern; patterns of no rule belong to
-    `*`.
+    """Return `(rule, kind, instructions)` of each compiled pattern.
+
+    Patterns of no rule belong to `*`.
     """
     return [
         (ruleset.rules[pattern.rule].id if pattern.rule >= 0 else "*", pattern.kind, pattern.regex.programsize)

@@ -25,8 +25,9 @@ READ_BEFORE = os.path.join(os.path.dirname(__file__), "rules.json")
 
 
 def read_before(content: bytes) -> Ruleset | None:
-    """Return the kept ruleset of this text of `rules.toml`; None if the kept one was made of
-    another text.
+    """Return the kept ruleset of this text of `rules.toml`.
+
+    None if the kept one was made of another text.
     """
     try:
         with open(READ_BEFORE, "rb") as handle:
@@ -65,8 +66,8 @@ Rules = str | os.PathLike[str] | Ruleset | None
 
 BUILT_IN = os.path.join(os.path.dirname(__file__), "rules.toml")
 _MOST_STEPS = 200_000
-"""The most RE2 instructions of a file's own patterns together; the built-in rules take a quarter of
-that.
+"""The most RE2 instructions of a file's own patterns together;
+the built-in rules take a quarter of that.
 """
 
 _FLAGS = ("symptom", "strict_streams", "weak")
@@ -82,12 +83,12 @@ _PACK = "pack"
 _ABOUT = ("version", "date", "sources")
 """Keys that describe a pack. Any rules file may have them."""
 _CODES = "codes"
-"""The key of tables of codes that providers document: `providers`, `source`, `dated`, and the codes
-of each rule.
+"""The key of tables of codes that providers document: `providers`,
+`source`, `dated`, and the codes of each rule.
 """
 _LISTS = "lists"
-"""The key of named lists of patterns: `"@name"` in a rule of the same file means all patterns of
-that list.
+"""The key of named lists of patterns:
+`"@name"` in a rule of the same file means all patterns of that list.
 """
 _NAMED_LIST = re.compile(r"@[A-Za-z_]\w*")
 _HEAD = (_CODES, _LISTS, _ALONE, _PACK, *_ABOUT, *_SHARED)
@@ -391,8 +392,9 @@ def _parse(content: bytes, name: str) -> _File:
 
 
 def _headers(lines: list[str]) -> Iterable[int]:
-    """Yield the lines of `[[rule]]`, which tomllib does not report; those in multi-line strings are
-    no headers.
+    """Yield the lines of `[[rule]]`, which tomllib does not report.
+
+    Lines in multi-line strings are no headers.
     """
     quote = ""
     for number, line in enumerate(lines, 1):
@@ -517,8 +519,9 @@ def _is_date(text: str) -> bool:
 
 
 def _expanded(file: _File, number: int, key: str, values: list[Any]) -> Iterable[object]:
-    """Yield the checked values of a list; `"5xx"` becomes its hundred numbers, `"@name"` a named
-    list's patterns.
+    """Yield the checked values of a list.
+
+    `"5xx"` becomes its hundred numbers, `"@name"` a named list's patterns.
     """
     name = file.data["rule"][number]["id"]
     lists = file.data.get(_LISTS, {}) if key in _PATTERNS else {}

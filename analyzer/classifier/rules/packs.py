@@ -32,8 +32,8 @@ def present(text: bytes, path: str) -> Pack | None:
 
 
 def before(path: str, pack: Pack) -> Pack | None:
-    """Return the kept pack of the rules file at `path` with the highest version below that of
-    `pack`.
+    """Return the kept pack of the rules file at `path` with the
+    highest version below that of `pack`.
     """
     earlier = []
     pattern = f"{glob.escape(_stem(path))}.pack-*.toml"

@@ -114,8 +114,9 @@ GUARDS = LISTS[10:]
 
 
 class Rule(NamedTuple):
-    """One entry of the file. It holds if any of its evidence is there and none of its guards
-    objects.
+    """One entry of the file.
+
+    It holds if any of its evidence is there and none of its guards objects.
     """
 
     id: str
@@ -130,8 +131,8 @@ class Rule(NamedTuple):
     strict_streams: bool = False
     """Output of a command counts only as a whole line, and only with a non-zero exit code."""
     weak: bool = False
-    """True if its words are weak evidence: a subject and a complaint, which may mean something
-    else.
+    """True if its words are weak evidence: a subject and a complaint,
+    which may mean something else.
     """
     names: tuple[str, ...] = ()
     """Code, type or exception class; case and separators do not matter."""
@@ -202,8 +203,8 @@ class Pattern:
 
 
 class Ruleset(NamedTuple):
-    """Rules in order, and their digest: the first 12 hex digits of the SHA-256 of everything that
-    decides.
+    """Rules in order, and their digest:
+    the first 12 hex digits of the SHA-256 of everything that decides.
     """
 
     digest: str
@@ -251,8 +252,8 @@ class Compiled:
         self.wanted: list[set[str]] = []
         """The normal names of each rule."""
         self.codes: dict[str, dict[str, int]] = {}
-        """The normal name of a code → provider → number of the rule; "" if it means the same to all
-        providers.
+        """The normal name of a code → provider → number of the rule;
+        "" if it means the same to all providers.
         """
         self.patterns: list[Pattern] = []
         guarded: dict[str, list[int]] = {}
@@ -316,8 +317,9 @@ class Compiled:
 
 @lru_cache(maxsize=4_096)
 def normal_name(name: str) -> str:
-    """Return a name without case and separators; of a dotted name the last part. A leading minus
-    stays.
+    """Return a name without case and separators; of a dotted name the last part.
+
+    A leading minus stays.
     """
     if len(name) > 200:
         return ""
@@ -375,8 +377,9 @@ def _digest(
 
 
 def ruleset_text(ruleset: Ruleset) -> str:
-    """Write a ruleset as TOML, every rule in order; `ruleset_for` on such a file gives the same
-    digest.
+    """Write a ruleset as TOML, every rule in order.
+
+    `ruleset_for` on such a file gives the same digest.
     """
     lines = [f"# Ruleset {ruleset.digest}, complete: the built-in rules of its day are among these.", "alone = true"]
     lines += [f"{key} = {_value(list(getattr(ruleset, key)))}" for key in ("status_patterns", "prose_patterns")]

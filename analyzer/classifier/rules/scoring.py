@@ -1,5 +1,5 @@
-"""Scores of rules on labelled errors: two rulesets side by side, and one ruleset by half-year of a
-dated stream.
+"""Scores of rules on labelled errors: two rulesets side by side,
+and one ruleset by half-year of a dated stream.
 """
 
 from __future__ import annotations

@@ -71,8 +71,9 @@ _LABEL = Late(r"(?ai)[\w. -]{0,40}(?:error|exception|fatal|failed|failure)\b.*")
 
 
 def last_line(text: str) -> str:
-    """Return the last line of a stream without blank lines, borders and farewells; empty if there
-    is none.
+    """Return the last line of a stream without blank lines, borders and farewells.
+
+    Empty if there is none.
     """
     lines = text.splitlines()
     number = _last_line_number(lines)
@@ -104,8 +105,8 @@ def last_words(text: str) -> str:
 
 
 def _introduces(line: str) -> bool:
-    """Return true if the text after a line is somebody else's: quoted, asked about, or to be worked
-    on.
+    """Return true if the text after a line is somebody else's:
+    quoted, asked about, or to be worked on.
     """
     if _SPEAKS.match(line) or _LEADS_ON.search(line) or _INSTRUCTS.search(line):
         return True
@@ -286,8 +287,8 @@ def timed_texts(facts: Facts, index: Index) -> Iterator[bytes]:
 
 
 def mentions(facts: Facts, index: Index) -> bool:
-    """Return true if output holds words that count only as the last ones of a run, and none that
-    do.
+    """Return true if output holds words that count only as the last ones of a run,
+    and none that do.
     """
     if index.mentions is None or any(_own_limit(facts, index, is_stdout) for is_stdout in (False, True)):
         return False
@@ -310,8 +311,9 @@ def _message(facts: Facts, index: Index, mentions: Any) -> bytes:
 
 
 def _is_own_line(index: Index, line: bytes, *, labelled: bool) -> bool:
-    """Return true for the line that a limit itself prints; with `labelled`, for an error line about
-    a limit too.
+    """Return true for the line that a limit itself prints.
+
+    With `labelled`, for an error line about a limit too.
     """
     if any(index.weights[number] & index.final for number in index.numbers_in(line)):
         return True
@@ -401,8 +403,8 @@ def _stated_status(index: Index, text: bytes, numbers: Sequence[int]) -> int | N
 
 
 def leading_name(message: str) -> str:
-    """Return the normal name that a message consists of, or begins with before a colon, as logs
-    print exceptions.
+    """Return the normal name that a message consists of,
+    or begins with before a colon, as logs print exceptions.
     """
     return normal_name(_first_name(flat(message[:MESSAGE_CHARS])))
 

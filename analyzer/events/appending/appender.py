@@ -42,8 +42,8 @@ class ShortWriteError(OSError):
 
 
 class LogPart:
-    """A file that is open for appending, and its lease: while a process has it, readers wait for
-    the file's tail.
+    """A file that is open for appending, and its lease: while a process has it,
+    readers wait for the file's tail.
     """
 
     __slots__ = (
@@ -69,8 +69,8 @@ class LogPart:
         """Days since 1970, UTC."""
         self.number = number
         self.failed = False
-        """True after a failed sync. The kernel may call the lost pages clean, so that no later sync
-        can be believed.
+        """True after a failed sync. The kernel may call the lost pages clean,
+        so that no later sync can be believed.
         """
         self.unsynced: list[bytes] = []
         """Lines that no sync has covered yet, if somebody will ask for a sync."""
@@ -148,8 +148,8 @@ class LogPart:
             self.close()
 
     def _ends_whole(self, size: int) -> bool:
-        """Return true if the file ends in a newline, after waiting for a line that somebody is
-        writing.
+        """Return true if the file ends in a newline,
+        after waiting for a line that somebody is writing.
         """
         waited = 0.0
         while system.last_byte(self.descriptor, size) != b"\n":
@@ -233,8 +233,8 @@ _T = TypeVar("_T")
 MAX_LINE_BYTES = 1024 * 1024
 BATCH_SECONDS = 1.0
 BATCH_BYTES = 4 * 1024 * 1024
-"""The most bytes that the level `batch` leaves unsynced, checked at an append; as many are kept in
-memory.
+"""The most bytes that the level `batch` leaves unsynced,
+checked at an append; as many are kept in memory.
 """
 NEWEST = -1
 _ATTEMPTS = 3
@@ -245,8 +245,9 @@ _SAME_NAME = frozenset({errno.ENOENT, errno.EBADF, errno.ESTALE})
 
 
 class Appender:
-    """A writer of whole lines to the newest part of a log folder. It raises `OSError` and leaves
-    policy to its caller.
+    """A writer of whole lines to the newest part of a log folder.
+
+    It raises `OSError` and leaves policy to its caller.
     """
 
     def __init__(
@@ -258,8 +259,8 @@ class Appender:
     ) -> None:
         self.folder = places.absolute(folder)
         self.own = system.own_mark()
-        """Zero once this process is a fork of the one that made the appender: then it writes
-        nothing (`Forked`).
+        """Zero once this process is a fork of the one that made the appender:
+        then it writes nothing (`Forked`).
         """
         self.max_bytes = max_bytes
         self.durability = durability
@@ -317,8 +318,8 @@ class Appender:
             self._part.close()
 
     def _attempt(self, act: Callable[[bytes, int, int], _T], line: bytes, nanoseconds: int, failure: OSError) -> _T:
-        """Call `act` again after it failed with the current part, with another part if that is
-        needed.
+        """Call `act` again after it failed with the current part,
+        with another part if that is needed.
         """
         number, left = self._move_on(failure), _ATTEMPTS - 1
         while True:
@@ -400,8 +401,9 @@ class Appender:
         return max((int(part[3] or 0) for part in parts if part and part[1] == day and part[2] == own), default=0)
 
     def _move_on(self, error: OSError) -> int:
-        """Return the number of the part to open after a failure; leave the current part if it is of
-        no use.
+        """Return the number of the part to open after a failure.
+
+        Leave the current part if it is of no use.
         """
         part = self._part
         if part is not None and not part.failed and error.errno in _SAME_PART:
@@ -414,8 +416,9 @@ class Appender:
         return self._tried + 1
 
     def _leave(self, part: LogPart) -> None:
-        """Sync the lines of a part that is left; lines that may not be on the disk go to the next
-        part.
+        """Sync the lines of a part that is left.
+
+        Lines that may not be on the disk go to the next part.
         """
         if part.unsynced:
             with contextlib.suppress(OSError):

@@ -1,5 +1,5 @@
-"""Folders for logs: those that others cannot tamper with, and file systems whose appends are
-atomic.
+"""Folders for logs: those that others cannot tamper with,
+and file systems whose appends are atomic.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import stat
 from analyzer.events.appending import system
 
 PART = re.compile(r"^events-(\d{4}-\d{2}-\d{2})(?:\.w([0-9a-f]{8}))?(?:\.(\d{3,}))?\.jsonl$")
-"""The name of a file of a log: its UTC day, its writer if it has only one, and its number from the
-second on.
+"""The name of a file of a log: its UTC day, its writer if it has only one,
+and its number from the second on.
 """
 
 LOCAL = frozenset(
@@ -88,16 +88,17 @@ def make_folder(folder: str, *, synced: bool) -> None:
 
 
 def is_local(folder: str) -> bool:
-    """Return true if the folder is on a file system of `LOCAL`, or the system has no table of
-    mounts.
+    """Return true if the folder is on a file system of `LOCAL`,
+    or the system has no table of mounts.
     """
     kind = filesystem_of(folder)
     return kind is None or kind in LOCAL
 
 
 def filesystem_of(folder: str) -> str | None:
-    """Return the type of a folder's file system, as proc(5) lists it; None if there is no such
-    list.
+    """Return the type of a folder's file system, as proc(5) lists it.
+
+    None if there is no such list.
     """
     kind, longest = None, -1
     path = os.path.realpath(folder) + "/"

@@ -1,5 +1,5 @@
-"""The system calls of the appender in one module, so that tests can replace them: a disk that
-fails, a clock that jumps.
+"""The system calls of the appender in one module, so that tests can replace them:
+a disk that fails, a clock that jumps.
 """
 
 from __future__ import annotations

@@ -92,8 +92,8 @@ def recorded(event: Event, origin: Origin | None = None) -> Recorded:
 
 
 def placeholder(kind: str, payload: Mapping[str, Any], length: int) -> dict[str, Any]:
-    """Return type and payload of an event whose line would be too long: its short values, and its
-    length.
+    """Return type and payload of an event whose line would be too long:
+    its short values, and its length.
     """
     short = {key: value for key, value in payload.items() if len(str(value)) <= 256}
     return {"type": kind[:256], "payload": {**short, "truncated": True, "original_bytes": length}}
@@ -131,8 +131,8 @@ _ROW = (
 )
 _json = lru_cache(maxsize=256)(msgspec.json.encode)
 GROUP_EVENTS = 500
-"""Events that are handed to `record` together: so many are made at once, and written again after a
-failure.
+"""Events that are handed to `record` together: so many are made at once,
+and written again after a failure.
 """
 _PIECE_BYTES = 64 * 1024
 """Bytes of whole lines in one write; a larger write would not fit in the parts of bounded logs."""

@@ -65,8 +65,9 @@ class Media:
 
 
 def media_of(block: object) -> Media | None:
-    """Return the attachment in a block of a message; None for text, tool calls and results, and
-    unknown blocks.
+    """Return the attachment in a block of a message.
+
+    None for text, tool calls and results, and unknown blocks.
     """
     block_type = get(block, "type")
     if isinstance(block_type, str):
@@ -126,8 +127,8 @@ _SYSTEM = frozenset({"system", "developer"})
 _TOOL_ROLES = frozenset({"tool", "function"})
 _OTHER_NAMES = {"model": "assistant"}
 _BODIES = ("content", "parts", "output")
-"""The keys of contents: that of most messages, Gemini's, and that of outputs among the items of
-Responses.
+"""The keys of contents: that of most messages, Gemini's,
+and that of outputs among the items of Responses.
 """
 _MAX_DEPTH = 20
 _NONSENSE_TOKENS = 10**12
@@ -151,8 +152,9 @@ class Compression:
 
 
 def role_of(message: Message) -> str:
-    """Return the role in lower case, Gemini's `model` as `assistant`; that of a Responses item by
-    its type.
+    """Return the role in lower case, Gemini's `model` as `assistant`.
+
+    That of a Responses item by its type.
     """
     role = get(message, "role")
     if isinstance(role, str):
@@ -169,8 +171,8 @@ def is_system(message: Message) -> bool:
 
 
 def is_tool_output(message: Message) -> bool:
-    """Return true for a message that is the output of a tool: OpenAI's `tool`, or a plain one that
-    names a tool.
+    """Return true for a message that is the output of a tool:
+    OpenAI's `tool`, or a plain one that names a tool.
     """
     if role_of(message) in _TOOL_ROLES:
         return True
@@ -233,8 +235,8 @@ def answers_a_call(message: Message) -> bool:
 
 
 def leads_to_the_next(message: Message) -> bool:
-    """Return true for a message that must be followed by its successor, as a `reasoning` of
-    Responses.
+    """Return true for a message that must be followed by its successor,
+    as a `reasoning` of Responses.
     """
     return _item(message) == "reasoning"
 
@@ -268,8 +270,9 @@ def text_of(message: Message) -> str:
 
 
 def with_content(message: Mapping[str, Any], content: Any) -> dict[str, Any]:
-    """Copy a message with other content; a count in its metadata changes in proportion to the
-    estimate.
+    """Copy a message with other content.
+
+    A count in its metadata changes in proportion to the estimate.
     """
     changed = {**message, _body_key(message): content}
     counted = counted_tokens(message)
@@ -285,8 +288,9 @@ def with_content(message: Mapping[str, Any], content: Any) -> dict[str, Any]:
 
 
 def _item(message: Message) -> str:
-    """Return the type of a Responses item without a role: a call, its output, a reasoning; empty
-    for others.
+    """Return the type of a Responses item without a role: a call, its output, a reasoning.
+
+    Empty for others.
     """
     kind = None if isinstance(get(message, "role"), str) else get(message, "type")
     is_item = isinstance(kind, str) and (kind == "reasoning" or kind.endswith(("_call", "_call_output")))

@@ -174,8 +174,9 @@ class ContextRecoveryHook:
         self._lock = threading.Lock()
 
     def handle(self, event: str, session_id: str, error: object = None) -> HookResult | None:
-        """Handle one of `events`. None lets the event go on to others, as does an error that was
-        not mended.
+        """Handle one of `events`.
+
+        None lets the event go on to others, as does an error that was not mended.
         """
         job = self._begin(event, session_id, error)
         if job is None:
@@ -190,8 +191,8 @@ class ContextRecoveryHook:
         return HookResult(stop_propagation=True) if recovered else None
 
     async def handle_async(self, event: str, session_id: str, error: object = None) -> HookResult | None:
-        """Run `handle` for coroutines: the store is used in a thread, `resume` and the summarizer
-        may be coroutines.
+        """Run `handle` for coroutines: the store is used in a thread,
+        `resume` and the summarizer may be coroutines.
         """
         import asyncio  # only loaded if somebody runs it anyway
 
@@ -215,8 +216,9 @@ class ContextRecoveryHook:
         return session is not None and session.pending is not None
 
     def state(self, session_id: str) -> SessionState | None:
-        """Return the state of a session; None for one without a token limit error, or a deleted
-        one.
+        """Return the state of a session.
+
+        None for one without a token limit error, or a deleted one.
         """
         settings = self._recovery.settings
         with self._lock:
@@ -275,8 +277,9 @@ class ContextRecoveryHook:
             return session
 
     def _may_try(self, session_id: str, session: _Session, messages: Messages) -> bool:
-        """Count one more attempt; False if none is left. A recovery that lasted starts the count
-        again.
+        """Count one more attempt; False if none is left.
+
+        A recovery that lasted starts the count again.
         """
         settings = self._recovery.settings
         is_smaller, newer = session.remains.compared(messages)
@@ -301,8 +304,9 @@ class ContextRecoveryHook:
         return passed is not None and passed >= self._recovery.settings.lasting_seconds
 
     def _finish(self, job: _Job, fitted: Fitted) -> bool:
-        """Store what fits, log the event and notify the person; return true if the session can go
-        on.
+        """Store what fits, log the event and notify the person.
+
+        Return true if the session can go on.
         """
         if self._sessions.get(job.session_id) is not job.session:
             return False  # deleted in the meantime

@@ -34,14 +34,15 @@ class TokenLimit:
     provider: str | None = None
     model: str | None = None
     raw_error: object = field(default=None, compare=False, repr=False)
-    """The error as it was passed in, secrets included: for the program that caught it, not for a
-    log.
+    """The error as it was passed in, secrets included:
+    for the program that caught it, not for a log.
     """
 
 
 def parse_token_limit_error(error: object) -> TokenLimit | None:
-    """Return the limit that an error names; None for any other error. Takes any input of
-    `classify`.
+    """Return the limit that an error names; None for any other error.
+
+    Takes any input of `classify`.
     """
     verdict = error if isinstance(error, Classification) else classify(error)
     if verdict.reason != "context_overflow":
@@ -59,8 +60,8 @@ LASTING_ANSWERS = 3
 _MOST_AGAIN = 0.25
 """The most of the remains, as a share, that may be repeated; more is a history sent again."""
 _LONG = 16
-"""The least words of a text that is compared by runs of five words; a shorter one is compared by
-pairs.
+"""The least words of a text that is compared by runs of five words;
+a shorter one is compared by pairs.
 """
 _SAMPLED = 256
 """The least words of a text of which only an eighth of the runs is compared."""
@@ -68,8 +69,8 @@ _SAMPLED = 256
 
 @dataclass(frozen=True, slots=True)
 class Remains:
-    """The words that an attempt left of a conversation, and those that it removed, without
-    instructions.
+    """The words that an attempt left of a conversation,
+    and those that it removed, without instructions.
 
     Words are compared in runs, so that a time or an id that a host puts into a message leaves most
     of them as they were, and counted, so that a repeated text is not the same message.
@@ -128,8 +129,8 @@ class Remains:
 
 
 def _take(left: Counter[int], runs: Counter[int]) -> Counter[int]:
-    """Take the runs of a message off those that are left, and return the runs that were not among
-    them.
+    """Take the runs of a message off those that are left,
+    and return the runs that were not among them.
     """
     others = runs - left
     left.subtract(runs - others)
@@ -137,8 +138,8 @@ def _take(left: Counter[int], runs: Counter[int]) -> Counter[int]:
 
 
 def _share(runs: Counter[int], of: Counter[int]) -> float:
-    """Return the share of the runs `of` that `runs` hold, however often: a long question may be
-    asked twice.
+    """Return the share of the runs `of` that `runs` hold, however often:
+    a long question may be asked twice.
     """
     return len(runs.keys() & of.keys()) / max(1, len(of))
 

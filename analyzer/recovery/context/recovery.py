@@ -62,8 +62,9 @@ class Work:
             self._sizes[key] = (len(text_of(before[index])), len(text_of(smaller[index])))
 
     def shorten(self, smaller: list[Message], changed: set[int], name: str) -> bool:
-        """Replace messages by copies without some of their parts, if that saves tokens; return true
-        if it does.
+        """Replace messages by copies without some of their parts, if that saves tokens.
+
+        Return true if it does.
         """
         if not changed or not self._saves(smaller, name):
             self._skip(name)
@@ -127,8 +128,8 @@ class ContextSettings:
     max_attempts: int = 3
     """Recoveries of one conversation; the count starts again after one that lasted."""
     lasting_seconds: float = 600.0
-    """A recovery has lasted if no overflow followed for so long; sooner, if the model went on
-    answering.
+    """A recovery has lasted if no overflow followed for so long;
+    sooner, if the model went on answering.
     """
     truncate_over_chars: int = 50_000
     """Tool outputs longer than this are cut to four fifths of it."""
@@ -148,8 +149,9 @@ class ContextSettings:
 
 
 class ContextRecovery:
-    """A function object that makes conversations fit. It has no state: one object serves all
-    conversations.
+    """A function object that makes conversations fit.
+
+    It has no state: one object serves all conversations.
     """
 
     def __init__(self, settings: ContextSettings | None = None, *, summarizer: Summarizer | None = None) -> None:

@@ -44,8 +44,8 @@ class MessageTurn:
     opener: int | None
     """Position of the user's message; None for the messages before the first one."""
     steps: tuple[frozenset[int], ...]
-    """Parts that can be removed while the turn stays, oldest first: a call with its results, a word
-    between two others.
+    """Parts that can be removed while the turn stays, oldest first:
+    a call with its results, a word between two others.
     """
 
 
@@ -106,8 +106,8 @@ def _opens(messages: Messages, atom: range) -> bool:
 
 
 def _atoms(messages: Messages) -> list[range]:
-    """Split the conversation into the smallest pieces that keep each tool call and its results
-    together.
+    """Split the conversation into the smallest pieces that keep
+    each tool call and its results together.
     """
     calls: dict[str, int] = {}
     # By first position: the earliest end of the piece that begins there.
@@ -144,8 +144,8 @@ KEPT_SHARE = 0.8
 
 
 DENSEST = 8.0
-"""The most that a message may weigh, as a multiple of its estimate: two tokens a character. The
-rest is prompt and tools.
+"""The most that a message may weigh, as a multiple of its estimate:
+two tokens a character. The rest is prompt and tools.
 """
 
 
@@ -156,8 +156,8 @@ class Scale:
     total: int
     """The tokens that the error names, else the counted or estimated ones."""
     weights: list[float]
-    """Weights by message. If the provider counted more than the messages can weigh, the rest is
-    prompt and tools.
+    """Weights by message. If the provider counted more than the messages can weigh,
+    the rest is prompt and tools.
     """
     share: float
     """The weight of one estimated token."""
@@ -193,8 +193,9 @@ def _weight(message: Message, share: float, counted_share: float) -> float:
 
 
 def truncated(messages: Messages, over_chars: int) -> tuple[list[Message], set[int]]:
-    """Cut tool outputs longer than `over_chars` to `KEPT_SHARE` of it; also return the positions of
-    the cut messages.
+    """Cut tool outputs longer than `over_chars` to `KEPT_SHARE` of it.
+
+    Also return the positions of the cut messages.
     """
     shortened = [_truncated(message, over_chars) for message in messages]
     pairs = enumerate(zip(shortened, messages, strict=True))
@@ -371,8 +372,8 @@ def _attached_blocks(blocks: Sequence[Any]) -> list[Any]:
 
 
 def _mapped(blocks: Sequence[Any], change: Callable[[Any, Media, Sequence[Any]], Any]) -> list[Any]:
-    """Return the blocks with `change` applied to each attachment, also to those in the results of
-    tools.
+    """Return the blocks with `change` applied to each attachment,
+    also to those in the results of tools.
     """
     return list(_changed_blocks(blocks, change, 0))
 

@@ -44,8 +44,8 @@ _PARAMETER = re.compile(r"\b(r|remaining|t|reset)=(\d+(?:\.\d+)?)")
 DEFAULT_BLOCK_SECONDS = 60.0
 """The time that a limit holds if it names none: most are counted by the minute."""
 RECHECK_SECONDS = 1.0
-"""The interval in which a waiting process looks for a later reset, which another process may have
-recorded.
+"""The interval in which a waiting process looks for a later reset,
+which another process may have recorded.
 """
 _STEP = timedelta(seconds=1)
 """A record that is further ahead of the clock than this was made before the clock was set back."""
@@ -111,8 +111,8 @@ def response_headers(error: BaseException) -> list[tuple[str, str]]:
 
 
 def _pairs(headers: object) -> Iterator[tuple[str, str]]:
-    """Yield the headers as pairs of lower-case name and text, without values that are no text or
-    number.
+    """Yield the headers as pairs of lower-case name and text,
+    without values that are no text or number.
     """
     try:
         items: Any = headers.items() if hasattr(headers, "items") else headers
@@ -176,8 +176,9 @@ def _read(name: str, text: str, now: datetime) -> Iterator[tuple[str, Limit]]:
 
 
 def _seconds(text: str, now: datetime) -> float | None:
-    """Return the seconds until the moment that a value names, 0 if it is past; None if it names
-    none.
+    """Return the seconds until the moment that a value names, 0 if it is past.
+
+    None if it names none.
     """
     reset = header_value(text)
     if reset.seconds is not None:
@@ -201,8 +202,8 @@ def sane(seconds: float) -> float | None:
 
 
 class RateLimitedError(AnalyzerError):
-    """A refusal by the guard, before the call or after too long a wait, because the provider would
-    refuse.
+    """A refusal by the guard, before the call or after too long a wait,
+    because the provider would refuse.
     """
 
     exit_code = BUSY

@@ -113,8 +113,9 @@ class AgentPool:
             log_exhausted(self._log, gone, session=session)
 
     def out(self, agent: str) -> Exhaustion | None:
-        """Return why an agent is out; None if it may be asked. An agent whose limit has reset is
-        brought back.
+        """Return why an agent is out; None if it may be asked.
+
+        An agent whose limit has reset is brought back.
 
         Raises:
             StateError: the file cannot be used.

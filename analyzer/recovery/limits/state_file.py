@@ -175,8 +175,8 @@ class StateFile:
         return (held.st_dev, held.st_ino) == (shown.st_dev, shown.st_ino)
 
     def _overrule(self, holder: tuple[int, int]) -> None:
-        """Remove the stale lock file, under the folder's lock, so that nobody removes a
-        successor's.
+        """Remove the stale lock file, under the folder's lock,
+        so that nobody removes a successor's.
         """
         folder = os.open(self.path.parent, os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -200,8 +200,9 @@ class StateFile:
 
 
 def _finite(number: str) -> float:
-    """Parse a number of JSON; `NaN` and numbers beyond all floats could be read but not written
-    again.
+    """Parse a number of JSON.
+
+    `NaN` and numbers beyond all floats could be read but not written again.
     """
     value = float(number)
     if not math.isfinite(value):

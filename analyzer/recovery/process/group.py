@@ -31,8 +31,9 @@ _adopts = False
 
 
 class Stray(NamedTuple):
-    """A process outside its command's group. Its start time distinguishes it from a later process
-    with its number.
+    """A process outside its command's group.
+
+    Its start time distinguishes it from a later process with its number.
     """
 
     pid: int
@@ -102,8 +103,9 @@ _ASKING = frozenset({signal.SIGTTIN, signal.SIGTTOU})
 
 
 class Terminal:
-    """The terminal on our stdin, lent to a process group; without a terminal its methods do
-    nothing.
+    """The terminal on our stdin, lent to a process group.
+
+    Without a terminal its methods do nothing.
     """
 
     def __init__(self, group: int) -> None:
@@ -111,8 +113,9 @@ class Terminal:
         self._lent = False
 
     def stopped(self, by: int) -> None:
-        """Lend the terminal to a stopped command that asks for it; after Ctrl-Z stop this program,
-        too.
+        """Lend the terminal to a stopped command that asks for it.
+
+        After Ctrl-Z stop this program, too.
 
         `by` is the signal that stopped it.
         """
@@ -188,8 +191,8 @@ class Process:
         self.pid = popen.pid
         """The number of the command and of its process group."""
         self.exit_code: int | None = None
-        """The exit code as a shell gives it: 128 and the signal's number for a command that a
-        signal ended.
+        """The exit code as a shell gives it:
+        128 and the signal's number for a command that a signal ended.
         """
         self._popen = popen
         self._news: SimpleQueue[str] = SimpleQueue()
@@ -273,8 +276,9 @@ class Process:
             self._exited.wait(_AFTER_KILL_SECONDS)
 
     def drain(self, silent_seconds: float, deadline: float | None = None) -> bool:
-        """Read the rest of the output while it comes; false if it still comes at `deadline`
-        (monotonic).
+        """Read the rest of the output while it comes.
+
+        False if it still comes at `deadline` (monotonic).
 
         A holder of the pipe that writes nothing for `silent_seconds` is not waited for.
         """
@@ -382,8 +386,8 @@ def start(
 
 _NAMES = "INT TERM HUP QUIT USR1 USR2 ALRM VTALRM PROF XCPU ABRT IO PWR STKFLT"
 ENDING = tuple(signal.Signals[f"SIG{name}"] for name in _NAMES.split() if f"SIG{name}" in signal.Signals.__members__)
-"""Signals that end a process that does not handle them, and that do not come from a fault of its
-own.
+"""Signals that end a process that does not handle them,
+and that do not come from a fault of its own.
 """
 
 

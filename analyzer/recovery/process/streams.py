@@ -1,5 +1,5 @@
-"""The streams of a command: its output, handed on and watched, and our stdin for each of its
-starts.
+"""The streams of a command: its output, handed on and watched,
+and our stdin for each of its starts.
 """
 
 from __future__ import annotations
@@ -49,8 +49,9 @@ class Tail:
 
 
 class Lines:
-    """Whole lines out of pieces. A piece is searched in place; only lines that a caller wants are
-    copied.
+    """Whole lines out of pieces. A piece is searched in place.
+
+    Only lines that a caller wants are copied.
     """
 
     def __init__(self, limit: int = MAX_LINE_BYTES) -> None:
@@ -81,8 +82,9 @@ class Lines:
             self._keep(data[last:])
 
     def rest(self) -> bytes:
-        """Return the last line, which has no newline yet; empty if it is longer than
-        `MAX_LINE_BYTES`.
+        """Return the last line, which has no newline yet.
+
+        Empty if it is longer than `MAX_LINE_BYTES`.
         """
         return b"".join(self._begun)
 
@@ -117,8 +119,9 @@ CHUNK_BYTES = 1024 * 1024
 
 
 class Pump(threading.Thread):
-    """A thread that reads a pipe to its end. If the reader of our output is gone, the pipe is
-    closed, as without us.
+    """A thread that reads a pipe to its end.
+
+    If the reader of our output is gone, the pipe is closed, as without us.
     """
 
     def __init__(

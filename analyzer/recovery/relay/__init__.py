@@ -1,3 +1,3 @@
-"""Handing work to a fresh instance: the full context, the checkpoint, and the summarizer that
-writes it.
+"""Handing work to a fresh instance: the full context, the checkpoint,
+and the summarizer that writes it.
 """

@@ -124,8 +124,9 @@ def write(checkpoint: Checkpoint, folder: str | os.PathLike[str], name: str) -> 
 
 
 def _end_of_fence(lines: list[str], begins: int) -> int:
-    """Return the line of the end of the fence around the document; the number of lines if there is
-    none.
+    """Return the line of the end of the fence around the document.
+
+    The number of lines if there is none.
     """
     before = next((line for line in reversed(lines[: begins - 1]) if line.strip()), "")
     fences = [number for number in range(begins, len(lines)) if lines[number].strip() == "```"]
@@ -158,8 +159,8 @@ def _names() -> str:
 
 
 class SummarizerLimitError(Exception):
-    """A session that the summarizer cannot hold, or a checkpoint that a fresh instance may not be
-    given.
+    """A session that the summarizer cannot hold,
+    or a checkpoint that a fresh instance may not be given.
     """
 
 

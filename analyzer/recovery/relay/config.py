@@ -25,8 +25,8 @@ class RelaySettings:
     """When one step hands off its work, and which summarizer writes the checkpoint."""
 
     threshold_percent: float = 70.0
-    """The share of the context, in percent, at which the step hands off. Agents compact by
-    themselves at about 95.
+    """The share of the context, in percent, at which the step hands off.
+    Agents compact by themselves at about 95.
     """
     strategy: str = STRATEGIES[0]
     summarizer: str | None = None
@@ -34,16 +34,16 @@ class RelaySettings:
     summarizer_limits: str = PRESET
     """`preset`: a known agent may only read. `none`: the command runs as it is written."""
     summarizer_prompt_file: str | None = None
-    """A file with the summarizer's own prompt, which it gets before the instructions for a
-    checkpoint.
+    """A file with the summarizer's own prompt,
+    which it gets before the instructions for a checkpoint.
     """
     summarizer_token_cap: int = 160_000
     """The most tokens of a session that is summarized; for a longer one the step halts."""
     checkpoint_token_cap: int = 8_000
     """The most tokens of a checkpoint; for a longer one the step halts."""
     context_window: int | None = None
-    """Tokens that the model's context holds. None: by the stream, else a million for a `…[1m]`,
-    else 200,000.
+    """Tokens that the model's context holds. None: by the stream,
+    else a million for a `…[1m]`, else 200,000.
     """
 
 
@@ -205,8 +205,8 @@ def _steps(tables: Mapping[str, Any], notes: list[str]) -> dict[str, dict[str, A
 
 
 def _persona(name: object, tables: Mapping[str, Any], where: str, notes: list[str]) -> dict[str, Any]:
-    """Return the settings of a persona's summarizer: its adapter's command within our limits, which
-    no persona widens.
+    """Return the settings of a persona's summarizer:
+    its adapter's command within our limits, which no persona widens.
     """
     personas = _table(tables, "personas", "personas")
     if name not in personas:

@@ -41,8 +41,9 @@ Summarizer = Callable[[Transcript, int], str]
 
 
 class RelayMonitor:
-    """The size of one context. Each step, and each worker of a matrix step, has a monitor of its
-    own.
+    """The size of one context.
+
+    Each step, and each worker of a matrix step, has a monitor of its own.
     """
 
     def __init__(self, settings: RelaySettings, *, step_id: str | None = None, worker_id: str | None = None) -> None:
@@ -137,8 +138,9 @@ class Relay:
         return bool(self._identity)
 
     def hand_off(self, make: Callable[[], Transcript]) -> Checkpoint | None:
-        """Summarize the session that `make` returns. None after a failure: the agent goes on with
-        its context.
+        """Summarize the session that `make` returns.
+
+        None after a failure: the agent goes on with its context.
 
         Raises:
             RelayHaltedError: the session or its checkpoint is too large, or the step relays without end.
@@ -267,8 +269,9 @@ class RelayStream:
                 self._record(parse(line))
 
     def _matters(self, lines: bytes) -> bool:
-        """Return true if lines below the threshold must be read one by one; their last reply
-        decides.
+        """Return true if lines below the threshold must be read one by one.
+
+        Their last reply decides.
         """
         if _WINDOW in lines:
             return True

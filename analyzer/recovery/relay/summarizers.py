@@ -45,8 +45,9 @@ class CommandSummarizer:
     def __init__(
         self, command: str, *, limits: str = PRESET, prompt: str = "", timeout_seconds: float = TIMEOUT_SECONDS
     ) -> None:
-        """Prepare the command. `prompt` is the summarizer's own, before the instructions for a
-        checkpoint.
+        """Prepare the command.
+
+        `prompt` is the summarizer's own, before the instructions for a checkpoint.
         """
         held = limited(command, limits)
         self._command = held.words

@@ -66,8 +66,9 @@ def wait(
     clock: Clock,
     cancel: threading.Event | None,
 ) -> RateLimitedError | None:
-    """Wait as a step says; return the guard's refusal if the limit now holds longer than
-    `max_wait_seconds`.
+    """Wait as a step says.
+
+    Return the guard's refusal if the limit now holds longer than `max_wait_seconds`.
 
     Raises:
         WaitCancelledError: `cancel` was set.
@@ -223,8 +224,9 @@ class CallChain(Chain):
         return step
 
     def helped(self, result: object, error: BaseException) -> bool:
-        """Record the help for the last failure; False if it changed nothing, so that the error
-        surfaces.
+        """Record the help for the last failure.
+
+        False if it changed nothing, so that the error surfaces.
         """
         if self.reason != "context_overflow":
             return True

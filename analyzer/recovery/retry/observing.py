@@ -24,8 +24,8 @@ from analyzer.recovery.retry.chain import Chain
 T = TypeVar("T")
 
 _RETRIED = frozenset((408, 409, 429))
-"""Statuses below 500 that these SDKs retry, if a client cannot be asked (anthropic 2.14.0, openai
-3.57.0).
+"""Statuses below 500 that these SDKs retry,
+if a client cannot be asked (anthropic 2.14.0, openai 3.57.0).
 """
 _BODY_SECONDS, _BODY_BYTES = 0.05, 65_536
 """The bounds for reading a streamed error that is tried again; the SDK itself then waits for 0.375 s or longer."""
@@ -163,8 +163,8 @@ def _sending_async(send: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _read_some(response: Any) -> None:
-    """Keep the part of a body that comes at once: the SDK would close it unread, and must not be
-    delayed.
+    """Keep the part of a body that comes at once:
+    the SDK would close it unread, and must not be delayed.
     """
     body = bytearray()
     with suppress(Exception):
@@ -226,8 +226,8 @@ class _Call:
         return self._chain.attempt < self._most and _tries_again(self._client, response)
 
     def ends(self, error: BaseException | None) -> None:
-        """Settle the chain of a call that returned, or raised its last attempt's error or an
-        interrupt.
+        """Settle the chain of a call that returned,
+        or raised its last attempt's error or an interrupt.
         """
         aborted = error is not None and not isinstance(error, Exception)
         self._chain.settle("aborted" if aborted else self._outcome)

@@ -165,8 +165,9 @@ class IterationBudget:
             return self.remaining
 
     def refund(self, count: int = 1) -> int:
-        """Give iterations back because a cache answered, at most those taken; return how many
-        remain.
+        """Give iterations back because a cache answered, at most those taken.
+
+        Return how many remain.
         """
         with self._lock:
             self._refunded += min(count, self._consumed - self._refunded)
@@ -174,12 +175,12 @@ class IterationBudget:
 
 
 CAREFUL_CALLS = 2
-"""Calls in all on weak words, or against them: the call after the wait shows whether they were
-right.
+"""Calls in all on weak words, or against them:
+the call after the wait shows whether they were right.
 """
 _LATER = 3
-"""Steps of the backoff that a careful first wait skips: with a factor of two it is eight times as
-long.
+"""Steps of the backoff that a careful first wait skips:
+with a factor of two it is eight times as long.
 """
 
 
@@ -261,8 +262,8 @@ def advice(
     outcome: str = "surfaced",
     attempts: int = 1,
 ) -> str:
-    """Return one or two sentences for the person at the end of the chain, with names instead of
-    generalities.
+    """Return one or two sentences for the person at the end of the chain,
+    with names instead of generalities.
     """
     provider = provider or verdict.provider
     credential = credential or CREDENTIALS.get(provider or "")
@@ -296,8 +297,8 @@ def advice(
 
 
 def auth_advice(verdict: Classification, provider: str | None, credential: Credential | None = None) -> str:
-    """Say which credential of which provider must be renewed, and how: its variable, its page, its
-    login.
+    """Say which credential of which provider must be renewed,
+    and how: its variable, its page, its login.
     """
     whose = provider or verdict.provider or "the provider"
     credential = credential or CREDENTIALS.get(whose)
@@ -317,8 +318,9 @@ def auth_advice(verdict: Classification, provider: str | None, credential: Crede
 
 
 def quoted_message(verdict: Classification) -> str:
-    """Return the first line of the error's message, redacted, after a colon; a full stop without
-    one.
+    """Return the first line of the error's message, redacted, after a colon.
+
+    A full stop without one.
     """
     message = (verdict.facts.message or "").strip()
     first = message.splitlines()[0] if message else ""
@@ -333,8 +335,9 @@ def calls(attempts: int) -> str:
 
 
 def _endpoint(error: BaseException | None) -> str | None:
-    """Return scheme, host and path of the request in an HTTP client's exception; no query, no
-    password.
+    """Return scheme, host and path of the request in an HTTP client's exception.
+
+    No query, no password.
     """
     from urllib.parse import urlsplit
 

@@ -188,8 +188,8 @@ class Attempts:
 
 
 class _Watch:
-    """A context manager that settles the chain if an interrupt or a failed help ends it between two
-    calls.
+    """A context manager that settles the chain if an interrupt or
+    a failed help ends it between two calls.
     """
 
     def __init__(self, attempts: Attempts) -> None:
@@ -301,8 +301,8 @@ class Retry:
         return cast("T", None)
 
     async def call_async(self, function: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run `call` for coroutine functions: waits, the guard's files and its locks do not block
-        the event loop.
+        """Run `call` for coroutine functions: waits,
+        the guard's files and its locks do not block the event loop.
         """
         async for attempt in self._attempts(args, kwargs):
             with attempt:

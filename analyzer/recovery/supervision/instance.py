@@ -34,8 +34,8 @@ class Streams:
     stdout: int | None = 1
     stderr: int | None = 2
     watch: Callable[[int, bytes], None] | None = None
-    """A function that sees each piece of output and the number of its stream, from one thread a
-    stream.
+    """A function that sees each piece of output and the number of its stream,
+    from one thread a stream.
     """
 
 

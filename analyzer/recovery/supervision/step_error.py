@@ -187,8 +187,9 @@ STDOUT_CHARS = 3_900
 
 
 class StepError(AnalyzerError):
-    """A supervised run that failed. `exit_code` is the command's, `hint` tells a person what
-    happened and what to do.
+    """A supervised run that failed.
+
+    `exit_code` is the command's, `hint` tells a person what happened and what to do.
     """
 
     def __init__(

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from analyzer.recovery.retry.calls import Step
 
 BACKOFF = Backoff(base_seconds=1.0, cap_seconds=60.0)
-"""The backoff of starts. An agent takes seconds to start, so shorter waits, as between calls, gain
-nothing.
+"""The backoff of starts. An agent takes seconds to start,
+so shorter waits, as between calls, gain nothing.
 """
 _STDIN = 0
 _PREFACE = (
@@ -99,8 +99,9 @@ class CommandChain(Chain):
         self._gives_up_as = "surfaced"
 
     def ended(self, outcome: str) -> str:
-        """Settle the chain and return the outcome of the run. `gave_up` means the outcome of the
-        last failure.
+        """Settle the chain and return the outcome of the run.
+
+        `gave_up` means the outcome of the last failure.
         """
         if not self.begun:
             return {"recovered": "succeeded", "gave_up": "surfaced"}.get(outcome, outcome)
@@ -356,8 +357,9 @@ class _Supervisor:
         return self._ended(code, self._chain.ended("gave_up"), error)
 
     def _compressed(self, instance: Instance) -> bool:
-        """Hand off the work of a full context, so that the next try begins smaller; False after a
-        failure.
+        """Hand off the work of a full context, so that the next try begins smaller.
+
+        False after a failure.
         """
         assert self.relay is not None
         most = self.relay.monitor.settings.summarizer_token_cap
