@@ -1,6 +1,6 @@
-"""Commands of this program as people paste them into a shell: every one that is shown anywhere is written here.
+"""Commands of this program as people paste them into a shell: every command that is shown is written by this module.
 
-Invariant: a shell reads the line as these words, whatever a log put into them, and no character of it is invisible.
+Invariant: a shell reads the line as these words, whatever a log put into them, and every character is visible.
 """
 
 from __future__ import annotations
@@ -17,88 +17,102 @@ from analyzer.readable import terminal_safe
 
 PROGRAM = "analyzer"
 LAKE = "delta:"
-"""How the name of a store begins that is a lake; any other name is that of a file."""
+"""The prefix of the name of a lake; any other name of a store is that of a file."""
 STORELESS = {"classify", "completion", "emit", "hook", "prices", "receive", "run", "verdict", "watch"}
-"""Commands that ask no store."""
+"""Commands that use no store."""
 STORELESS_RULES = {"explain", "list", "test"}
-"""Those of `rules` that ask none."""
+"""Subcommands of `rules` that use no store."""
 _PLAIN = frozenset(f"{string.ascii_letters}{string.digits} _,/=+%")
 _IN_CHATS = re.compile(r"[@#!`<>&*|~\\\[\]]|://|\bwww\.|\bGH-", re.IGNORECASE)
-"""What calls, links or marks up in one chat or another."""
+"""Characters and words that mention somebody, link or mark up in one chat or another."""
 _DOMAIN = re.compile(r"\w\.[^\W\d_]{2}|\s\s")
-"""What a log may make a link of, and what is one space in a chat."""
+"""Text from a log that a chat may turn into a link, or two blanks that it would join."""
 
 
 def command_line(*words: str, store: str | None = None, chat: bool = False) -> str:
-    """Write a command as a line of a shell; a `store` that it asks is named before a `--`, else at the end.
+    """Write a command as a line for a shell.
 
-    A path below the home directory is written as a shell expands it, without the name of whose home it is. In a
-    `chat` no word calls somebody, is a link or ends a piece of code.
+    The option for the `store`, if the command uses one, is put before a `--`, else at the end. A path below the home
+    directory is written with `~` or `$HOME`, so that it does not show whose home it is. For a `chat` no word mentions
+    somebody, is a link or ends a piece of code.
     """
     options = words.index("--") if "--" in words else len(words)
-    named = () if store is None or _asks_none(words) else ("--store", store)
-    line = (PROGRAM, *words[:options], *named, *words[options:])
+    store_option = () if store is None or _is_storeless(words) else ("--store", store)
+    line = (PROGRAM, *words[:options], *store_option, *words[options:])
     home = os.path.expanduser("~").rstrip("/")
     written = []
     for word in line:
         lake = LAKE if word.startswith(f"{LAKE}{home}/") else ""
         below = home.startswith("/") and word.startswith(f"{lake}{home}/")
-        ahead = (f'{lake}"$HOME"/' if lake else "~/") if below else ""
-        rest = word[len(lake) + len(home) + 1 :] if below else word
-        calls = _IN_CHATS.search(rest) or (word is not store and _DOMAIN.search(rest))
-        written.append(ahead + (_by_bytes(rest) if chat and calls else quoted(rest) if rest or not below else ""))
+        prefix, rest = "", word
+        if below:
+            prefix = f'{lake}"$HOME"/' if lake else "~/"
+            rest = word[len(lake) + len(home) + 1 :]
+        if chat and (_IN_CHATS.search(rest) or (word is not store and _DOMAIN.search(rest))):
+            rest = _by_bytes(rest)
+        elif rest or not below:
+            rest = quoted(rest)
+        written.append(prefix + rest)
     return " ".join(written)
 
 
 def window_words(
     since: date | datetime | None = None, until: date | datetime | None = None, timezone: str = "UTC"
 ) -> tuple[str, ...]:
-    """The options that name a window: days of the zone, or naive UTC moments; nothing of what is open."""
+    """Return the options that name a window: days of the zone, or naive UTC moments.
+
+    An open end gets no option.
+    """
     ends = [part for name, end in (("--since", since), ("--until", until)) if end for part in (name, _moment(end))]
     return (*ends, *(("--timezone", timezone) if timezone != "UTC" else ()))
 
 
 def quoted(word: str) -> str:
-    """Quote a word for bash and zsh; one with characters that are not seen is written by their bytes."""
+    """Quote a word for bash and zsh; a word with invisible characters is written by its bytes."""
     return shlex.quote(word) if terminal_safe(word) == word else _by_bytes(word)
 
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """How the store behind a text is asked, wherever the text is read."""
+    """How a reader of a text asks the store that it was made from."""
 
     store: str | None = None
-    """The store that a command has to name; None for the one that it asks by itself."""
+    """The store that a command must name; None for the one that commands use by default."""
     keep: tuple[str, ...] = ()
-    """Logs that have to be read into a store first, where the text rests on a throw-away one."""
+    """Logs that must be ingested into a store first,
+    because the text was made from a throw-away one.
+    """
     gone: bool = False
-    """Whether there is no store, and nothing to make one of."""
+    """True if there is no store, and nothing to make one from."""
     chat: bool = False
-    """Whether the text goes to a chat."""
+    """True if the text goes to a chat."""
 
     def command(self, *words: str) -> str:
-        """The command line of these words; empty without any, and where nothing answers it."""
-        asks = not _asks_none(words)
-        if not words or (asks and self.gone):
+        """Return the command line of these words; empty if there are none, or no store can answer."""
+        needs_store = not _is_storeless(words)
+        if not words or (needs_store and self.gone):
             return ""
         first = ""
-        if asks and self.keep:
+        if needs_store and self.keep:
             first = f"{command_line('ingest', *self.keep, store=self.store, chat=self.chat)} && "
         return first + command_line(*words, store=self.store, chat=self.chat)
 
 
 HERE = Asking()
-"""Of the store that a command asks by itself."""
+"""For the store that commands use by default."""
 
 
 def whole_path(store: str) -> str:
-    """The whole path of a store in a file; names of lakes and of stores in memory as they are."""
+    """Return the absolute path of a store in a file.
+
+    Names of lakes and of stores in memory stay as they are.
+    """
     return store if store.startswith(("delta:", ":")) else os.path.abspath(store)
 
 
-def _asks_none(words: Iterable[str]) -> bool:
-    command, behind, *_ = (*words, "", "")
-    return command in STORELESS or (command == "rules" and behind in STORELESS_RULES)
+def _is_storeless(words: Iterable[str]) -> bool:
+    command, subcommand, *_ = (*words, "", "")
+    return command in STORELESS or (command == "rules" and subcommand in STORELESS_RULES)
 
 
 def _moment(end: date | datetime) -> str:

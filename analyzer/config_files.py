@@ -1,4 +1,7 @@
-"""Small files that people write: settings, rules, labels. What they may cost is bounded before anything parses them."""
+"""Small files that people write: settings, rules, labels.
+
+Their size and depth are checked before they are parsed.
+"""
 
 from __future__ import annotations
 
@@ -12,27 +15,33 @@ if TYPE_CHECKING:
     from typing import IO, Any
 
 MOST_BYTES = 1024 * 1024
-"""Of a whole file of TOML; the built-in rules are a tenth of that."""
+"""The largest TOML file that is read; the built-in rules take a tenth of that."""
 MOST_LEVELS = 16
-"""Of brackets, and of the dots of one key: a parser takes memory by the square of them."""
+"""The deepest nesting of brackets, and of the dots of a key:
+the memory of a parser grows by its square.
+"""
 _STEPS = re.compile(
     rb'"""(?:\\.|[^\\])*?(?:"{3,5}|\Z)|\'\'\'.*?(?:\'{3,5}|\Z)|"(?:\\.|[^"\\\n])*"?|\'[^\'\n]*\'?|#[^\n]*|[\[\]{}.=,\n]',
     re.DOTALL,
 )
-"""Texts and comments of TOML, and the signs outside of these that open, close and part."""
+"""Texts and comments of TOML, and the signs outside of them that open, close and separate."""
 
 
 def opened(path: str | os.PathLike[str]) -> IO[bytes]:
-    """Open a regular file for reading, without waiting for whoever would write to a pipe.
+    """Open a regular file for reading, without waiting for a writer of a pipe.
 
     Raises:
-        OSError, ValueError: there is none, or it is something else, or it may not be read.
+        OSError, ValueError: the file is missing, may not be read, or is something else than a file.
     """
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
     try:
         mode = os.fstat(descriptor).st_mode
         if not stat.S_ISREG(mode):
-            kind = "a folder" if stat.S_ISDIR(mode) else "a pipe" if stat.S_ISFIFO(mode) else "a device"
+            kind = "a device"
+            if stat.S_ISDIR(mode):
+                kind = "a folder"
+            elif stat.S_ISFIFO(mode):
+                kind = "a pipe"
             raise OSError(errno.EINVAL, f"it is {kind}, not a file", os.fspath(path))
         return os.fdopen(descriptor, "rb")
     except BaseException:
@@ -41,35 +50,35 @@ def opened(path: str | os.PathLike[str]) -> IO[bytes]:
 
 
 def content(path: str | os.PathLike[str]) -> bytes:
-    """What a regular file of at most `MOST_BYTES` holds.
+    """Read a regular file of at most `MOST_BYTES`.
 
     Raises:
         OSError, ValueError: as of `opened`, or it is larger.
     """
     with opened(path) as handle:
-        found = handle.read(MOST_BYTES + 1)
-    if len(found) > MOST_BYTES:
+        data = handle.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
         raise OSError(errno.EFBIG, f"it is larger than {MOST_BYTES // 1024} KiB", os.fspath(path))
-    return found
+    return data
 
 
-def toml(found: bytes) -> dict[str, Any]:
-    """The values of a file of TOML.
+def toml(data: bytes) -> dict[str, Any]:
+    """Parse the bytes of a TOML file.
 
     Raises:
         ValueError: it is no valid TOML, no UTF-8, or nested deeper than `MOST_LEVELS`.
     """
     import tomllib  # 4 ms that only who reads such a file should pay
 
-    if _deep(found):
+    if _deep(data):
         raise ValueError(f"nested deeper than {MOST_LEVELS} levels")
-    return tomllib.loads(found.decode("utf-8-sig"))
+    return tomllib.loads(data.decode("utf-8-sig"))
 
 
-def _deep(found: bytes) -> bool:
-    """Whether brackets or the dots of a key go deeper than a parser should follow."""
+def _deep(data: bytes) -> bool:
+    """Return true if brackets or the dots of a key nest deeper than `MOST_LEVELS`."""
     depth = dots = 0
-    for step in _STEPS.finditer(found):
+    for step in _STEPS.finditer(data):
         sign = step[0]
         if sign == b".":
             dots += 1

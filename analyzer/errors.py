@@ -27,20 +27,21 @@ NOT_STARTED = 127
 INTERRUPTED = 130
 
 FREE_SPACE = "free space, then run the same command again"
-"""The hint where a disk is full: whatever was being done goes on from where it stands."""
+"""The hint for a full disk: whatever was being done goes on from where it stands."""
 
-
+_MOST_LISTED = 12
+"""Names that one hint lists; nobody reads a longer line."""
 _NUMBER = re.compile(r"\[(?:Errno|WinError) -?\d+\] ")
-"""What Python puts before the words of an error of the system."""
+"""The prefix that Python puts before the text of an error of the operating system."""
 
 
 class AnalyzerError(Exception):
-    """Something a person can mend; `hint` says how."""
+    """A failure that a person can mend; `hint` says how."""
 
     exit_code = USAGE
 
     def __init__(self, message: str, hint: str = "", *, exit_code: int | None = None) -> None:
-        """`exit_code` stands in the place of that of the class."""
+        """Keep message and hint; `exit_code` replaces that of the class."""
         super().__init__(message)
         self.message = message
         self.hint = hint
@@ -48,24 +49,31 @@ class AnalyzerError(Exception):
             self.exit_code = exit_code
 
     @classmethod
-    def unknown_value(cls, thing: str, value: str, known: Iterable[str], listing: str = "") -> AnalyzerError:
-        """Make an error that names the closest legal values, and all of them where they are few.
+    def unknown_value(cls, thing: str, value: str, names: Iterable[str], listing: str = "") -> AnalyzerError:
+        """Build the error for a value that is not among the legal `names`.
 
-        `listing` is the command that lists them.
+        The hint suggests the closest names and lists all of them; if there are more than
+        `_MOST_LISTED`, it names the command `listing` instead.
         """
-        names = sorted(known)
-        few = len(names) <= 12  # more are no line that anybody reads
-        close = [repr(name) for name in nearest(value, names, 1 if few else 3)]
-        said = [f"did you mean {' or '.join(filter(None, (', '.join(close[:-1]), close[-1])))}?"] if close else []
+        legal = sorted(names)
+        few = len(legal) <= _MOST_LISTED
+        close = [repr(name) for name in nearest(value, legal, 1 if few else 3)]
+        hints = []
+        if close:
+            choices = " or ".join(filter(None, (", ".join(close[:-1]), close[-1])))
+            hints.append(f"did you mean {choices}?")
         if listing and not few:
-            said.append(f"all {len(names)}: {listing}")
+            hints.append(f"all {len(legal)}: {listing}")
         elif few or not close:
-            said.append(f"known: {', '.join(names)}")
-        return cls(f"unknown {thing} {value!r}", " ".join(said))
+            hints.append(f"known: {', '.join(legal)}")
+        return cls(f"unknown {thing} {value!r}", " ".join(hints))
 
 
 def system_text(error: Exception) -> str:
-    """The words of an error of the operating system, without its number and its path; of another error, its text.
+    """Return the words of an error of the operating system, without its number and path.
+
+    The text of any other error is returned as it is. Every error of the system that a person sees
+    is worded by this function.
 
     Every error of the system that a person sees is worded here.
     """
@@ -73,11 +81,11 @@ def system_text(error: Exception) -> str:
     return _NUMBER.sub("", words) or type(error).__name__
 
 
-def nearest(name: str, known: Iterable[str], most: int = 3) -> list[str]:
-    """The names that are most like one, the most like it first; none that is not like it at all."""
+def nearest(name: str, names: Iterable[str], most: int = 3) -> list[str]:
+    """Return at most `most` of the names that resemble a name, the closest first."""
     from difflib import get_close_matches  # 1 ms that only a mistake should cost
 
-    return get_close_matches(name, list(known), n=most, cutoff=0.5)
+    return get_close_matches(name, list(names), n=most, cutoff=0.5)
 
 
 class RulesError(AnalyzerError):
@@ -95,7 +103,10 @@ class LimitError(QueryError):
 
     @classmethod
     def of_time(cls, seconds: float, option: str = "--timeout") -> Self:
-        """The error of a query that would have taken longer than so many seconds; `option` is what allows more."""
+        """Make the error of a query that ran longer than `seconds`.
+
+        `option` is the option that allows more.
+        """
         return cls(f"stopped after {seconds:g} s", f"ask for less, as one day or one caller; or allow more: {option}")
 
 

@@ -1,10 +1,10 @@
-"""Another Python interpreter for this package: it finds what this one finds, but nothing in the working directory.
+"""Other Python processes of this package: they find the same modules, but none in the working directory.
 
-A file there that is called like a library would be run in its place. A pool of `multiprocessing` is no alternative: it
+A file there that is named like a library would be run in its place. A pool of `multiprocessing` is no alternative: it
 imports the main module of its host again, and runs a script without a guard twice.
 
-A `Pool` of such processes shares work with this one: Python computes on one core. A helper that fails, for whatever
-reason, costs time and nothing else.
+A `Pool` shares work between this process and its helpers, because Python computes on one core. A helper that fails
+costs time, but no result.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _Work = TypeVar("_Work", bound="Errand[Any]")
 
 
 def start(*arguments: str, environment: Mapping[str, str] | None = None, **options: Any) -> subprocess.Popen[bytes]:
-    """Starts `python ARGUMENTS…` and gives its process.
+    """Start `python ARGUMENTS…` and return its process.
 
     `environment` holds the child's variables, by default those of this process; `PYTHONPATH` is always set here.
     `options` are those of `subprocess.Popen`.
@@ -32,29 +32,33 @@ def start(*arguments: str, environment: Mapping[str, str] | None = None, **optio
     Raises:
         OSError: no process can be started.
     """
-    given = os.environ if environment is None else environment
+    variables = os.environ if environment is None else environment
     # -P: the interpreter itself would put the working directory before all else.
     command = [path(), "-P", *arguments]
-    return subprocess.Popen(command, env={**given, "PYTHONPATH": os.pathsep.join(_places())}, **options)  # noqa: S603
+    return subprocess.Popen(command, env={**variables, "PYTHONPATH": os.pathsep.join(_module_folders())}, **options)  # noqa: S603
 
 
 def path() -> str:
-    """Where this interpreter lies, for whoever starts it later: a unit of the night's job, the workers of Spark."""
+    """Return the path of this interpreter, for those who start it later:
+    the unit of the nightly job, workers of Spark.
+    """
     return os.path.abspath(sys.executable)
 
 
-def _places() -> list[str]:
-    """Where modules are found: nowhere relative, and in the working directory only where this package lies in it."""
+def _module_folders() -> list[str]:
+    """Return the folders with modules: absolute ones,
+    without the working directory unless this package lies in it.
+    """
     working = None
     with suppress(OSError):  # it may have been removed
         working = os.path.realpath(os.getcwd())
-    found = [entry for entry in sys.path if os.path.isabs(entry) and os.path.realpath(entry) != working]
+    folders = [entry for entry in sys.path if os.path.isabs(entry) and os.path.realpath(entry) != working]
     home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    return found if home in found else [home, *found]
+    return folders if home in folders else [home, *folders]
 
 
 class Errand(ABC, Generic[Answer]):
-    """Something that somebody will do: a helper, or this process."""
+    """A piece of work that a helper or this process does."""
 
     def __init__(self) -> None:
         self.taken = False
@@ -63,11 +67,11 @@ class Errand(ABC, Generic[Answer]):
 
     @property
     def done(self) -> bool:
-        """Whether there is an answer, or an error in its place."""
+        """Return true if there is an answer or an error."""
         return self.answer is not None or self.error is not None
 
     def do(self) -> None:
-        """Do it in this process."""
+        """Do the work in this process, and keep its answer or error."""
         try:
             self.answer = self.here()
         except Exception as error:  # noqa: BLE001 - it is raised where the answer is asked for
@@ -75,11 +79,11 @@ class Errand(ABC, Generic[Answer]):
 
     @abstractmethod
     def here(self) -> Answer:
-        """The answer, from this process."""
+        """Compute the answer in this process."""
 
     @abstractmethod
     def ask(self, requests: IO[bytes], answers: IO[bytes]) -> Answer:
-        """The answer, from a helper at the other end of two pipes.
+        """Get the answer from a helper at the other end of two pipes.
 
         Raises:
             Exception: of any kind, where the helper fails.
@@ -87,14 +91,14 @@ class Errand(ABC, Generic[Answer]):
 
 
 class Helper:
-    """A process that does errands, started at the first one."""
+    """A process that does pieces of work; it is started at the first one."""
 
     def __init__(self, started: Callable[[], subprocess.Popen[bytes]]) -> None:
         self._started = started
         self._process: subprocess.Popen[bytes] | None = None
 
     def ask(self, work: Errand[Answer]) -> Answer | None:
-        """The answer that the process gives; None where it fails, and then it always will."""
+        """Return the answer of the process; None if it fails, and from then on always."""
         try:
             process = self._process = self._process or self._started()
             assert process.stdin is not None
@@ -104,12 +108,12 @@ class Helper:
             return None
 
     def kill(self) -> None:
-        """End the process: it may be in the middle of something that nobody waits for any more."""
+        """Kill the process: nobody waits for the work that it may be doing."""
         if self._process is not None:
             self._process.kill()
 
     def close(self) -> None:
-        """End the process, now that nobody asks it any more, and let go of it."""
+        """Kill the process, wait for its end and close its pipes."""
         self.kill()  # it may have started after the first time
         if self._process is not None:
             self._process.wait()
@@ -120,24 +124,31 @@ class Helper:
 
 
 class Pool:
-    """This process and some helpers. Use as a context manager.
+    """This process and some helpers, as a context manager.
+
+    Whoever is free takes the next piece of work; this process does so while it waits for one that a
+    helper has.
 
     Whoever is free takes the next piece of work; this process does while it waits for one that a helper has.
     """
 
     def __init__(self, started: Callable[[], subprocess.Popen[bytes]], helpers: int) -> None:
-        """`started` starts the process of a helper, which answers what errands ask of it until stdin ends."""
+        """Prepare helpers without starting them.
+
+        `started` starts the process of a helper, which answers the requests of `Errand.ask` until
+        its stdin ends.
+        """
         self._helpers = [Helper(started) for _ in range(helpers)]
         self._threads: list[Thread] = []
-        """One for each helper that there is work for."""
+        """One thread for each helper that has begun."""
         self._left = 0
-        """Of those, the ones that have not failed."""
+        """The helpers with a thread that have not failed."""
         self._queue: deque[Errand[Any]] = deque()
         self._changed = Condition()
         self._closed = False
 
     def begin(self, most: int) -> None:
-        """Have so many helpers at work, where there are as many."""
+        """Set at most `most` helpers to work."""
         for helper in self._helpers[len(self._threads) : most]:
             thread = Thread(target=self._work, args=(helper,), name="helper")
             self._threads.append(thread)
@@ -159,14 +170,14 @@ class Pool:
             helper.close()
 
     def submit(self, work: _Work) -> _Work:
-        """Have something done by whoever is free first; it may be asked for with `settle`."""
+        """Queue a piece of work for whoever is free first; `settle` waits for it."""
         with self._changed:
             self._queue.append(work)
             self._changed.notify()
         return work
 
     def _work(self, helper: Helper) -> None:
-        """Hand work to a helper until it fails, or this run is over."""
+        """Hand work to a helper until it fails or the pool closes."""
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._queue or self._closed)
@@ -185,7 +196,10 @@ class Pool:
                 return
 
     def settle(self, work: Errand[Any]) -> None:
-        """See that a piece of work is done, here unless a helper has it; then other pieces are, while it does."""
+        """Wait until a piece of work is done.
+
+        This process does it itself unless a helper has it; meanwhile it does other pieces.
+        """
         while not work.done:
             with self._changed:
                 if work.taken and not self._queue:
@@ -198,7 +212,7 @@ class Pool:
             mine.do()
 
     def settled(self, work: Errand[Answer]) -> Answer:
-        """The answer to a piece of work, once it is done; the error that it ended with is raised."""
+        """Return the answer of a piece of work once it is done, or raise its error."""
         self.settle(work)
         if work.error is not None:
             raise work.error

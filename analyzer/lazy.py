@@ -1,4 +1,6 @@
-"""Names of a package that are loaded when they are asked for: who wants one of them does not pay for the others."""
+"""Names of a package that are loaded on first use,
+so that nobody pays for names that they do not use.
+"""
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -12,7 +14,10 @@ _PROGRAM = "analyzer."
 
 
 def face(package: str, homes: Mapping[str, str]) -> "tuple[Callable[[str], Any], Callable[[], list[str]]]":
-    """The `__getattr__` and the `__dir__` of a package.
+    """Return the `__getattr__` and the `__dir__` of a package.
+
+    `homes` maps each module, by its name below the package or in full, to its names, separated by
+    spaces.
 
     `homes` has its names, with spaces between them, by their module, as it is called below the package or in full.
     """

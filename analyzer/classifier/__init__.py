@@ -1,7 +1,7 @@
-"""The error classifier: anything → facts → the first rule that holds → what to do about it.
+"""The error classifier: any error → facts → the first rule that holds → what to do about it.
 
-It runs inside other people's agents: nothing here raises, looks at a clock, opens a connection or loads more than RE2.
-Names are loaded on first use: who wants a fingerprint or the table of recovery pays for no rules.
+It runs inside other people's agents: it does not raise, look at a clock, open a connection or load more than RE2.
+Names are loaded on first use, so that a fingerprint or the recovery table costs no rules.
 """
 
 from typing import TYPE_CHECKING

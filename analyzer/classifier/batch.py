@@ -1,7 +1,7 @@
-"""Many stored facts at a time, for replay, in this process or in one of their own.
+"""Classification of many stored facts, for replay, in this process or in helpers.
 
-Stored facts were normalised and redacted when they were stored, and are judged as they are. A process of its own reads
-chunks of facts on stdin and writes their answers to stdout.
+Stored facts were normalised and redacted when they were stored, and are judged as they are. A helper reads chunks of
+facts on stdin and writes their verdicts to stdout.
 """
 
 from __future__ import annotations
@@ -30,14 +30,13 @@ Verdict = tuple[str, str | None, bool, str, str, str | None]
 
 
 def classify_batch(facts: Iterable[Facts] | Iterable[Mapping[str, object]], *, rules: Rules = None) -> list[Verdict]:
-    """The verdict of each, in order; a mapping is what `Facts.to_dict` gives."""
+    """Judge facts, in order; a mapping is what `Facts.to_dict` gives."""
     index = index_of(ruleset_for(rules))
-    read = (each if isinstance(each, Facts) else Facts.from_dict(each) for each in facts)
-    return [_verdict(each, index) for each in read]
+    return [_verdict(item if isinstance(item, Facts) else Facts.from_dict(item), index) for item in facts]
 
 
 def judge_json(chunk: Sequence[str], ruleset: Ruleset) -> list[Verdict]:
-    """Judge facts that are given as JSON texts, in order."""
+    """Judge facts that are JSON texts, in order."""
     index = index_of(ruleset)
     decode = _decoder()
     return [_verdict(decode(text), index) for text in chunk]
@@ -49,11 +48,11 @@ def _verdict(facts: Facts, index: Index) -> Verdict:
 
 
 _ERRORS = (msgspec.DecodeError, RecursionError, UnicodeError)
-"""What the strict decoder raises for texts that are no well-formed facts."""
+"""The errors of the strict decoder for texts that are not well-formed facts."""
 
 
 class _Stored(msgspec.Struct, gc=False):
-    """The fields of `Facts` that a verdict looks at."""
+    """The fields of `Facts` that a verdict depends on."""
 
     status: int | None = None
     code: str | None = None
@@ -73,7 +72,7 @@ class _Stored(msgspec.Struct, gc=False):
 
 @cache
 def _decoder() -> Callable[[str], Facts]:
-    """A function from JSON text to facts, or to an object with the same fields."""
+    """Return a function from JSON text to facts, or to an object with the same fields."""
     strict = msgspec.json.Decoder(_Stored).decode
 
     def decode(text: str) -> Facts:
@@ -86,7 +85,7 @@ def _decoder() -> Callable[[str], Facts]:
 
 
 def _decode(text: str) -> Facts:
-    """Decode a text that the strict decoder refuses; what are no facts becomes empty facts."""
+    """Decode a text that the strict decoder refuses; one that holds no facts becomes empty facts."""
     try:
         return Facts.from_dict(json.loads(text))
     except (ValueError, RecursionError, AttributeError):
@@ -94,22 +93,22 @@ def _decode(text: str) -> Facts:
 
 
 _AHEAD = 2
-"""Chunks a process that are held in memory, so that none of them waits."""
+"""Chunks per process that are held in memory, so that no process waits."""
 
 
 class Chunk(Errand[list[Verdict]]):
-    """Facts as JSON texts, to be judged in order."""
+    """Facts as JSON texts that are judged in order."""
 
     def __init__(self, texts: Sequence[str], ruleset: Ruleset) -> None:
         super().__init__()
         self._texts, self._ruleset = texts, ruleset
 
     def here(self) -> list[Verdict]:
-        """As `Errand` says."""
+        """Judge the facts in this process."""
         return judge_json(self._texts, self._ruleset)
 
     def ask(self, requests: IO[bytes], answers: IO[bytes]) -> list[Verdict]:
-        """As `Errand` says."""
+        """Get the verdicts from a helper that `serve` runs in."""
         # No JSON text holds a raw newline.
         requests.write("".join(f"{line}\n" for line in (len(self._texts), *self._texts)).encode("utf-8"))
         requests.flush()
@@ -117,7 +116,7 @@ class Chunk(Errand[list[Verdict]]):
 
 
 def started(ruleset: Ruleset) -> subprocess.Popen[bytes]:
-    """Start a process that judges by a ruleset."""
+    """Start a helper that judges by a ruleset."""
     served = "from analyzer.classifier.batch import serve; serve()"
     process = start("-c", served, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdin is not None
@@ -126,8 +125,9 @@ def started(ruleset: Ruleset) -> subprocess.Popen[bytes]:
 
 
 def judge_in_parallel(chunks: Iterable[Sequence[str]], ruleset: Ruleset, processes: int) -> Iterator[list[Verdict]]:
-    """The answers of each chunk, in order, by so many processes, this one included. Chunks are asked for as they are
-    needed.
+    """Yield the verdicts of each chunk, in order, from so many processes, this one included.
+
+    A chunk is taken from the iterable when it is needed.
     """
     with Pool(lambda: started(ruleset), processes - 1) as pool:
         pool.begin(processes - 1)
@@ -141,7 +141,7 @@ def judge_in_parallel(chunks: Iterable[Sequence[str]], ruleset: Ruleset, process
 
 
 def serve() -> None:
-    """Run the judging process: answer chunks until stdin ends."""
+    """Run the helper process: answer chunks until stdin ends."""
     source, sink = sys.stdin.buffer, sys.stdout.buffer
     digest, text = json.loads(source.readline())
     ruleset = parse_ruleset(text)

@@ -1,4 +1,4 @@
-"""Facts into a classification: the first rule that holds, what it means for the next call, and when to come back.
+"""Facts into a classification: the first rule that holds, its meaning for the next call, and when to come back.
 
 Invariant: total and deterministic. The same facts, ruleset and `at` give an equal classification, live or replayed.
 """
@@ -22,7 +22,7 @@ __all__ = ["NO_RULE", "Classification", "classify", "classify_facts"]
 
 
 class Classification(NamedTuple):
-    """What an error is and what to do about it."""
+    """The reason of an error and what to do about it."""
 
     reason: str
     """One of `REASONS`."""
@@ -35,46 +35,56 @@ class Classification(NamedTuple):
     ruleset: str
     """Digest of the rules."""
     retry_after_seconds: float | None
-    """Where the input gives a duration."""
+    """The seconds to wait, if the input names a duration."""
     reset_at: datetime | None
-    """Where the input gives a moment; aware, UTC."""
+    """The moment of the reset, if the input names one; aware, UTC."""
     current_tokens: int | None
     max_tokens: int | None
     provider: str | None
     model: str | None
     facts: Facts
     remediation: str
-    """The recovery table's line."""
+    """The remediation of the reason in the recovery table."""
     confidence: str | None = None
-    """`strong`, or `weak` where a bare status, an exit code or weak words decided; None where no rule held."""
+    """`strong`, or `weak` if a bare status, an exit code or weak words decided;
+    None if no rule held.
+    """
     basis: Basis | str | None = None
-    """Where the decision fell; in copies, what it was based on. It follows from facts and ruleset."""
+    """The inputs of the decision; in copies, the text that matched.
+    It follows from facts and ruleset.
+    """
 
     @property
     def matched(self) -> str | None:
-        """What the rule matched on, short. Found when it is asked for: few who classify want to know."""
+        """Return a short text that names the evidence of the rule.
+
+        It is computed on demand: few callers ask.
+        """
         return evidence(*self.basis) if isinstance(self.basis, tuple) else self.basis
 
     @property
     def party(self) -> str:
-        """Who caused it: one of `PARTIES`."""
+        """Return who caused the error: one of `PARTIES`."""
         return party(self.reason, self.detail, self.facts.status)
 
     @property
     def evidence(self) -> str | None:
-        """The kind of evidence that decided: `code`, `type`, `name`, `text`, `status` and the like."""
+        """Return the kind of evidence that decided: `code`, `type`,
+        `name`, `text`, `status` and the like.
+        """
         return None if self.matched is None else self.matched.split(" ", 1)[0]
 
     @property
     def objections(self) -> tuple[str | None, bool]:
-        """What speaks against another try beside what decided: the id of a rule, and whether weak words do.
+        """Return what speaks against another try: a rule, and true if weak words do.
 
-        The rule is one of strong evidence. Copies do not carry what they could be asked by, and have none.
+        The rule is the id of one with strong evidence, or None. Copies do not carry the ruleset
+        that this asks, and have none.
         """
         return doubts(*self.basis) if isinstance(self.basis, tuple) else (None, False)
 
     def __reduce__(self) -> tuple["type[Classification]", tuple[object, ...]]:
-        """Copies and pickles carry what was matched, not the ruleset that it was matched by."""
+        """Copy and pickle the text that matched instead of the ruleset that matched it."""
         return Classification, (*self[:-1], self.matched)
 
     def __eq__(self, other: object) -> bool:
@@ -84,11 +94,11 @@ class Classification(NamedTuple):
         return hash(self[:-1])
 
     def __repr__(self) -> str:
-        said = zip(self._fields[:-1], self, strict=False)
-        return f"Classification({', '.join(f'{name}={value!r}' for name, value in said)})"
+        pairs = zip(self._fields[:-1], self, strict=False)
+        return f"Classification({', '.join(f'{name}={value!r}' for name, value in pairs)})"
 
     def to_dict(self) -> dict[str, object]:
-        """The keys that `analyzer classify` prints; `reset_at` as ISO 8601 with a Z."""
+        """Return the keys that `analyzer classify` prints; `reset_at` is ISO 8601 with a Z."""
         return {
             "reason": self.reason,
             "detail": self.detail,
@@ -115,12 +125,12 @@ def classify(
     at: datetime | None = None,
     rules: Rules = None,
 ) -> Classification:
-    """Classifies anything: an exception, a mapping, facts, a text, a status with its body.
+    """Classify an error: an exception, a mapping, facts, a text, a status with its body.
 
-    Relative reset texts resolve against `at`, and a reset more than 35 days behind it is not believed. `status` and
-    `exit_code` are known beside the error; with an exit code a text is the output of the command.
+    Relative reset texts resolve against `at`, and a reset more than 35 days after it is not believed. `status` and
+    `exit_code` add to the error; with an exit code a text is the output of the command.
 
-    Total: whatever comes in, a classification comes out. `rules` is a file, a ruleset, or None for the built-in rules.
+    Any input gets a classification. `rules` is a file, a ruleset, or None for the built-in rules.
 
     Raises:
         RulesError: the rules cannot be used.
@@ -131,7 +141,7 @@ def classify(
 
 
 def classify_facts(facts: Facts, *, at: datetime | None = None, rules: Rules = None) -> Classification:
-    """Classifies facts, as live or as stored in an event; `at` is the event's own time."""
+    """Classify facts, as live or as stored in an event; `at` is the event's own time."""
     index = _built_in() if rules is None else index_of(ruleset_for(rules))
     decision, level, timely, confidence = judge(facts, index)
     reason, detail, retryable, action, rule = decision.answer
@@ -147,9 +157,8 @@ def classify_facts(facts: Facts, *, at: datetime | None = None, rules: Rules = N
                 reset_at = credible(reset_at, at)
     elif decision.counted:
         levels = (facts,) if facts.cause is None else chain(facts)
-        current, most = token_counts(
-            *(flat(each.message[:MESSAGE_CHARS]).decode("utf-8", "replace") for each in levels if each.message)
-        )
+        messages = (level.message[:MESSAGE_CHARS] for level in levels if level.message)
+        current, most = token_counts(*(flat(message).decode("utf-8", "replace") for message in messages))
     return Classification(
         reason,
         detail,
@@ -172,7 +181,7 @@ def classify_facts(facts: Facts, *, at: datetime | None = None, rules: Rules = N
 
 @kept_until_fork
 def _built_in() -> Index:
-    """The index of the built-in rules, without a look for them."""
+    """Return the index of the built-in rules, found once per process."""
     return index_of(default_ruleset())
 
 

@@ -1,7 +1,7 @@
-"""What a message says without its values: a template, and the id that it has on every machine.
+"""Templates of messages, which leave out their values, and the id that a template has on every machine.
 
-Invariant: a template depends on its message alone, on no other message, order or run; `PASSES` and two lengths are the
-whole definition, and the database derives its own expression from the same.
+Invariant: a template depends on its message only, on no other message, order or run; `PASSES` and two lengths are the
+whole definition, and the database derives its own expression from them.
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ from typing import Any, NamedTuple
 import re2
 
 VERSION = 1
-"""Goes into every id: other passes make other ids."""
+"""A part of every id, because other passes make other ids."""
 SLOT = "<*>"
-"""Stands for a value."""
+"""The sign that replaces a value."""
 MAX_CHARS = 1_000
-"""So much of a message is looked at for its template; what follows is output, traces, quoted pages."""
+"""The characters of a message that make its template; output,
+traces and quoted pages follow after them.
+"""
 MAX_TEMPLATE_CHARS = 500
-"""So much of what is left is the template. The message breaks off where its values happen to be long or short; the
-template breaks off before that, so that one text with values of other lengths stays one template.
+"""The longest template. Where `MAX_CHARS` cuts a message depends on the length of its values; the
+template ends before that, so that a text with longer or shorter values keeps its template.
 """
 
 _TOP_LEVEL = (
@@ -73,13 +75,15 @@ _VALUES = (
 
 
 class Pass(NamedTuple):
-    """A pattern, and what replaces its matches."""
+    """A pattern, and the text that replaces its matches."""
 
     pattern: str
-    """RE2."""
+    """An RE2 pattern."""
     replacement: str
     needs: str = ""
-    """Characters that every match holds, and that no pass brings in: a message without them is spared the pass."""
+    """Characters that every match holds and that no pass adds:
+    a message without them skips the pass.
+    """
 
 
 PASSES: tuple[Pass, ...] = (
@@ -98,7 +102,7 @@ PASSES: tuple[Pass, ...] = (
     Pass(r"([(\[{])(?:[\w.<>*\-]+, ?)+[\w.<>*\-]+([)\]}])", rf"\1{SLOT}\2"),
     Pass(r"<\*>(?:(?:, ?|[ ;:|/+x\-])?<\*>)+", SLOT),
 )
-"""One after the other, over one line of single spaces.
+"""The passes in their order, over one line of single spaces.
 
 No pattern tells one digit from another. The first `_WORDWISE` passes match no space.
 """
@@ -106,31 +110,35 @@ _WORDWISE = 3
 
 _SAME_DIGIT = bytes.maketrans(b"123456789", b"000000000")
 _MOST_KNOWN = 200_000
-"""Words and lines remembered within one call, so that hostile input cannot fill the memory."""
+"""Words and lines that one call remembers, so that hostile input cannot fill the memory."""
 
 
 def template(message: str) -> str:
-    """The message with `<*>` for numbers, ids, names in quotes, paths, addresses, times and sizes, on one line."""
+    """Replace numbers, ids, names in quotes, paths, addresses,
+    times and sizes by `<*>`, on one line.
+    """
     return templates((message,))[0]
 
 
 def fingerprint(message: str) -> str:
-    """The id of the message's template, as in the column `fingerprint` of the view `errors`."""
+    """Return the id of the message's template, as in the column `fingerprint` of the view `errors`."""
     return fingerprint_of(template(message))
 
 
 def fingerprint_of(of_template: str) -> str:
-    """Version of the passes, `-`, and the first 12 hexadecimal digits of the SHA-256 of the template."""
-    from hashlib import sha256  # 3 ms that only who asks for it should pay
+    """Return the version of the passes, `-`,
+    and 12 hexadecimal digits of the SHA-256 of a template.
+    """
+    from hashlib import sha256  # 3 ms that only its callers should pay
 
     return f"{VERSION}-{sha256(of_template.encode('utf-8', 'replace')).hexdigest()[:12]}"
 
 
 def templates(messages: Iterable[str]) -> list[str]:
-    """The template of each, in order.
+    """Return the template of each message, in order.
 
-    Messages that differ in digits alone have one template, so digits are made equal first and what is known by then is
-    not masked again; words are masked one by one, because most of them come again and again.
+    Messages that differ only in digits have one template, so digits are made equal first, and a line that was masked
+    before is looked up. Words are masked one by one, because most of them come again and again.
     """
     words: dict[bytes, bytes] = {}
     lines: dict[bytes, str] = {}
@@ -138,30 +146,30 @@ def templates(messages: Iterable[str]) -> list[str]:
     out: list[str] = []
     for message in messages:
         line = message[:MAX_CHARS].encode("utf-8", "replace").translate(_SAME_DIGIT)
-        found = lines.get(line)
-        if found is None:
+        masked_line = lines.get(line)
+        if masked_line is None:
             parts = line.split()
-            for place, word in enumerate(parts):
+            for position, word in enumerate(parts):
                 masked = words.get(word)
                 if masked is None:
                     if len(words) >= _MOST_KNOWN:
                         words.clear()
                     masked = words[word] = _passed(word, 0, _WORDWISE)
-                parts[place] = masked
+                parts[position] = masked
             draft = b" ".join(parts)
-            found = drafts.get(draft)
-            if found is None:
-                found = drafts[draft] = tidy(draft.decode("utf-8", "replace"))[:MAX_TEMPLATE_CHARS]
+            masked_line = drafts.get(draft)
+            if masked_line is None:
+                masked_line = drafts[draft] = tidy(draft.decode("utf-8", "replace"))[:MAX_TEMPLATE_CHARS]
             if len(lines) >= _MOST_KNOWN:
                 lines.clear()
                 drafts.clear()
-            lines[line] = found
-        out.append(found)
+            lines[line] = masked_line
+        out.append(masked_line)
     return out
 
 
 def tidy(of_template: str) -> str:
-    """The template after slots were put into it: units, dates and lists around them are part of them."""
+    """Merge slots with the units, dates and lists around them."""
     return _passed(of_template.encode("utf-8", "replace"), _WORDWISE, len(PASSES)).decode("utf-8", "replace")
 
 
@@ -173,7 +181,7 @@ def _passed(text: bytes, first: int, last: int) -> bytes:
 
 
 def _replaced(text: bytes, regex: Any, replacement: bytes) -> bytes:
-    """As `regex.sub`, in a third of its time where the replacement is a plain one."""
+    """Replace as `regex.sub` does, in a third of its time for a replacement without groups."""
     pieces: list[bytes] = []
     end = 0
     for match in regex.finditer(text):

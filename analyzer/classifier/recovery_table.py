@@ -1,6 +1,6 @@
-"""The recovery table: what each reason means for the next call, as data.
+"""The recovery table: what to do after an error of each reason, as data.
 
-Invariant: one row a reason, in the order of `REASONS`; `retryable`, `action` and both sentences come from nowhere else.
+Invariant: one row a reason, in the order of `REASONS`; `retryable`, `action` and both sentences come only from it.
 """
 
 from collections.abc import Mapping
@@ -30,16 +30,18 @@ PARTIES: Mapping[str, str] = MappingProxyType(
         "unknown": "nobody that the error names",
     }
 )
-"""Who can have caused an error, each with what it stands for."""
+"""Who can have caused an error, each with its meaning."""
 
 NEVER_RETRYABLE = frozenset({"billing", "hard_quota"})
-"""Details that no amount of waiting mends, whatever the reason says."""
+"""Details that no waiting mends, whatever the reason says."""
 
 RECORDED = frozenset({"aborted"})
 """Details that somebody wanted to happen: they are written down, not shown."""
 
 UNCOUNTED = ("aborted", "no_detail")
-"""Details that keep an unknown error out of the unknown share: somebody wanted it, or there was nothing to classify."""
+"""Details that keep an unknown error out of the unknown share:
+somebody wanted it, or it had no text.
+"""
 
 
 class Recovery(NamedTuple):
@@ -56,7 +58,7 @@ class Recovery(NamedTuple):
     advice: str
     """One sentence for the person who started it: what happened, and what to do. Details may have their own."""
     party: str
-    """One of `PARTIES`: who caused it, as a rule. Details may name another one."""
+    """One of `PARTIES`: who usually caused it. Details may name another party."""
 
 
 _ROWS = (
@@ -155,7 +157,7 @@ _OF_DETAILS: Mapping[str, str] = MappingProxyType(
         "the work into smaller steps.",
     }
 )
-"""What to do where a detail says it better than the row of its reason."""
+"""Remediations of details that say more than the row of their reason."""
 
 _ADVICE_OF_DETAILS: Mapping[str, str] = MappingProxyType(
     {
@@ -184,25 +186,28 @@ PARTY_OF_DETAILS: Mapping[str, str] = MappingProxyType(
 
 
 def party(reason: str, detail: str | None, status: int | None) -> str:
-    """Who caused it: one of `PARTIES`. Whatever came with an HTTP status of a server was not lost on the way there."""
+    """Return who caused an error: one of `PARTIES`.
+
+    An error of the network with a status of a server's own fault reached the provider, and so is the provider's.
+    """
     if detail is not None and detail in PARTY_OF_DETAILS:
         return PARTY_OF_DETAILS[detail]
-    found = RECOVERY[reason].party
-    return "provider" if found == "network" and status is not None and status >= ANSWERED else found
+    usual = RECOVERY[reason].party
+    return "provider" if usual == "network" and status is not None and status >= ANSWERED else usual
 
 
 def remediation(reason: str, detail: str | None) -> str:
-    """One line for the program or the agent that made the call: what to do now."""
+    """Return the line that tells the calling program or agent what to do now."""
     return _OF_DETAILS.get(detail or "") or RECOVERY[reason].remediation
 
 
 def advice(reason: str, detail: str | None) -> str:
-    """One sentence for the person who started it: what happened, and what to do."""
+    """Return the sentence that tells the person who started it what happened and what to do."""
     return _ADVICE_OF_DETAILS.get(detail or "") or RECOVERY[reason].advice
 
 
 def decide(reason: str, detail: str | None) -> tuple[bool, str]:
-    """`(retryable, action)` of a reason, with the details that overrule its row."""
+    """Return `(retryable, action)` of a reason; a detail may overrule its row."""
     row = RECOVERY[reason]
     if detail in NEVER_RETRYABLE:
         return False, "surface"

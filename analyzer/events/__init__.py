@@ -1,6 +1,6 @@
 """The event log: the model, the codec and the appender. It runs inside other people's agents, so it stays light.
 
-Names are loaded on first use: a program that only names `EventLog` loads neither the codec nor the search for secrets.
+Names are loaded on first use: importing `EventLog` loads neither the codec nor the search for secrets.
 """
 
 from analyzer.lazy import face

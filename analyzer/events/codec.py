@@ -1,4 +1,4 @@
-"""Lines and events, both ways, and why a line gives no event."""
+"""Conversion of lines and events, both ways, and the reasons why a line gives no event."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ WHYS: dict[str, str] = {
     "conflict": "the id of another event with other content",
     "poison": "the database fails on it",
 }
-"""Why a line, or a part of it, is in quarantine: the whole list."""
+"""All reasons why a line, or a part of it, is in quarantine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +54,13 @@ class Reject:
     why: str
     """A code of `WHYS`."""
     detail: str = ""
-    """What exactly, for a person."""
+    """The exact fault, for a person."""
 
 
 LONGEST_DIAGNOSED = 1024 * 1024
-"""Bytes; of longer lines only the parser's own words are told."""
+"""The longest line in bytes that is diagnosed;
+for longer lines only the parser's words are reported.
+"""
 _BOM = b"\xef\xbb\xbf"
 _TRUNCATED = "Input data was truncated"
 _OUT_OF_RANGE = "out of range"
@@ -72,7 +74,7 @@ class _NoNumberError(Exception):
     pass
 
 
-def _once(pairs: list[tuple[str, Any]]) -> None:
+def _check_unique(pairs: list[tuple[str, Any]]) -> None:
     if len(pairs) != len({key for key, _ in pairs}):
         seen: set[str] = set()
         for key, _ in pairs:
@@ -81,20 +83,20 @@ def _once(pairs: list[tuple[str, Any]]) -> None:
             seen.add(key)
 
 
-def _refused(constant: str) -> None:
+def _refuse_constant(constant: str) -> None:
     raise _NoNumberError(constant)
 
 
-def _unread(_digits: str) -> None:
-    """Take a number unread: only keys are looked for, and very long numbers cost time."""
+def _skip_number(_digits: str) -> None:
+    """Take a number unread: only keys are checked, and very long numbers cost time."""
 
 
-_keys = json.JSONDecoder(object_pairs_hook=_once, parse_int=_unread, parse_float=_unread)
-_values = json.JSONDecoder(parse_int=_unread, parse_float=_unread, parse_constant=_refused)
+_keys = json.JSONDecoder(object_pairs_hook=_check_unique, parse_int=_skip_number, parse_float=_skip_number)
+_values = json.JSONDecoder(parse_int=_skip_number, parse_float=_skip_number, parse_constant=_refuse_constant)
 
 
 def repeated_key(line: bytes) -> str | None:
-    """A key that stands twice in one object of this valid line, or None."""
+    """Return a key that is repeated in one object of this valid line, or None."""
     try:
         _keys.decode(line.decode("utf-8").strip())
     except _RepeatedKeyError as error:
@@ -105,7 +107,10 @@ def repeated_key(line: bytes) -> str | None:
 
 
 def diagnosed(line: bytes, words: str) -> Reject:
-    """The reject of a line that is no JSON, with what is wrong and where; `words` are the parser's."""
+    """Return the reject of a line that is no JSON, with the fault and its position.
+
+    `words` are the parser's.
+    """
     text = line.strip()
     if text.startswith(_BOM):
         return Reject("byte_order_mark", "a byte order mark in front of the record")
@@ -135,18 +140,20 @@ def diagnosed(line: bytes, words: str) -> Reject:
 
 
 MAX_DEPTH = 64
-"""Deeper nesting is refused: some readers of JSON recurse, and crash on a hostile line."""
+"""The deepest nesting that is read: some readers of JSON recurse, and crash on a hostile line."""
 MOST_ITEMS = 500_000
-"""Of a line, in all its objects and lists together: three bytes of a list of empty lists take eighty in memory."""
+"""The most items in all objects and lists of a line: in a list of empty lists,
+three bytes take eighty in memory.
+"""
 CRC_MARK = b',"crc":"'
 _CRC_LENGTH = len(CRC_MARK) + 8 + 2
 
 _SHORT = 16
-"""Bytes of a line that is looked up before it is looked at."""
+"""Bytes of a line that is looked up in a cache before it is decoded."""
 _QUOTE = ord('"')
 _STRUCTURE = re.compile(rb'[,\[{]|"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\Z)', re.DOTALL)
-"""What begins an item, or a text from its first quote to its last."""
-_KNOWN = frozenset(
+"""The beginning of an item, or a whole text."""
+_ENVELOPE = frozenset(
     {"v", "id", "type", "timestamp", "sessionId", "writer", "seq", "payload", "crc", "origin", "time_source"}
 )
 _encoder = msgspec.json.Encoder()
@@ -154,7 +161,9 @@ _decoder = msgspec.json.Decoder()
 
 
 def encode(event: Event, payload_json: bytes | None = None) -> bytes:
-    """Encode the event as a line with checksum and newline; `payload_json` is its payload where that is JSON already.
+    """Encode the event as a line with checksum and newline.
+
+    `payload_json` is its payload if that is JSON already.
 
     Raises:
         TypeError, ValueError, RecursionError: the payload is not JSON-ready (the appender sanitizes first).
@@ -173,7 +182,7 @@ def encode(event: Event, payload_json: bytes | None = None) -> bytes:
         record["time_source"] = event.time_source
     if event.origin is not None:
         record["origin"] = {"format": event.origin.format, "path": event.origin.path, "line": event.origin.line}
-    record.update({key: value for key, value in event.extra.items() if key not in _KNOWN})
+    record.update({key: value for key, value in event.extra.items() if key not in _ENVELOPE})
     record["payload"] = event.payload if payload_json is None else msgspec.Raw(payload_json)
     return sealed_line(_encoder.encode(record)[:-1])
 
@@ -184,10 +193,10 @@ def sealed_line(body: bytes) -> bytes:
 
 
 def decode(line: bytes, file_time: datetime) -> Event | Reject:
-    """One line without its newline as an event, or why not.
+    """Decode one line without its newline; a `Reject` says why it gives no event.
 
-    `file_time` (naive UTC) stands in where the line names no time. A line with a `crc` must carry the right one; such a
-    line is ours, and only lines of others are searched for keys that stand twice.
+    `file_time` (naive UTC) is used if the line names no time. A `crc` must be right; a line with one is ours, and only
+    lines of other programs are searched for repeated keys.
     """
     ours = crc_holds(line)
     record = decode_object(line, unique_keys=not ours)
@@ -199,15 +208,20 @@ def decode(line: bytes, file_time: datetime) -> Event | Reject:
 
 
 def decode_object(line: bytes, *, unique_keys: bool = True) -> dict[str, Any] | Reject:
-    """One line as a JSON object of bounded depth, no key of which stands twice (unless told), or why not."""
-    if len(line) <= _SHORT and (known := _reject_of_short(line, unique_keys=unique_keys)) is not None:
-        return known
+    """Decode one line as a JSON object of bounded depth.
+
+    With `unique_keys` a repeated key is a reject.
+    """
+    if len(line) <= _SHORT and (reject := _reject_of_short(line, unique_keys=unique_keys)) is not None:
+        return reject
     return _decode_object(line, unique_keys=unique_keys)
 
 
 @lru_cache(1_024)
 def _reject_of_short(line: bytes, *, unique_keys: bool) -> Reject | None:
-    """A file that is no log has very many short lines, and many of them are the same."""
+    """Return the reject of a short line, cached:
+    files that are no logs repeat short lines very often.
+    """
     decoded = _decode_object(line, unique_keys=unique_keys)
     return decoded if isinstance(decoded, Reject) else None
 
@@ -238,10 +252,10 @@ def _decode_object(line: bytes, *, unique_keys: bool) -> dict[str, Any] | Reject
 
 
 def _surely_unique(record: dict[str, Any], line: bytes) -> bool:
-    """Whether as many quotes came out of a line as stand in it. False where that takes a closer look.
+    """Return true if encoding a record again gives as many quotes as its line has; false if that is unsure.
 
-    A key that stands twice takes two of them along. Inside of texts a quote is one in the encoding as well, unless it
-    is written by its number.
+    A repeated key is lost with two quotes. A quote inside a text is one quote in the encoding as well, unless it is
+    written by its number.
     """
     if b"\\u0022" in line:
         return False
@@ -253,7 +267,7 @@ def _surely_unique(record: dict[str, Any], line: bytes) -> bool:
 
 
 def parsed(text: object) -> Any:
-    """JSON inside of a record as a value; None where it is none, or no text."""
+    """Decode JSON inside a record; None if the text is no JSON, or the value no text."""
     if not isinstance(text, str | bytes):
         return None
     try:
@@ -267,7 +281,7 @@ def parsed(text: object) -> Any:
 
 
 def event_from(record: Mapping[str, Any], line: bytes, file_time: datetime) -> Event | Reject:
-    """Check the envelope of a decoded line and make an event of it, or a reject that says what is wrong."""
+    """Make an event of a decoded line; a `Reject` says what is wrong with its envelope."""
     kind = record.get("type")
     if not isinstance(kind, str) or not kind:
         return Reject("missing_type", "no text under `type`")
@@ -300,12 +314,12 @@ def event_from(record: Mapping[str, Any], line: bytes, file_time: datetime) -> E
         seq=seq if _counts(seq, 2**62) else None,
         time_source=time_source,
         origin=_origin(record.get("origin")),
-        extra={key: value for key, value in record.items() if key not in _KNOWN},
+        extra={key: value for key, value in record.items() if key not in _ENVELOPE},
     )
 
 
 def line_id(line: bytes) -> str:
-    """The id of a line without one: a digest of its bytes."""
+    """Return the id of a line without one: a digest of its bytes."""
     return derived_id("line", line.strip().decode("utf-8"))
 
 
@@ -314,7 +328,9 @@ def _counts(value: object, limit: int) -> TypeGuard[int]:
 
 
 def crc_holds(line: bytes) -> bool:
-    """Whether the line ends in the checksum of the bytes before it (CRC-32, eight lower-case hex digits)."""
+    """Return true if the line ends in the checksum of the bytes before it (CRC-32,
+    eight lower-case hex digits).
+    """
     line = line.strip()
     tail = line[-_CRC_LENGTH:]
     return tail.startswith(CRC_MARK) and tail == b'%s%08x"}' % (CRC_MARK, zlib.crc32(line[:-_CRC_LENGTH]))
@@ -328,11 +344,11 @@ def _origin(value: object) -> Origin | None:
 
 
 def _more_items_than(limit: int, line: bytes) -> bool:
-    """Whether a line of JSON has more items than that, told without making any of them."""
+    """Return true if a line of JSON has more items than `limit`, without making any of them."""
     if line.count(b",") + line.count(b"[") + line.count(b"{") <= limit:
         return False
-    # Those inside of texts are none.
-    items = (found for found in _STRUCTURE.finditer(line) if line[found.start()] != _QUOTE)
+    # Signs inside texts begin no items.
+    items = (match for match in _STRUCTURE.finditer(line) if line[match.start()] != _QUOTE)
     return next(islice(items, limit, None), None) is not None
 
 

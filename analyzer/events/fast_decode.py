@@ -1,8 +1,8 @@
-"""Many lines at once → the columns of their events: the fast roads of `rows`, for lines that need no repair.
+"""Fast decoding of many lines into columns of their events, for lines that need no repair.
 
-Each takes a run of lines as a whole or not at all, and says of none anything else than decoding it by itself does.
-Whether a line needs repair is told by its bytes: what may be a secret, or a number that fits nowhere, is searched for
-beforehand (`suspect`); that no key stands twice follows from counting them before and after.
+Both functions take a run of lines as a whole or return None, and their result is that of decoding each line by itself.
+The bytes of a line show that it needs repair: possible secrets and numbers without a place in 64 bits are searched for
+first (`suspect`), and repeated keys show in the number of keys before and after decoding.
 """
 
 from __future__ import annotations
@@ -24,20 +24,22 @@ from analyzer.redaction import prefilter_with
 from analyzer.redaction.automata import kept_until_fork
 
 SECRET, BIG_NUMBER, SPACED = range(3)
-"""What `suspect` finds: a secret or a number that may need repair; a key with a space before its colon."""
+"""The results of `suspect`: a secret or a number that may need repair; a key with a space before its colon."""
 _BIG_NUMBER = r"[:\[,]\s*-?[0-9](?:[0-9]{18}|[0-9.]*[eE][+\-]?[0-9]{3})"
-"""A number that may not fit into 64 bits; in texts it may stand for nothing, which only costs time."""
+"""A number that may not fit into 64 bits; a match inside a text only costs time."""
 _SPACED = r"\"\s+:"
 _SHORT = 2 * MAX_ITEMS
-"""Bytes; a shorter line has no object or list with too many items."""
+"""Bytes of the longest line that cannot have an object or list with too many items."""
 _OPEN, _CLOSE = b"{}"
 _FACTS = '"facts"'
 _MOST_BRACES = 8
-"""Of facts, that are tried for their end."""
+"""Closing braces that are tried as the end of facts."""
 _COLON = b'":'
-"""Stands behind each key, and in texts where it does before and behind decoding: a quote in them is escaped."""
+"""The end of each key. In a text it is the same before and after decoding,
+because a quote in it is escaped.
+"""
 CRC_BYTES = len(CRC_MARK) + 10
-"""At the end of a line that our appender has written."""
+"""The bytes of the checksum at the end of a line that our appender has written."""
 _STAMP = b"0000-00-00T00:00:00.000Z"
 """The form of a time as `format_time` writes it, with zeros for its digits."""
 _AS_ZEROS = bytes.maketrans(b"123456789", b"000000000")
@@ -50,7 +52,7 @@ class Columns:
     ids: list[str] = field(default_factory=list)
     types: list[str] = field(default_factory=list)
     moments: list[str] = field(default_factory=list)
-    """As `format_time` writes them."""
+    """Times as `format_time` writes them."""
     sessions: list[str | None] = field(default_factory=list)
     versions: list[int] = field(default_factory=list)
     writers: list[str | None] = field(default_factory=list)
@@ -69,15 +71,17 @@ class Columns:
         height = len(self.payloads)
         for column in _LISTS:
             getattr(self, column).extend(getattr(more, column))
-        self.origins.update((height + place, origin) for place, origin in more.origins.items())
+        self.origins.update((height + position, origin) for position, origin in more.origins.items())
 
 
-_LISTS = tuple(each.name for each in fields(Columns) if each.default_factory is list)
+_LISTS = tuple(column.name for column in fields(Columns) if column.default_factory is list)
 
 
 @kept_until_fork
 def suspect() -> Callable[[bytes], list[int]]:
-    """A search of some lines for what a fast road cannot take: what it finds is `SECRET`, `BIG_NUMBER`, `SPACED`."""
+    """Return a search of lines for `SECRET`, `BIG_NUMBER` and `SPACED`,
+    which fast decoding cannot take.
+    """
     return prefilter_with(_BIG_NUMBER, _SPACED)
 
 
@@ -88,7 +92,7 @@ class _Origin(msgspec.Struct, gc=False):
 
 
 class _Own(msgspec.Struct, gc=False, forbid_unknown_fields=True):
-    """A line as our appender writes it: all its keys."""
+    """A line as our appender writes it, with all its keys."""
 
     v: Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
     id: Annotated[str, msgspec.Meta(min_length=1)]
@@ -105,7 +109,7 @@ class _Own(msgspec.Struct, gc=False, forbid_unknown_fields=True):
 
 
 class _Line(msgspec.Struct, gc=False, rename={"meta": "_meta"}):
-    """A line of any program: the keys that are looked at."""
+    """A line of any program, with the keys that are used."""
 
     type: Annotated[str, msgspec.Meta(min_length=1)]
     timestamp: Any = UNSET
@@ -130,7 +134,7 @@ _encode_lines = msgspec.json.Encoder().encode_lines
 
 
 def own_lines(texts: Sequence[bytes], joined: bytes, version: int, *, journal: bool) -> Columns | None:
-    """The events of lines that our appender could have written; None where one of them is anything else.
+    """Decode lines that our appender could have written; None if one of them is any other line.
 
     Their checksums prove them whole, a typed decoder checks their syntax, and their payloads are kept byte for byte.
     """
@@ -142,35 +146,35 @@ def own_lines(texts: Sequence[bytes], joined: bytes, version: int, *, journal: b
     payloads: list[str] = []
     facts: list[str | None] = []
     try:
-        found = _decode_own(joined)
-        for one in found:
-            kept = split_payload(str(one.payload, "utf-8"))
+        records = _decode_own(joined)
+        for record in records:
+            kept = split_payload(str(record.payload, "utf-8"))
             if kept is None:
                 return None
             payloads.append(kept[0])
             facts.append(kept[1])
     except (ValueError, RecursionError):
         return None
-    moments, versions = [one.timestamp for one in found], [one.v for one in found]
-    if len(found) != len(texts) or not canonical(moments) or min(versions) < version:
+    moments, versions = [record.timestamp for record in records], [record.v for record in records]
+    if len(records) != len(texts) or not canonical(moments) or min(versions) < version:
         return None
     origins = {
-        place: Origin(one.origin.format, one.origin.path, one.origin.line)
-        for place, one in enumerate(found)
-        if one.origin
+        position: Origin(record.origin.format, record.origin.path, record.origin.line)
+        for position, record in enumerate(records)
+        if record.origin
     }
     if origins and not journal:
         return None
     return Columns(
-        [one.id for one in found],
-        [one.type for one in found],
+        [record.id for record in records],
+        [record.type for record in records],
         moments,
-        [one.sessionId for one in found],
+        [record.sessionId for record in records],
         versions,
-        [one.writer for one in found],
-        [one.seq for one in found],
-        [one.dropped_before for one in found],
-        [one.time_source for one in found],
+        [record.writer for record in records],
+        [record.seq for record in records],
+        [record.dropped_before for record in records],
+        [record.time_source for record in records],
         payloads,
         facts,
         origins,
@@ -180,9 +184,9 @@ def own_lines(texts: Sequence[bytes], joined: bytes, version: int, *, journal: b
 def plain_lines(
     texts: Sequence[bytes], joined: bytes, version: int, file_time: datetime, *, journal: bool, spaced: bool
 ) -> Columns | None:
-    """The events of lines without a checksum; None where one of them is no event, or needs repair.
+    """Decode lines without a checksum; None if one of them is no event, or needs repair.
 
-    `file_time` stands in where a line names no time; `spaced` says that there may be spaces before colons.
+    `file_time` is used if a line names no time; `spaced` is true if there may be spaces before colons.
     """
     bare = texts
     if texts[0][0] != _OPEN or texts[0][-1] != _CLOSE:
@@ -200,41 +204,43 @@ def plain_lines(
 def _plain(
     texts: Sequence[bytes], joined: bytes, version: int, file_time: datetime, *, journal: bool, spaced: bool
 ) -> Columns | None:
-    found = _decode_plain(joined)
+    records = _decode_plain(joined)
     count = len(texts)
-    if len(found) != count:
+    if len(records) != count:
         return None
     keys = _count_keys(texts, joined, spaced=spaced)
-    payloads, facts, inner = _payloads([one.payload for one in found])
-    timestamps, ids, sessions = (
-        [one.timestamp for one in found],
-        [one.id for one in found],
-        [one.sessionId for one in found],
-    )
-    versions, writers, seqs = [one.v for one in found], [one.writer for one in found], [one.seq for one in found]
-    outer = count + sum(count - each.count(UNSET) for each in (timestamps, ids, sessions, versions, writers, seqs))
+    payloads, facts, inner = _payloads([record.payload for record in records])
+    timestamps = [record.timestamp for record in records]
+    ids = [record.id for record in records]
+    sessions = [record.sessionId for record in records]
+    versions = [record.v for record in records]
+    writers = [record.writer for record in records]
+    seqs = [record.seq for record in records]
+    columns = (timestamps, ids, sessions, versions, writers, seqs)
+    outer = count + sum(count - column.count(UNSET) for column in columns)
     moments, time_sources = _moments(timestamps, file_time)
     dropped: list[Any] = [None] * count
     if inner + outer != keys:
-        # There are other keys than these, or one that stands twice.
+        # There are other keys than these, or a repeated one.
         if _encode_lines(_decode_any(joined)).count(_COLON) != keys:
             return None
-        if any(one.crc is not UNSET or one.meta is not UNSET or (journal and one.origin is not UNSET) for one in found):
-            return None
-        dropped = _nulls_for_absent([one.dropped_before for one in found])
+        for record in records:
+            if record.crc is not UNSET or record.meta is not UNSET or (journal and record.origin is not UNSET):
+                return None
+        dropped = _nulls_for_absent([record.dropped_before for record in records])
         time_sources = [
-            told if told == "file" or one.time_source not in STANDS_IN else one.time_source
-            for one, told in zip(found, time_sources, strict=True)
+            source if source == "file" or record.time_source not in STANDS_IN else record.time_source
+            for record, source in zip(records, time_sources, strict=True)
         ]
-    known = [version if one is UNSET else one for one in versions]
-    if min(known) < version:
+    stated_versions = [version if stated is UNSET else stated for stated in versions]
+    if min(stated_versions) < version:
         return None
     return Columns(
-        [one if one.__class__ is str and one else line_id(text) for one, text in zip(ids, texts, strict=True)],
-        [one.type for one in found],
+        [name if name.__class__ is str and name else line_id(text) for name, text in zip(ids, texts, strict=True)],
+        [record.type for record in records],
         moments,
         _nulls_for_absent(sessions),
-        known,
+        stated_versions,
         _nulls_for_absent(writers),
         _nulls_for_absent(seqs),
         dropped,
@@ -245,9 +251,9 @@ def _plain(
 
 
 def _bounded(texts: Sequence[bytes], joined: bytes) -> bool:
-    """Whether each line is one whole object, or none, of bounded length, depth and number of items.
+    """Return true if the lines can only be whole objects, of bounded length, depth and number of items.
 
-    They begin and end with a brace: two braces with nothing but a newline between them stand nowhere within an object.
+    They begin and end with a brace: within an object no closing and opening brace have only a newline between them.
     """
     count = len(texts)
     if [text[0] for text in texts].count(_OPEN) < count or [text[-1] for text in texts].count(_CLOSE) < count:
@@ -259,7 +265,7 @@ def _bounded(texts: Sequence[bytes], joined: bytes) -> bool:
         return False
     objects = [text.count(_OPEN) for text in texts]
     lists, at = 0, joined.find(b"[")
-    while at >= 0 and lists <= MAX_LEVELS:  # most logs have few, and to find them costs less than to count them
+    while at >= 0 and lists <= MAX_LEVELS:  # most logs have few, and finding them costs less than counting
         lists, at = lists + 1, joined.find(b"[", at + 1)
     if max(objects) + lists <= MAX_LEVELS:
         return True
@@ -267,7 +273,7 @@ def _bounded(texts: Sequence[bytes], joined: bytes) -> bool:
 
 
 def canonical(moments: Sequence[str]) -> bool:
-    """Whether all of these are times as `format_time` writes them."""
+    """Return true if all of these are times as `format_time` writes them."""
     if set(map(len, moments)) != {len(_STAMP)}:
         return False
     digits = "".join(moments).encode("ascii", "replace")
@@ -281,47 +287,47 @@ def canonical(moments: Sequence[str]) -> bool:
 
 
 def _moments(timestamps: list[Any], file_time: datetime) -> tuple[list[str], list[str]]:
-    """Times as `format_time` writes them, and where each comes from.
+    """Return times as `format_time` writes them, and the source of each: `event` or `file`.
 
     Raises:
-        ValueError: one is no time.
+        ValueError: a timestamp is no time.
     """
     count = len(timestamps)
     if set(map(type, timestamps)) == {str} and canonical(timestamps):
         return timestamps, ["event"] * count
-    parsed = [parse_time(None if one is UNSET else one) for one in timestamps]
+    moments = [parse_time(None if timestamp is UNSET else timestamp) for timestamp in timestamps]
     return (
-        [format_time(one or file_time) for one in parsed],
-        ["file" if one is None else "event" for one in parsed],
+        [format_time(moment or file_time) for moment in moments],
+        ["file" if moment is None else "event" for moment in moments],
     )
 
 
 def _payloads(payloads: list[dict[str, Any] | UnsetType]) -> tuple[list[str], list[str | None], int]:
-    """The payloads without their facts, and the facts, as JSON; and how many keys there are in both."""
+    """Return the payloads without their facts, and the facts, as JSON; and the number of keys in both."""
     count = len(payloads)
-    given = [{} if isinstance(one, UnsetType) else one for one in payloads]
-    absent = [one.__class__ for one in payloads].count(UnsetType)
-    places: list[int] = []
-    taken: list[dict[str, Any]] = []
-    for place, payload in enumerate(given):
+    objects = [{} if isinstance(payload, UnsetType) else payload for payload in payloads]
+    absent = payloads.count(UNSET)
+    positions: list[int] = []
+    cut: list[dict[str, Any]] = []
+    for position, payload in enumerate(objects):
         if "facts" in payload:
-            found = payload["facts"]
-            if found.__class__ is dict and found:
+            value = payload["facts"]
+            if value.__class__ is dict and value:
                 del payload["facts"]
-                places.append(place)
-                taken.append(found)
-    encoded, cut = _encode_lines(given), _encode_lines(taken)
+                positions.append(position)
+                cut.append(value)
+    encoded, encoded_facts = _encode_lines(objects), _encode_lines(cut)
     facts: list[str | None] = [None] * count
-    for place, text in zip(places, cut.decode().split("\n"), strict=False):
-        facts[place] = text
+    for position, text in zip(positions, encoded_facts.decode().split("\n"), strict=False):
+        facts[position] = text
     texts = encoded.decode().split("\n")
     texts.pop()
-    keys = encoded.count(_COLON) + cut.count(_COLON) + len(places) + count - absent
+    keys = encoded.count(_COLON) + encoded_facts.count(_COLON) + len(positions) + count - absent
     return texts, facts, keys
 
 
 def _count_keys(texts: Sequence[bytes], joined: bytes, *, spaced: bool) -> int:
-    """How often a quote and a colon follow each other: behind each key, and in some texts.
+    """Count how often a quote and a colon follow each other: after each key, and in some texts.
 
     Raises:
         msgspec.DecodeError: a line is no JSON.
@@ -332,13 +338,13 @@ def _count_keys(texts: Sequence[bytes], joined: bytes, *, spaced: bool) -> int:
 
 
 def _nulls_for_absent(values: list[Any]) -> list[Any]:
-    return [None if one is UNSET else one for one in values] if UNSET in values else values
+    return [None if value is UNSET else value for value in values] if UNSET in values else values
 
 
 def split_payload(body: str) -> tuple[str, str | None] | None:
-    """The text of a valid JSON object and the facts in it; None where they cannot be cut out.
+    """Return the text of a valid JSON object without its facts, and the facts; None if they cannot be cut out.
 
-    The characters `"facts"` are a key or a whole text, never a part of one: a quote in a text is escaped.
+    The characters `"facts"` are a key or a whole text, never a part of a text, because a quote in a text is escaped.
     """
     at = body.find(_FACTS)
     if at < 0:
@@ -346,8 +352,8 @@ def split_payload(body: str) -> tuple[str, str | None] | None:
     before = body[at - 1]
     if body[at + 7 : at + 10] != ':{"' or before not in "{,":
         return None
-    # They end with the first brace behind their beginning, or with a later one. Where that is the last but one, only
-    # the end of the payload is behind them, and they are a member of the payload itself; else a parser must tell.
+    # They end with the first closing brace or a later one. If it is the last but one, only the end of the payload
+    # follows, and they are a member of the payload itself; otherwise a parser must decide.
     end = body.find("}", at)
     if end != len(body) - 2:
         for _ in range(_MOST_BRACES):
@@ -356,7 +362,7 @@ def split_payload(body: str) -> tuple[str, str | None] | None:
             end = body.find("}", end + 1)
         else:
             return None
-        # With no brace but the first one before them, they are a member of nothing else.
+        # Without another opening brace before them, they are a member of the payload itself.
         nested = body.find("{", 1, at - 1) > 0 and not _parses(body[: at - 1] + "}")
         if _FACTS in body[end:] or nested:
             return None

@@ -1,4 +1,4 @@
-"""`EventLog`: what a program holds to leave events, of any type or by one method a type.
+"""`EventLog`: the object by which a program writes events, of any type or by one method a type.
 
 It never raises into its host. An id is the promise that the event is on the log; None says that it is not.
 """
@@ -53,12 +53,14 @@ class EventLog:
     ) -> None:
         if durability not in ("process", "batch", "event"):
             raise ValueError(f"durability is process, batch or event, not {durability!r}")
-        # Here, not above: it takes 50 ms, which no program pays that opens no log, and no append.
+        # Not at the top: it takes 50 ms, which only opening a log should cost, and no append.
         from analyzer.events.appending.places import absolute
         from analyzer.events.appending.writer import LogWriter
 
         self.folder = absolute(folder)
-        """The path from the root, found once: the log stays where it is when the program, or a fork of it, moves."""
+        """The absolute path, found once: the log stays where it is when the program,
+        or a fork of it, moves.
+        """
         self._max_bytes = max_bytes
         self._durability = durability
         self._made: type[LogWriter] = LogWriter
@@ -69,7 +71,7 @@ class EventLog:
         # A forked child is another writer: own file, own name, own count, and no lock that its parent held.
         self.dropped = 0
         """Events that this process could not write."""
-        self._warn = _Complaint(self.folder)
+        self._warn = _Warning(self.folder)
         self._losses = threading.RLock()  # a signal handler may lose an event while one is being counted as lost
         self._writer = self._made(self.folder, max_bytes=self._max_bytes, durability=self._durability, warn=self._warn)
 
@@ -81,56 +83,62 @@ class EventLog:
         session: str | None = None,
         at: datetime | None = None,
     ) -> str | None:
-        """Write one event; its id once it is written, None if it could not be. `at` defaults to now."""
+        """Write one event; return its id once it is written, None if it could not be. `at` defaults to now."""
         writer = self._writer
-        told = 0
+        dropped_before = 0
         try:
             seq = next(writer.numbers)
-            if writer.untold:
-                told = self._take_untold(writer)
-            return writer.append(seq, told, type, payload, session, at)
+            if writer.unreported:
+                dropped_before = self._take_unreported(writer)
+            return writer.append(seq, dropped_before, type, payload, session, at)
         except Exception as error:  # noqa: BLE001 - telemetry must never break the program that it watches
             try:
                 if not writer.appender.own[0]:
                     self._begin_again(writer)
                     return self.append(type, payload, session=session, at=at)
-                self._refuse(writer, error, told)
+                self._refuse(writer, error, dropped_before)
             except RecursionError:  # the stack has no room for a call: the loss is counted without one
                 self.dropped += 1
-                writer.untold += 1 + told
+                writer.unreported += 1 + dropped_before
             return None
         except BaseException as error:  # the host's own: Ctrl-C, an exit from a signal handler
-            self._refuse(writer, error, told)
+            self._refuse(writer, error, dropped_before)
             raise
 
     def record(self, event: Event | Recorded | Row, *more: Event | Recorded | Row) -> str | None:
-        """Write events that already have their id and time: how derived events reach a journal; the last one's id."""
+        """Write events that have an id and a time, as a journal does.
+
+        Return the last one's id, or None.
+        """
         events = event, *more
         writer = self._writer
         seqs = [next(writer.numbers) for _ in events]
-        told = done = 0
+        dropped_before = done = 0
         name = None
         try:
-            if writer.untold:
-                told = self._take_untold(writer)
-            for written in writer.record(seqs, told, events):
-                (done, name), told = written, 0
+            if writer.unreported:
+                dropped_before = self._take_unreported(writer)
+            for written in writer.record(seqs, dropped_before, events):
+                (done, name), dropped_before = written, 0
             return name
         except Exception as error:  # noqa: BLE001 - as in `append`
             if not writer.appender.own[0]:
                 self._begin_again(writer)
                 return self.record(*events)
             done += (first := getattr(error, "whole_lines", 0))
-            self._refuse(writer, error, 0 if first else told, len(events) - done)
+            self._refuse(writer, error, 0 if first else dropped_before, len(events) - done)
             return None
         except BaseException as error:
-            self._refuse(writer, error, told, len(events) - done)
+            self._refuse(writer, error, dropped_before, len(events) - done)
             raise
 
     def sync(self) -> bool:
-        """Wait until everything that this object has written is on the disk; False if it may not be.
+        """Wait until everything that this object has written is on the disk.
 
-        Whole only at the levels `batch` and `event`: at `process` it is the present file alone.
+        False if it may not be.
+
+        At the level `process` this covers only the present file.
+
         """
         writer = self._own_writer()
         try:
@@ -143,7 +151,10 @@ class EventLog:
         return True
 
     def close(self) -> None:
-        """Let go of the file, synced at the levels that sync. The log can still be used; it opens the file again."""
+        """Close the file, after a sync at the levels `batch` and `event`.
+
+        A later event opens it again.
+        """
         try:
             self._own_writer().appender.close()
         except Exception as error:  # noqa: BLE001 - as in `append`
@@ -156,38 +167,38 @@ class EventLog:
         self.close()
 
     def _own_writer(self) -> LogWriter:
-        """The writer of this process, which may be a fork that nobody has told us of."""
+        """Return the writer of this process, which may be a fork that Python has not seen."""
         writer = self._writer
         if not writer.appender.own[0]:
             self._begin_again(writer)
         return self._writer
 
     def _begin_again(self, writer: LogWriter) -> None:
-        """In a fork: leave what its parent's writer held, unless a hook or another thread already has.
+        """Become a writer of its own in a fork, unless a hook or another thread has done it already.
 
-        A signal handler may fork in the middle of an append, so that parent and child both come back into it. The
-        parent ends it; the child, whatever it has met there, begins it anew as a writer of its own.
+        A signal handler may fork in the middle of an append, so that parent and child both return into it. The parent
+        ends it; the child begins it again with its own writer.
         """
         if self._writer is writer:
             writer.appender.abandon()
             self._begin()
 
-    def _take_untold(self, writer: LogWriter) -> int:
+    def _take_unreported(self, writer: LogWriter) -> int:
         if not writer.appender.own[0]:
-            raise RuntimeError("this is a fork")  # `append` sees it, too: a thread that is not here may hold the lock
+            raise RuntimeError("this is a fork")  # `append` sees it, too; a thread of the parent may hold the lock
         with self._losses:
-            told: int = writer.untold
-            writer.untold = 0
-        return told
+            dropped_before: int = writer.unreported
+            writer.unreported = 0
+        return dropped_before
 
-    def _refuse(self, writer: LogWriter, error: BaseException, told: int, count: int = 1) -> None:
+    def _refuse(self, writer: LogWriter, error: BaseException, dropped_before: int, count: int = 1) -> None:
         if not writer.appender.own[0]:
-            writer, told = self._own_writer(), 0
+            writer, dropped_before = self._own_writer(), 0
             for _ in range(count):
                 next(writer.numbers)  # a loss leaves a gap
         with self._losses:
             self.dropped += count
-            writer.untold += count + told
+            writer.unreported += count + dropped_before
         try:  # noqa: SIM105 - `suppress` is a call, too
             self._warn("cannot write to the event log", error)
         except RecursionError:
@@ -204,123 +215,123 @@ class EventLog:
         at: datetime | None = None,
         **payload: Unpack[payloads.ErrorClassified],
     ) -> str | None:
-        """`error.classified`, with everything that the classification knows; the keywords add to it or override it.
+        """Write `error.classified` with the whole classification; the keywords add to it or override it.
 
-        `error` is a classification, or what the built-in rules classify here: an exception, a text or a mapping.
+        `error` is a classification, or an exception, a text or a mapping that the built-in rules classify.
         """
-        told: Mapping[str, Any] = payload
+        whole: Mapping[str, Any] = payload
         try:
             try:
                 from analyzer.classifier import Classification, classify  # and RE2, which few logs need
 
-                known = error if isinstance(error, Classification) else classify(error, at=at)
-                told = error_payload(known, **payload)
+                classification = error if isinstance(error, Classification) else classify(error, at=at)
+                whole = error_payload(classification, **payload)
             except Exception as failure:  # noqa: BLE001 - a host's own objects may do anything
-                told = {**payload, "unreadable": type(failure).__name__}
-            return self.append("error.classified", told, session=session, at=at)
+                whole = {**payload, "unreadable": type(failure).__name__}
+            return self.append("error.classified", whole, session=session, at=at)
         except RecursionError:  # as in `append`
             self.dropped += 1
-            self._writer.untold += 1
+            self._writer.unreported += 1
             return None
 
     def retry_scheduled(
         self, /, *, session: str | None = None, **payload: Unpack[payloads.RetryScheduled]
     ) -> str | None:
-        """`retry.scheduled`."""
+        """Write `retry.scheduled`."""
         return self.append("retry.scheduled", payload, session=session)
 
     def retry_settled(self, /, *, session: str | None = None, **payload: Unpack[payloads.RetrySettled]) -> str | None:
-        """`retry.settled`."""
+        """Write `retry.settled`."""
         return self.append("retry.settled", payload, session=session)
 
     def relay_triggered(self, /, *, session: str | None = None, **payload: Unpack[payloads.RelayPayload]) -> str | None:
-        """`relay.triggered`."""
+        """Write `relay.triggered`."""
         return self.append("relay.triggered", payload, session=session)
 
     def relay_checkpointed(
         self, /, *, session: str | None = None, **payload: Unpack[payloads.RelayPayload]
     ) -> str | None:
-        """`relay.checkpointed`."""
+        """Write `relay.checkpointed`."""
         return self.append("relay.checkpointed", payload, session=session)
 
     def relay_resumed(self, /, *, session: str | None = None, **payload: Unpack[payloads.RelayPayload]) -> str | None:
-        """`relay.resumed`."""
+        """Write `relay.resumed`."""
         return self.append("relay.resumed", payload, session=session)
 
     def relay_halted(self, /, *, session: str | None = None, **payload: Unpack[payloads.RelayPayload]) -> str | None:
-        """`relay.halted`."""
+        """Write `relay.halted`."""
         return self.append("relay.halted", payload, session=session)
 
     def relay_skipped(self, /, *, session: str | None = None, **payload: Unpack[payloads.RelayPayload]) -> str | None:
-        """`relay.skipped`."""
+        """Write `relay.skipped`."""
         return self.append("relay.skipped", payload, session=session)
 
     def context_recovered(
         self, /, *, session: str | None = None, **payload: Unpack[payloads.ContextPayload]
     ) -> str | None:
-        """`context.recovered`."""
+        """Write `context.recovered`."""
         return self.append("context.recovered", payload, session=session)
 
     def context_unrecovered(
         self, /, *, session: str | None = None, **payload: Unpack[payloads.ContextPayload]
     ) -> str | None:
-        """`context.unrecovered`."""
+        """Write `context.unrecovered`."""
         return self.append("context.unrecovered", payload, session=session)
 
     def agent_exhausted(
         self, /, *, session: str | None = None, **payload: Unpack[payloads.AgentAvailability]
     ) -> str | None:
-        """`agent.exhausted`."""
+        """Write `agent.exhausted`."""
         return self.append("agent.exhausted", payload, session=session)
 
     def agent_restored(
         self, /, *, session: str | None = None, **payload: Unpack[payloads.AgentAvailability]
     ) -> str | None:
-        """`agent.restored`."""
+        """Write `agent.restored`."""
         return self.append("agent.restored", payload, session=session)
 
     def budget_exhausted(
         self, /, *, session: str | None = None, **payload: Unpack[payloads.BudgetExhausted]
     ) -> str | None:
-        """`budget.exhausted`."""
+        """Write `budget.exhausted`."""
         return self.append("budget.exhausted", payload, session=session)
 
     def call_short_circuited(
         self, /, *, session: str | None = None, **payload: Unpack[payloads.CallShortCircuited]
     ) -> str | None:
-        """`call.short_circuited`."""
+        """Write `call.short_circuited`."""
         return self.append("call.short_circuited", payload, session=session)
 
     def session_observed(
         self, /, *, session: str | None = None, **payload: Unpack[payloads.SessionObserved]
     ) -> str | None:
-        """`session.observed`."""
+        """Write `session.observed`."""
         return self.append("session.observed", payload, session=session)
 
     def tool_failed(self, /, *, session: str | None = None, **payload: Unpack[payloads.ToolFailed]) -> str | None:
-        """`tool.failed`."""
+        """Write `tool.failed`."""
         return self.append("tool.failed", payload, session=session)
 
     def usage_recorded(self, /, *, session: str | None = None, **payload: Unpack[payloads.UsageRecorded]) -> str | None:
-        """`usage.recorded`."""
+        """Write `usage.recorded`."""
         return self.append("usage.recorded", payload, session=session)
 
     def limit_observed(self, /, *, session: str | None = None, **payload: Unpack[payloads.LimitObserved]) -> str | None:
-        """`limit.observed`."""
+        """Write `limit.observed`."""
         return self.append("limit.observed", payload, session=session)
 
 
-class _Complaint:
-    """Tells on stderr, once, what is wrong with a log. It does not hold the log, which its owner may let go of."""
+class _Warning:
+    """A warning about a log, printed on stderr once. It holds no reference to the log, which its owner may drop."""
 
-    __slots__ = ("_folder", "_told")
+    __slots__ = ("_done", "_folder")
 
     def __init__(self, folder: str) -> None:
-        self._folder, self._told = folder, False
+        self._folder, self._done = folder, False
 
     def __call__(self, what: str, error: BaseException | None = None) -> None:
-        if not self._told:
-            self._told = True
+        if not self._done:
+            self._done = True
             from analyzer.redaction import redact
 
             if error is not None:
@@ -336,7 +347,7 @@ _logs: weakref.WeakSet[EventLog] = weakref.WeakSet()
 
 
 def _in_child() -> None:
-    # At once, not at the first append: a child that never appends must not keep its parent's lease.
+    # Before the first append: a child that never appends must not keep its parent's lease.
     for log in list(_logs):
         with contextlib.suppress(Exception):
             log._own_writer()
@@ -353,10 +364,10 @@ atexit.register(_at_exit)
 
 
 def error_payload(
-    classification: Classification, **known: Unpack[payloads.ErrorClassified]
+    classification: Classification, **payload: Unpack[payloads.ErrorClassified]
 ) -> payloads.ErrorClassified:
-    """The payload of `error.classified`: the classification, its facts, and what the caller knows; nulls left out."""
-    from analyzer.events.model import present  # who only imports this module needs none of it
+    """Make the payload of `error.classified`: the classification, its facts, and the keywords; without nulls."""
+    from analyzer.events.model import present  # not at the top: importing this module must stay cheap
 
     verdict = {
         **classification.to_dict(),
@@ -364,4 +375,4 @@ def error_payload(
         "remediation": classification.remediation,
         "facts": classification.facts.to_dict(),
     }
-    return present({**verdict, **present(known)})  # type: ignore[return-value]
+    return present({**verdict, **present(payload)})  # type: ignore[return-value]

@@ -1,4 +1,4 @@
-"""The event: one line of the log, as data; its id; and payloads of earlier versions brought up to date.
+"""The event: one line of the log as data, its id, and the conversion of payloads of earlier versions.
 
 Unknown types and keys are kept, so that an older reader loses nothing. A new id sorts by time; a derived id follows
 from the foreign record, so that a second import adds nothing.
@@ -20,19 +20,19 @@ SCHEMA_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a derived event comes from."""
+    """The foreign record that an event was derived from."""
 
     format: str
     """The importer's name, as `claude_code`."""
     path: str
-    """The foreign file as it was given when it was read."""
+    """The foreign file, as its path was passed when it was read."""
     line: int | None = None
     """1-based line in that file."""
 
 
 STANDS_IN = ("log", "file")
-"""Where a record names no time: the record before it, its log's header or the file's name does, or the file's own time
-stands in."""
+"""Sources of the time of a record without one: `log` for the record before it, the log's header or the file's name,
+`file` for the time of the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Event:
     occurred_at: datetime
     """Naive UTC."""
     session_id: str | None
-    """The agent's session, or null where the log does not name one."""
+    """The agent's session; None if the log does not name it."""
     payload: Mapping[str, Any]
     """The type's own keys, snake_case, JSON-ready."""
     id: str
@@ -52,19 +52,24 @@ class Event:
     v: int = SCHEMA_VERSION
     """Schema version of the line."""
     writer: str | None = None
-    """Who wrote it: `host:pid:random`, one a process."""
+    """The process that wrote it: `host:pid:random`."""
     seq: int | None = None
     """0-based position among the events of that writer."""
     time_source: str = "event"
     """`event`, or one of `STANDS_IN`."""
     origin: Origin | None = None
-    """The foreign record that it was derived from; null for an event that its producer wrote itself."""
+    """The foreign record that it was derived from;
+    None for an event that its producer wrote itself.
+    """
     extra: Mapping[str, Any] = field(default_factory=dict)
     """Envelope keys that this version does not know."""
 
     @property
     def host(self) -> str | None:
-        """The machine that it happened on, where the line says so; the writer of a derived event is only a journal."""
+        """Return the machine that it happened on, if the line names it.
+
+        The writer of a derived event is only a journal.
+        """
         if self.origin is None and self.writer and ":" in self.writer:
             return self.writer.split(":", 1)[0]
         meta = self.extra.get("_meta")
@@ -73,34 +78,39 @@ class Event:
 
 
 def present(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out the values that are None: what nobody knows is absent from a payload."""
+    """Drop the values that are None: unknown values are absent from a payload."""
     return {key: value for key, value in values.items() if value is not None}
 
 
 def settled_reason(reason: str, outcome: str) -> str:
-    """The reason in `retry.settled`: a `network_transient` that three calls could not mend is permanent."""
+    """Return the reason for `retry.settled`:
+    a `network_transient` that three calls did not mend is permanent.
+    """
     return "network_permanent" if (reason, outcome) == ("network_transient", "exhausted") else reason
 
 
 LOW_BITS = 48
-"""Of an id's number, its last digits: all that changes while a writer counts."""
+"""The lowest bits of an id's number, which change while a writer counts."""
 _MILLISECONDS, _HIGH, _LOW = (1 << 48) - 1, (1 << 28) - 1, (1 << LOW_BITS) - 1
-# The two upper bits of a hexadecimal digit as RFC 9562 wants them, the lower two as they are.
+# A hexadecimal digit with its two upper bits as RFC 9562 wants them.
 _VARIANT = dict(zip("0123456789abcdef", "89ab" * 4, strict=True))
 
 
 def new_id() -> str:
-    """A fresh id: 48 bits of milliseconds, then random bits, laid out as UUID version 7 (RFC 9562)."""
+    """Make an id: 48 bits of milliseconds, then random bits, laid out as UUID version 7 (RFC 9562)."""
     return numbered_id(time.time_ns(), int.from_bytes(os.urandom(10), "big"))
 
 
 def numbered_id(nanoseconds: int, number: int) -> str:
-    """An id of this moment and of the lowest 74 bits of a number."""
+    """Make an id of this moment and of the lowest 74 bits of a number."""
     return f"{id_head(nanoseconds // 1_000_000, number >> LOW_BITS)}{number & _LOW:012x}"
 
 
 def id_head(milliseconds: int, high: int) -> str:
-    """All of a numbered id but the twelve digits of its number's lowest bits; `high` are the ones above these."""
+    """Make a numbered id without its last twelve digits.
+
+    `high` are the bits above the lowest `LOW_BITS`.
+    """
     head, tail = f"{milliseconds & _MILLISECONDS:012x}", f"{high & _HIGH:07x}"
     return f"{head[:8]}-{head[8:]}-7{tail[:3]}-{_VARIANT[tail[3]]}{tail[4:]}-"
 
@@ -122,14 +132,16 @@ Upcaster = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 """Type and payload of version n → the payload of version n + 1. Pure; it may raise."""
 
 UPCASTERS: dict[int, Upcaster] = {}
-"""By the version that they start from. Version 1 is the first, and still the present one."""
+"""Upcasters by the version that they start from. Version 1 is the first, and still the present one."""
 
 
 def upcast(version: int, kind: str, payload: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The payload as the present version writes it; unchanged where its version is not known.
+    """Convert the payload of an event to the present version.
+
+    A payload of an unknown version stays.
 
     Raises:
-        Exception: whatever an upcaster raises.
+        Exception: of any kind, from an upcaster.
     """
     if any(step not in UPCASTERS for step in range(version, SCHEMA_VERSION)):
         return payload

@@ -1,6 +1,6 @@
 """The payload of every event type, key by key.
 
-Absent means that the log does not say; unknown keys may stand beside these.
+A key is absent if the log does not tell its value; a payload may have further keys.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 
 
 class WorkPayload(TypedDict, total=False):
-    """The work that an event belongs to, where the log tells; keys of most types."""
+    """The work that an event belongs to, if the log tells it; keys of most types."""
 
     agent: str | None
     """The program that was at work, such as `claude-code`."""
@@ -17,7 +17,7 @@ class WorkPayload(TypedDict, total=False):
     project: str | None
     """The last name of the working directory."""
     cwd: str | None
-    """The working directory; `~` stands for somebody's home."""
+    """The working directory; `~` replaces somebody's home."""
     branch: str | None
     provider: str | None
     model: str | None
@@ -27,7 +27,7 @@ class ErrorClassified(WorkPayload, total=False):
     """`error.classified`: a failure met its reason."""
 
     caller: str
-    """Who made the call that failed: a hook, a probe, an agent."""
+    """The hook, probe or agent that made the failed call."""
     reason: str
     """One of the eight reasons."""
     detail: str | None
@@ -40,7 +40,9 @@ class ErrorClassified(WorkPayload, total=False):
     ruleset: str
     """Digest of the rules in force."""
     confidence: str | None
-    """`strong`, or `weak` where a bare status or exit code or weak words decided; None where no rule held."""
+    """`strong`, or `weak` if a bare status, an exit code or weak words decided;
+    None if no rule held.
+    """
     operation: str | None
     """One retry chain; the key to `retry.settled`."""
     attempt: int | None
@@ -55,15 +57,15 @@ class ErrorClassified(WorkPayload, total=False):
     current_tokens: int | None
     max_tokens: int | None
     failure_reason: str | None
-    """The step's: `timeout`, `context_exhaustion`, `general_error`, `unknown`."""
+    """The step's failure: `timeout`, `context_exhaustion`, `general_error`, `unknown`."""
     remediation: str | None
     """What to do about it."""
     input_tokens: int | None
     output_tokens: int | None
     tokens_used: int | None
-    """Of the run that failed, both together, where the log says no more."""
+    """Input and output tokens of the failed run together, if the log tells no more."""
     facts: dict[str, Any] | None
-    """What the classifier saw; without it the event cannot be judged again."""
+    """The evidence that the classifier saw; without it the event cannot be judged again."""
 
 
 class RetryScheduled(WorkPayload, total=False):
@@ -83,21 +85,25 @@ class RetrySettled(WorkPayload, total=False):
     operation: str
     caller: str
     reason: str
-    """What the chain ends as: an exhausted `network_transient` ends as `network_permanent`."""
+    """The reason at the end of the chain:
+    an exhausted `network_transient` ends as `network_permanent`.
+    """
     outcome: str
     """`recovered`, `exhausted`, `surfaced`, `escalated` or `aborted`."""
     attempts: int
     """Calls made, the first included."""
     waited_seconds: float
     ended_by: str
-    """`iteration_budget` where no iteration was left for the next call; then `reason` is the errors' own."""
+    """`iteration_budget` if no iteration was left for the next call;
+    then `reason` is the errors' own.
+    """
 
 
 class RelayPayload(WorkPayload, total=False):
     """`relay.triggered`, `.checkpointed`, `.resumed`, `.halted`, `.skipped`: the steps of one hand-off."""
 
     relay: str
-    """One hand-off; its events share it."""
+    """The id of one hand-off; its events share it."""
     caller: str
     step_id: str | None
     worker_id: str | None
@@ -134,7 +140,7 @@ class AgentAvailability(WorkPayload, total=False):
     """`agent.exhausted`, `agent.restored`: an agent left the pool at its usage limit, or came back."""
 
     caller: str | None
-    """Who ran into the limit."""
+    """The caller that ran into the limit."""
     reason_text: str | None
     reset_at: str | None
     exit_code: int | None
@@ -151,7 +157,7 @@ class BudgetExhausted(TypedDict, total=False):
 
 
 class CallShortCircuited(TypedDict, total=False):
-    """`call.short_circuited`: a guard said no before the call was made."""
+    """`call.short_circuited`: a guard refused before the call was made."""
 
     caller: str
     provider: str
@@ -160,30 +166,33 @@ class CallShortCircuited(TypedDict, total=False):
 
 
 class SessionObserved(WorkPayload, total=False):
-    """`session.observed`: how far one log shows one session; a later one replaces an earlier one of the same `part`."""
+    """`session.observed`: one session as one log shows it.
+
+    A later event replaces an earlier one of the same `part`.
+    """
 
     caller: str | None
-    """Whose session it is: the caller of its errors."""
+    """The owner of the session: the caller of its errors."""
     requests: int | None
     """Model requests so far."""
     aborted: int | None
-    """Turns that the user stopped so far; None where there was none, or the log does not tell."""
+    """Turns that the user stopped so far; None if there were none, or the log does not tell."""
     started_at: str | None
     ended_at: str | None
     retry_visibility: str | None
-    """`full`, `terminal` or `none`: what this log shows of retries."""
+    """`full`, `terminal` or `none`: how much of retries this log shows."""
     part: str | None
-    """Names the log among several of one session."""
+    """Distinguishes the logs of one session."""
     tools: dict[str, int] | None
     """Calls of each tool so far, by its name."""
     outcome: str | None
-    """`hollow` of a run whose last record says success, and that did nothing."""
+    """`hollow` for a run whose last record says success, and that did nothing."""
     detail: str | None
     """Why it is hollow: `no_answer` or `dead_subagents`."""
 
 
 class ToolFailed(WorkPayload, total=False):
-    """`tool.failed`: a tool gave an agent an error, which the agent reads and goes on."""
+    """`tool.failed`: a tool returned an error to an agent, which reads it and goes on."""
 
     caller: str
     tool: str | None
@@ -191,38 +200,42 @@ class ToolFailed(WorkPayload, total=False):
     """`tests`, `lint`, `build`, `exit_code`, `not_found`, `refused`, `edit_mismatch`, `timeout`, `permission`,
     `environment`, `cancelled` or `other`."""
     message: str | None
-    """The first line of what it said that tells why it failed, redacted and cut."""
+    """The first line of the output that tells why it failed, redacted and cut."""
     command: str | None
-    """The head of the command that was run, as in `go test`: its program and subcommand, no argument."""
+    """The head of the command, as in `go test`: program and subcommand without arguments."""
     exit_code: int | None
     """Exit code of the command."""
     duration_seconds: float | None
-    """From the call to its result, as the log dates them."""
+    """Seconds from the call to its result, by their times in the log."""
 
 
 class UsageRecorded(WorkPayload, total=False):
-    """`usage.recorded`: the tokens of one request to a model, and its cost where the agent states one."""
+    """`usage.recorded`: the tokens of one request to a model, and its cost if the agent states it."""
 
     caller: str
     request: str | None
-    """Names the request: of several that have the same name, the one with the most output tokens counts."""
+    """The id of the request: of several events with the same id,
+    the one with the most output tokens counts.
+    """
     input_tokens: int | None
-    """Read neither from nor into a cache."""
+    """Input tokens neither read from nor written to a cache."""
     output_tokens: int | None
-    """Those of reasoning included."""
+    """Output tokens, those of reasoning included."""
     cache_read_tokens: int | None
     cache_write_tokens: int | None
     cache_write_hour_tokens: int | None
-    """Those of `cache_write_tokens` that the cache keeps for an hour, at a higher price."""
+    """The part of `cache_write_tokens` that the cache keeps for an hour, at a higher price."""
     reasoning_tokens: int | None
     cost_usd: float | None
     """US dollars, as the agent states them."""
     whole_run: bool | None
-    """Whether it stands for all requests of a run: it counts where none of its session is told by itself."""
+    """True if it sums up all requests of a run:
+    it counts if no request of its session is recorded by itself.
+    """
 
 
 class LimitObserved(WorkPayload, total=False):
-    """`limit.observed`: how much of a usage limit is used, where the provider states it."""
+    """`limit.observed`: the used share of a usage limit, if the provider states it."""
 
     caller: str
     provider: str | None
@@ -233,11 +246,11 @@ class LimitObserved(WorkPayload, total=False):
     used_share: float
     """0..1 of the limit."""
     reset_at: str | None
-    """When the window ends, ISO 8601, UTC."""
+    """The end of the window, ISO 8601, UTC."""
 
 
 class RulesetApplied(TypedDict, total=False):
-    """`ruleset.applied`: from here on this ruleset judges."""
+    """`ruleset.applied`: from this event on this ruleset judges."""
 
     ruleset: str
     previous: str | None
@@ -255,7 +268,10 @@ class FindingDecision(TypedDict, total=False):
 
 
 class HistoryPruned(TypedDict, total=False):
-    """`history.pruned`: the store keeps nothing of what happened before; the analyzer's own decision."""
+    """`history.pruned`: the store has deleted everything before a moment.
+
+    The analyzer's own decision.
+    """
 
     before: str
 
@@ -284,4 +300,6 @@ EVENT_TYPES: dict[str, type[Any]] = {
     "finding.resolved": FindingDecision,
     "history.pruned": HistoryPruned,
 }
-"""Every type of the contract and the keys of its payload; other types are legal and kept as they are."""
+"""Every type of the contract and the keys of its payload;
+other types are legal and kept as they are.
+"""

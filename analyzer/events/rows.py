@@ -1,10 +1,9 @@
-"""Lines of the event log → rows, as a store keeps them: a payload as JSON text, and its facts beside it.
+"""Lines of the event log → rows, as a store keeps them: the payload as JSON text, and its facts in their own column.
 
-Two kinds of road, one meaning. Lines with nothing in them to clean take a fast one (`roads`), many at once. Every other
-line is decoded, judged, cleaned and encoded by itself.
+There are two ways with one result. Lines without anything to clean are decoded many at once (`fast_decode`). Every
+other line is decoded, checked, cleaned and encoded by itself.
 
-Whoever writes to a log may write anything into it: that an event is derived from another tool's log counts in a store's
-own journal alone.
+Anybody may write anything into a log, so the origin of a derived event counts only in a store's own journal.
 """
 
 from __future__ import annotations
@@ -38,10 +37,12 @@ from analyzer.redaction import may_hold_secret
 from analyzer.redaction.unfolding import mended
 
 _PIECE = 64 * 1024
-"""Bytes; so much is searched for secrets at once, and line by line only where something like one is found."""
+"""Bytes that are searched for secrets at once;
+line by line only if something like a secret is in them.
+"""
 _OPENING = b'{"v":'
 _MOST_OPENINGS = 64
-"""On one broken line; each of them costs a checksum of the rest."""
+"""Openings of records that are tried on one broken line; each costs a checksum of the rest."""
 _encoder = msgspec.json.Encoder()
 _decode = msgspec.json.Decoder().decode
 
@@ -52,7 +53,7 @@ class _Payload(msgspec.Struct, gc=False):
 
 @dataclass(slots=True)
 class Rows(Columns):
-    """The events of a block with their places, in the order of the lines."""
+    """The events of a block with their positions, in the order of the lines."""
 
     lines: list[int | None] = field(default_factory=list)
     """1-based within the block, null for events of a file as a whole."""
@@ -61,25 +62,25 @@ class Rows(Columns):
     lengths: list[int] = field(default_factory=list)
     """Bytes of the line, its newline not included."""
     hosts: dict[int, str | None] = field(default_factory=dict)
-    """The host of some rows by their position, where the writer's name does not tell it."""
+    """The host of some rows by their position, if the writer's name does not tell it."""
 
-    def event(self, place: int) -> Event:
-        """The event of a row, without what tells where it was written."""
-        payload, facts = _decode(self.payloads[place]), self.facts[place]
+    def event(self, position: int) -> Event:
+        """Return the event of a row, without writer, version and origin."""
+        payload, facts = _decode(self.payloads[position]), self.facts[position]
         return Event(
-            type=self.types[place],
-            occurred_at=parse_time(self.moments[place]) or EPOCH,
-            session_id=self.sessions[place],
+            type=self.types[position],
+            occurred_at=parse_time(self.moments[position]) or EPOCH,
+            session_id=self.sessions[position],
             payload=payload | {"facts": _decode(facts)} if facts else payload,
-            id=self.ids[place],
-            time_source=self.time_sources[place],
+            id=self.ids[position],
+            time_source=self.time_sources[position],
         )
 
     def add(self, event: Event, line: int | None, offset: int, length: int, text: bytes = b"") -> None:
-        """Clean an event and add it. `text` is its line, where its payload may be kept byte for byte.
+        """Clean an event and add it. `text` is its line, if its payload may be kept byte for byte.
 
         Raises:
-            Exception: whatever an upcaster raises.
+            Exception: of any kind, from an upcaster.
         """
         payload: Mapping[str, Any] = event.payload
         if event.v < SCHEMA_VERSION:
@@ -100,20 +101,20 @@ class Rows(Columns):
             )
         self._put(event, host, kept or _encoded(clean), line, offset, length)
 
-    def add_recorded(self, found: Recorded, line: int | None, offset: int, length: int) -> None:
-        """Add an event that goes to a log as well. Its row equals the one that reading it back from there gives."""
-        kept = split_payload(str(found.payload, "utf-8")) or _encoded(_decode(found.payload))
-        self._put(found.event, found.event.host, kept, line, offset, length)
+    def add_recorded(self, recorded: Recorded, line: int | None, offset: int, length: int) -> None:
+        """Add an event that is also written to a log. Reading it back from the log gives the same row."""
+        kept = split_payload(str(recorded.payload, "utf-8")) or _encoded(_decode(recorded.payload))
+        self._put(recorded.event, recorded.event.host, kept, line, offset, length)
 
     def _put(
         self, event: Event, host: str | None, kept: tuple[str, str | None], line: int | None, offset: int, length: int
     ) -> None:
         origin, dropped = event.origin, event.extra.get("dropped_before")
-        place = len(self.payloads)
+        position = len(self.payloads)
         if host is not None or event.writer is not None:
-            self.hosts[place] = host
+            self.hosts[position] = host
         if origin is not None:
-            self.origins[place] = origin
+            self.origins[position] = origin
         self.ids.append(event.id)
         self.types.append(event.type)
         self.moments.append(format_time(event.occurred_at))
@@ -136,19 +137,23 @@ class Decoded:
 
     rows: Rows = field(default_factory=Rows)
     rejects: list[tuple[int, int, bytes, Reject]] = field(default_factory=list)
-    """Of each broken line: its number in the block, offset, text, and why. What was salvaged of it is a row."""
+    """Number in the block, offset, text and reject of each broken line.
+    Its intact records are rows.
+    """
     lines: int = 0
     blank: int = 0
     blank_bytes: int = 0
-    """Newlines included."""
+    """Bytes of blank lines, newlines included."""
     mended: int = 0
-    """Lines that hold half of a UTF-16 pair."""
+    """Lines with half of a UTF-16 pair."""
 
 
 class RowDecoder:
-    """Decodes blocks of whole lines. Without `fast` every line takes the slow road; the answer is the same.
+    """A decoder of blocks of whole lines.
 
-    The `origin` of a line stands in the rows of a `journal` alone.
+    Without `fast` every line is decoded by itself, with the same result.
+
+    The `origin` of a line is kept only for a `journal`.
     """
 
     def __init__(self, file_time: datetime, *, fast: bool = True, journal: bool = False) -> None:
@@ -157,7 +162,7 @@ class RowDecoder:
         self._journal = journal
 
     def decode(self, data: bytes) -> Decoded:
-        """The rows of a block of whole lines, and all that is to be known about its other lines."""
+        """Decode a block of whole lines into rows, rejects and counts."""
         decoded = Decoded()
         start = 0
         while start < len(data):
@@ -175,17 +180,17 @@ class RowDecoder:
 
     def _take_piece(self, decoded: Decoded, piece: bytes, texts: list[bytes], offset: int) -> None:
         search = suspect()
-        # What is not in a piece is in none of its lines.
-        found = search(piece)
-        spaced = SPACED in found
-        suspicious = SECRET in found or BIG_NUMBER in found
+        # A piece without a match has no line with one.
+        matches = search(piece)
+        spaced = SPACED in matches
+        suspicious = SECRET in matches or BIG_NUMBER in matches
         if not suspicious and min(map(len, texts)) > 1:
             self._take(decoded, texts, offset, spaced=spaced)
             return
         run: list[bytes] = []
-        behind = offset
+        end = offset
         for text in texts:
-            behind += len(text) + 1
+            end += len(text) + 1
             if len(text) > 1:
                 of_line = search(text) if suspicious else ()
                 if SECRET not in of_line and BIG_NUMBER not in of_line:
@@ -196,12 +201,15 @@ class RowDecoder:
                 offset += sum(map(len, run)) + len(run)
                 run = []
             self._take_slowly(decoded, (text,), offset)
-            offset = behind
+            offset = end
         if run:
             self._take(decoded, run, offset, spaced=spaced)
 
     def _take(self, decoded: Decoded, texts: list[bytes], offset: int, *, spaced: bool) -> None:
-        """Take lines in which nothing is suspect; those that no fast road takes are found by halving."""
+        """Decode lines without suspicious matches.
+
+        Lines that need decoding by themselves are found by halving.
+        """
         joined = b"\n".join(texts)
         columns = (
             own_lines(texts, joined, SCHEMA_VERSION, journal=self._journal)
@@ -224,7 +232,7 @@ class RowDecoder:
             self._take(decoded, texts[half:], offset + sum(map(len, texts[:half])) + half, spaced=spaced)
 
     def _take_slowly(self, decoded: Decoded, texts: Sequence[bytes], offset: int) -> None:
-        """Take lines one by one, whatever they hold."""
+        """Decode lines one by one, whatever they hold."""
         for text in texts:
             decoded.lines += 1
             if not text or text.isspace():
@@ -243,7 +251,10 @@ class RowDecoder:
         return self._add(rows, event, text, line, offset, len(text))
 
     def _salvage(self, rows: Rows, text: bytes, line: int, offset: int, reject: Reject) -> Reject:
-        """Whole events on a line that is broken: glued to a torn one, or to each other. Their checksums prove them."""
+        """Add the whole events on a broken line: glued to a torn one, or to each other.
+
+        Checksums prove them.
+        """
         if CRC_MARK not in text:
             return reject
         intact = 0
@@ -264,13 +275,16 @@ class RowDecoder:
             event = replace(event, origin=None)
         try:
             rows.add(event, line, offset, length, text if crc_holds(text) and mended(text) is text else b"")
-        except Exception as error:  # noqa: BLE001 - whatever an upcaster does, the line is kept
+        except Exception as error:  # noqa: BLE001 - an upcaster may raise anything, and the line is kept
             return Reject("upcast_failed", f"from version {event.v}: {type(error).__name__}: {error}"[:300])
         return None
 
 
 def intact_records(text: bytes) -> Iterator[bytes]:
-    """Records inside a broken line whose checksum holds; each of the first openings is tried."""
+    """Yield the records inside a broken line whose checksum holds.
+
+    Only the first openings are tried.
+    """
     starts: list[int] = []
     at = text.find(_OPENING)
     while at >= 0 and len(starts) < _MOST_OPENINGS:
@@ -287,7 +301,7 @@ _decode_payload = msgspec.json.Decoder(_Payload).decode
 
 
 def _encoded(payload: Mapping[str, Any]) -> tuple[str, str | None]:
-    """The payload without its facts, and the facts, both as JSON."""
+    """Encode the payload without its facts, and the facts, as JSON."""
     facts = payload.get("facts")
     if not isinstance(facts, Mapping) or not facts:
         return _encoder.encode(payload).decode(), None

@@ -1,6 +1,6 @@
-"""Any value → a JSON-ready, redacted, bounded one. Total: what cannot be kept is replaced by a text that says so.
+"""Any value → a JSON-ready, redacted, bounded one. Values that cannot be kept are replaced by a text that says so.
 
-`payload_json` has two roads with one meaning: what needs no change is encoded at once, everything else is walked.
+`payload_json` has two ways with one result: a payload that needs no change is encoded at once, any other is walked.
 """
 
 from __future__ import annotations
@@ -30,20 +30,22 @@ from analyzer.redaction import (
 from analyzer.redaction.unfolding import readable
 
 MAX_TEXT = 16_384
-"""Characters of one text; redaction comes before the cut, so that no half of a secret survives it."""
+"""Characters of one text. Redaction comes before the cut, so that no half of a secret is left."""
 MAX_ITEMS = 1_000
 MAX_LEVELS = 32
 MAX_TOTAL = 4 * 1024 * 1024
-"""Characters of a whole value, an item counted as `_NODE`: containers that hold each other would else never end."""
+"""Characters of a whole value, with `_NODE` for an item:
+otherwise containers that hold each other have no end.
+"""
 _NODE = 64
 SMALL = 64 * 1024
-"""Bytes of JSON, of which no value comes near `MAX_TOTAL`."""
+"""Bytes of JSON whose value cannot come near `MAX_TOTAL`."""
 _LOOKAHEAD = 4_096
-"""Characters behind the cut that redaction sees: more than a secret needs to be recognised by."""
+"""Characters after the cut that redaction sees: more than it needs to recognise a secret."""
 _CUT_NOTE = 48
 _SHORT_KEY = 64
-"""Characters of a key that is looked up before it is looked at."""
-# What the encoder takes for an integer.
+"""Characters of the longest key that is looked up in a cache."""
+# The integers that the encoder takes.
 _LEAST, _LARGEST = -(2**63), 2**64 - 1
 _SCALARS = frozenset({bool, type(None), float})
 _CONTAINERS = (Mapping, list, tuple, set, frozenset)
@@ -51,7 +53,9 @@ _encode = msgspec.json.Encoder().encode
 
 
 def payload_json(payload: Mapping[str, Any]) -> bytes:
-    """The sanitized payload as JSON: the same bytes as `encode(sanitize(payload))`, mostly without the walk."""
+    """Encode the sanitized payload as JSON: the bytes of `encode(sanitize(payload))`,
+    mostly without the walk.
+    """
     if type(payload) is dict:
         try:
             if _plain_items(payload, 0) <= MAX_ITEMS:
@@ -60,7 +64,7 @@ def payload_json(payload: Mapping[str, Any]) -> bytes:
                 if len(encoded) <= MAX_TEXT and not may_hold_secret(encoded):
                     return encoded
         except (TypeError, ValueError, OverflowError, RuntimeError):
-            pass  # a key that is no text, a lone surrogate, a huge integer; or another thread has changed it meanwhile
+            pass  # a key that is no text, a lone surrogate, a huge integer, or a change by another thread
     return _encode(sanitize_payload(payload))
 
 
@@ -71,9 +75,9 @@ def sanitize_payload(payload: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain_items(value: Any, level: int) -> int:
-    """Count the items of a container and of all below it. A count over `MAX_ITEMS` says that `sanitize` has to walk it.
+    """Count the items of a container and of all below it; over `MAX_ITEMS` if `sanitize` has to walk it.
 
-    To be walked is what holds anything but exactly the types of JSON, or more or deeper than a payload may.
+    It has to walk a container with other types than exactly those of JSON, too many items, or too many levels.
 
     Raises:
         TypeError: a key is no text.
@@ -94,7 +98,7 @@ def _plain_items(value: Any, level: int) -> int:
                 return MAX_ITEMS + 1
         elif kind is dict or kind is list:
             total += _plain_items(item, level + 1)
-            if total > MAX_ITEMS:  # also what ends the way through containers that hold each other
+            if total > MAX_ITEMS:  # this also ends the recursion through containers that hold each other
                 return total
         elif kind not in _SCALARS:
             return MAX_ITEMS + 1
@@ -102,16 +106,16 @@ def _plain_items(value: Any, level: int) -> int:
 
 
 def sanitize(value: Any, *, small: bool = False) -> Any:
-    """Copy `value` into what the codec takes, with secrets out and sizes bounded. It never raises.
+    """Copy `value` into one that the codec takes, redacted and of bounded size. It never raises.
 
-    `small`: it was decoded from at most `SMALL` bytes of JSON. Then what needs nothing is told by its encoding, and is
-    kept without a copy; the result is the same.
+    `small` says that it was decoded from at most `SMALL` bytes of JSON. Then parts that need no change are recognised
+    by their encoding, and kept without a copy; the result is the same.
     """
     return _Walk(small=small).clean(value, 0)
 
 
 class _Walk:
-    """Sanitizes one value; `left` is how many characters of it may still be kept."""
+    """A walk that sanitizes one value; `left` is the number of characters that may still be kept."""
 
     __slots__ = ("_small", "left")
 
@@ -127,7 +131,7 @@ class _Walk:
         self.left -= _NODE
         kind = value.__class__
         try:
-            if kind is dict and level < MAX_LEVELS:  # here, too: to ask whether something is a mapping takes its time
+            if kind is dict and level < MAX_LEVELS:  # first, because `isinstance` with `Mapping` is slow
                 return self._object(value, level + 1, name)
             if isinstance(value, str):
                 return self._text(value, 0, name, argument, command)
@@ -155,18 +159,18 @@ class _Walk:
                 text = bytes(value[:most]).decode("utf-8", "replace")
                 return self._text(text, len(value) if len(value) > most else 0, name, argument, command)
             return self._text(str(value), 0, name, argument)
-        except Exception:  # noqa: BLE001 - a host's own objects may do anything when they are asked what they are
+        except Exception:  # noqa: BLE001 - a host's own objects may do anything when they are read
             return self._text(_unreadable(value), 0, name, argument)
 
     def _object(self, value: Mapping[Any, Any], level: int, own: str) -> dict[str, Any]:
-        # A copy first: other threads may change a plain one meanwhile.
+        # A copy first, because other threads may change a plain dictionary meanwhile.
         members = list(islice(list(value.items()) if type(value) is dict else value.items(), MAX_ITEMS))
         name = member_names(members, own)
         kept: dict[str, Any] = {}
-        # Where nothing above or beside the members speaks for them, each stands for itself.
-        needless = _needless(members, level) if self._small and name is str else ()
+        # If no name above or beside the members makes them secrets, each is judged by itself.
+        clean_keys = _clean_keys(members, level) if self._small and name is str else ()
         for key, item in members:
-            if key in needless:
+            if key in clean_keys:
                 kept[key] = item
                 continue
             if self.left <= 0:
@@ -183,11 +187,11 @@ class _Walk:
         items = list(islice(tuple(value), MAX_ITEMS))
         kept: list[Any] = []
         before = command = ""
-        for place, item in enumerate(items):
+        for position, item in enumerate(items):
             if self.left <= 0:
                 break
             kind, item = typed(item)
-            clean = self.clean(item, level, item_name(items, place, own), before, command)
+            clean = self.clean(item, level, item_name(items, position, own), before, command)
             kept.append({kind: clean} if kind else clean)
             before = _readable(item) if isinstance(item, str) else ""
             command = command_in(before) or command
@@ -209,9 +213,9 @@ class _Walk:
         return clean
 
 
-def _needless(members: list[tuple[str, Any]], level: int) -> set[str]:
-    """The keys of the members that `sanitize` leaves as they are."""
-    found: set[str] = set()
+def _clean_keys(members: list[tuple[str, Any]], level: int) -> set[str]:
+    """Return the keys of the members that `sanitize` leaves as they are."""
+    keys: set[str] = set()
     for key, item in members:
         if len(key) > _SHORT_KEY or not _is_plain_key(key):
             continue
@@ -226,13 +230,16 @@ def _needless(members: list[tuple[str, Any]], level: int) -> set[str]:
         else:
             kept = kind is not int or _LEAST <= item <= _LARGEST
         if kept:
-            found.add(key)
-    return found
+            keys.add(key)
+    return keys
 
 
 @lru_cache(maxsize=1_024)
 def _is_plain_key(key: str) -> bool:
-    """Whether a key is kept as it is, and nothing under it is a secret for its sake; the same few come again."""
+    """Return true if a key is kept as it is and its name makes no value secret.
+
+    The same few keys come again.
+    """
     return redact(key) == key and not is_secret_name(key)
 
 

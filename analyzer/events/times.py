@@ -1,4 +1,4 @@
-"""Timestamps between text and `datetime`: the log speaks ISO 8601 in UTC, the store keeps naive UTC.
+"""Conversion of timestamps between text and `datetime`: ISO 8601 in UTC in the log, naive UTC in the store.
 
 A text that names a moment gives that moment; a text without a single digit ("…", "...") names none and is no error.
 """
@@ -14,7 +14,7 @@ LAST = datetime(2200, 1, 1)  # noqa: DTZ001 - as above
 def parse_time(value: object) -> datetime | None:
     """Parse ISO 8601 text, or an epoch in seconds or milliseconds, into a naive UTC moment.
 
-    None where the value names no moment at all: absent, or a text without digits.
+    Returns None if the value names no moment at all: absent, or a text without digits.
 
     Raises:
         ValueError: there is a value, and it is not a moment.
@@ -37,7 +37,7 @@ def parse_time(value: object) -> datetime | None:
 
 
 def from_epoch(value: float) -> datetime:
-    """An epoch in seconds, or in milliseconds where it is too large for seconds, as a naive UTC moment.
+    """Convert an epoch in seconds, or in milliseconds if it is too large for seconds, to a naive UTC moment.
 
     Raises:
         ValueError: outside the years 1970 to 2199, or no number.
@@ -50,7 +50,10 @@ def from_epoch(value: float) -> datetime:
 
 
 def _plausible(moment: datetime) -> datetime:
-    """The moment to the millisecond, as a log keeps it; no agent ran before 1970, and none will after 2199."""
+    """Cut a moment to the millisecond, as a log keeps it.
+
+    Raises ValueError before 1970 and after 2199, when no agent ran.
+    """
     if not EPOCH <= moment < LAST:
         raise ValueError(f"out of the years 1970 to 2199: {moment.isoformat()[:10]}")
     return _to_millisecond(moment)
@@ -62,7 +65,7 @@ def _to_millisecond(moment: datetime) -> datetime:
 
 
 def to_naive_utc(moment: datetime) -> datetime:
-    """Convert a moment to naive UTC, which is what the store keeps; a naive one is taken as UTC already.
+    """Convert a moment to naive UTC, which the store keeps; a naive moment is UTC already.
 
     Raises:
         ValueError: the shift to UTC leaves the years 1 to 9999.
@@ -83,7 +86,7 @@ def format_time(moment: datetime) -> str:
 
 
 def now() -> datetime:
-    """The present moment, naive UTC, to the millisecond."""
+    """Return the present moment, naive UTC, to the millisecond."""
     return _to_millisecond(datetime.now(UTC).replace(tzinfo=None))
 
 

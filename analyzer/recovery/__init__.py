@@ -1,6 +1,6 @@
-"""What a program does about a classified error, and the events it leaves.
+"""Recovery from classified errors, and the events that it logs.
 
-Names load on first use: who wants the rate guard does not pay for context recovery or processes.
+Names are loaded on first use, so that the rate guard costs no context recovery and no processes.
 """
 
 from __future__ import annotations

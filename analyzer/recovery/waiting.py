@@ -1,6 +1,6 @@
-"""Time and waiting, as one thing that tests and simulations can replace.
+"""Time and waiting in one object that tests and simulations can replace.
 
-Invariant: nothing in recovery looks at a clock or sleeps but through a `Clock`, and every wait can be cancelled.
+Invariant: recovery looks at the time and sleeps only through a `Clock`, and every wait can be cancelled.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Protocol
 from analyzer.errors import INTERRUPTED, AnalyzerError
 
 _SLICE_SECONDS = 0.1
-"""How often a waiting coroutine looks at a cancel flag that belongs to threads."""
+"""The interval in which a waiting coroutine checks a cancel flag of threads."""
 
 
 class WaitCancelledError(AnalyzerError):
-    """Somebody set the cancel flag of a wait."""
+    """A wait whose cancel flag was set."""
 
     exit_code = INTERRUPTED
 
@@ -26,39 +26,39 @@ class Clock(Protocol):
     """A clock that can wait; tests replace it."""
 
     def now(self) -> datetime:
-        """The present moment, aware, UTC. It may jump, when somebody sets the machine's clock."""
+        """Return the present moment, aware, UTC. It may jump, if somebody sets the machine's clock."""
 
     def monotonic(self) -> float:
-        """Seconds since some moment; never goes back."""
+        """Return the seconds since some moment, which never go back."""
 
     def sleep(self, seconds: float, cancel: threading.Event | None = None) -> None:
-        """Waits. Raises `WaitCancelledError` once `cancel` is set."""
+        """Wait. Raises `WaitCancelledError` once `cancel` is set."""
 
     async def sleep_async(self, seconds: float, cancel: threading.Event | None = None) -> None:
-        """Waits without blocking the event loop. Raises `WaitCancelledError` once `cancel` is set."""
+        """Wait without blocking the event loop. Raises `WaitCancelledError` once `cancel` is set."""
 
 
 class SystemClock:
     """The machine's own time."""
 
     def now(self) -> datetime:
-        """See `Clock`."""
+        """Return the machine's time, as `Clock.now` does."""
         return datetime.now(UTC)
 
     def monotonic(self) -> float:
-        """See `Clock`."""
+        """Return the seconds of the machine's steady clock."""
         return time.monotonic()
 
     def sleep(self, seconds: float, cancel: threading.Event | None = None) -> None:
-        """See `Clock`."""
+        """Wait, as `Clock.sleep` does."""
         if cancel is None:
             time.sleep(max(0.0, seconds))
         elif cancel.wait(max(0.0, seconds)):
             raise cancelled()
 
     async def sleep_async(self, seconds: float, cancel: threading.Event | None = None) -> None:
-        """See `Clock`."""
-        import asyncio  # only loaded where somebody runs it anyway
+        """Wait, as `Clock.sleep_async` does."""
+        import asyncio  # only loaded if somebody runs it anyway
 
         deadline = time.monotonic() + seconds
         while True:
@@ -76,5 +76,5 @@ SYSTEM_CLOCK = SystemClock()
 
 
 def cancelled() -> WaitCancelledError:
-    """The error of a cancelled wait."""
+    """Make the error of a cancelled wait."""
     return WaitCancelledError("the wait was cancelled", "Its cancel flag was set; nothing was tried again.")

@@ -142,7 +142,7 @@ def test_a_bare_fork_amid_appends_and_losses_of_other_threads(tmp_path: Path) ->
     thread = threading.Thread(target=hold)
     thread.start()
     held.wait(30)
-    log._writer.untold = 1
+    log._writer.unreported = 1
 
     def child() -> None:
         signal.alarm(10)

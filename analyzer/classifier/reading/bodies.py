@@ -1,8 +1,6 @@
 """Bodies of errors, however they are wrapped: objects in objects, JSON in JSON in a message, Python reprs, HTML pages.
 
 Invariant: reading is bounded in depth and in the number of values, and leaves out nothing that names the error.
-
-What is embedded in a text is found first: JSON values, Python literals, HTML pages.
 """
 
 from __future__ import annotations
@@ -28,7 +26,7 @@ _DECODER = json.JSONDecoder(strict=False)
 
 class _Patterns(NamedTuple):
     opening: Any
-    """Where a JSON value or a repr may begin."""
+    """The start of a JSON value or a repr."""
     page: Any
     title: Any
     words: Any
@@ -45,31 +43,33 @@ def _patterns() -> _Patterns:
 
 
 def openings(text: str) -> Iterator[int]:
-    """The first few places in a text at which a JSON value or a Python repr may begin."""
+    """Yield the first positions in a text at which a JSON value or a Python repr may begin."""
     raw = text.encode("utf-8", "replace")
     for match in islice(_patterns().opening.finditer(raw), _MAX_TRIES):
         yield match.start() if len(raw) == len(text) else len(raw[: match.start()].decode("utf-8", "replace"))
 
 
 def page_text(text: str) -> str:
-    """The title, heading and first words of a text that is an HTML page; any other text unchanged."""
+    """Return the title, heading and first words of an HTML page; any other text unchanged."""
     patterns = _patterns()
     raw = text.encode("utf-8", "replace")
     page = patterns.page.search(raw)
     if page is None:
         return text
-    says: list[str] = []
+    headings: list[str] = []
     for pattern in (patterns.title, patterns.words):
         for match in islice(pattern.finditer(raw), 3):
             words = " ".join(match.group(1)[:800].decode("utf-8", "replace").split())[:200]
-            if words and not any(words in known for known in says):
-                says.append(words)
+            if words and not any(words in heading for heading in headings):
+                headings.append(words)
     before = raw[: page.start()].decode("utf-8", "replace").rstrip()
-    return f"{before} {' · '.join(says) or 'HTML page'}".strip()
+    return f"{before} {' · '.join(headings) or 'HTML page'}".strip()
 
 
 def decode(text: str, start: int) -> tuple[object, int] | None:
-    """The JSON value or Python literal that begins at a place, and the place where it ends."""
+    """Return the JSON value or Python literal that begins at a position,
+    and the position of its end.
+    """
     if len(text) - start > _MAX_JSON_CHARS:
         return None
     try:
@@ -102,7 +102,7 @@ Reader = Callable[["_Walk", object, int], None]
 
 
 class _Walk:
-    """Reads one body into a draft; `left` is how many values it may still look at."""
+    """A reading of one body into a draft; `left` is the number of values that it may still look at."""
 
     __slots__ = ("draft", "left")
 
@@ -111,11 +111,11 @@ class _Walk:
         self.left = MAX_VALUES
 
     def value(self, value: object, depth: int) -> None:
-        """Read a value of any type that stands in the place of an error body."""
+        """Read a value of any type that is used as an error body."""
         self.left -= 1
         if depth <= 0 or self.left <= 0 or value is None:
             return
-        if type(value) is dict or isinstance(value, Mapping):  # looking for an abstract class is dear
+        if type(value) is dict or isinstance(value, Mapping):  # the test for an abstract class is slow
             self.mapping(value, depth)
         elif isinstance(value, (list, tuple)):
             for item in islice(value, 20):
@@ -130,7 +130,7 @@ class _Walk:
     def mapping(self, body: Mapping[object, object], depth: int) -> None:
         """Read an object: its own names first, then nested ones, so that the innermost name stays."""
         nested: list[tuple[Reader, object]] = []
-        known = False
+        has_known_key = False
         for key, value in islice(body.items(), 100):
             if value is None:
                 continue
@@ -138,16 +138,16 @@ class _Walk:
                 continue
             reader = _SCALARS.get(key)
             if reader is not None:
-                known = True
+                has_known_key = True
                 reader(self, value, depth)
                 continue
             reader = _NESTED.get(key)
             if reader is not None:
-                known = True
+                has_known_key = True
                 nested.append((reader, value))
         for reader, value in nested:
             reader(self, value, depth - 1)
-        if not known:
+        if not has_known_key:
             self.leaves(body, depth - 1)
 
     def leaves(self, body: Mapping[object, object], depth: int) -> None:
@@ -159,33 +159,33 @@ class _Walk:
     def text(self, text: str, depth: int) -> None:
         """Read a text.
 
-        JSON, a Python repr or an HTML page inside it is read as a body, and replaced by what it says.
+        JSON, a Python repr or an HTML page inside it is read as a body, and replaced by its texts.
         """
-        given = text
+        original = text
         if "\\" in text or text.startswith(_QUOTES):
             text = unescaped(text.strip())
         if depth > 0 and ("{" in text or "[" in text):
             text = self.opened(text, depth)
         if "<" in text:
             text = page_text(text)
-        if text is given:
+        if text is original:
             self.draft.unread = text
         self.draft.add_text(text)
 
     def opened(self, text: str, depth: int) -> str:
-        """Read the bodies embedded in a text into the draft; returns the text around them."""
+        """Read the bodies embedded in a text into the draft, and return the text around them."""
         for start in openings(text):
-            found = decode(text, start)
-            if found is None:
+            decoded = decode(text, start)
+            if decoded is None:
                 continue
-            value, end = found
+            value, end = decoded
             inner = Draft()
             walk = _Walk(inner)
             walk.left = self.left
-            # Escapes may have hidden the name of a secret from whoever looked at the text.
+            # Escapes may have hidden the name of a secret when the text was redacted.
             walk.value(redact_value(value), depth - 1)
             self.left = walk.left - 1
-            if not _says_something(inner):
+            if not _has_evidence(inner):
                 continue
             around = f"{text[:start].rstrip()} {' '.join(inner.texts)} {text[end:].lstrip(' ]')}"
             inner.texts = []
@@ -195,32 +195,35 @@ class _Walk:
 
 
 def read_body(draft: Draft, value: object, depth: int = MAX_DEPTH) -> None:
-    """Reads a body of any shape into the draft."""
+    """Read a body of any shape into the draft."""
     _Walk(draft).value(value, depth)
 
 
 def read_text(draft: Draft, text: str) -> None:
-    """Reads a message into the draft; bodies inside it are opened."""
+    """Read a message into the draft; bodies inside it are opened."""
     _Walk(draft).text(text, MAX_DEPTH)
 
 
 def read_output(draft: Draft) -> None:
-    """The result event at the end of a failed command's stdout, as stream-json prints it, if it says that it failed."""
+    """Read the result event at the end of a failed command's stdout.
+
+    stream-json prints it; it counts only if it reports a failure.
+    """
     if not draft.exit_code or not draft.stdout:
         return
     for line in reversed(draft.stdout.rsplit("\n", _RESULT_LINES)[-_RESULT_LINES:]):
         line = line.strip()
         if not line.startswith("{") or '"result"' not in line:
             continue
-        found = decode(line, 0)
-        event = found[0] if found is not None else None
+        decoded = decode(line, 0)
+        event = decoded[0] if decoded is not None else None
         if isinstance(event, dict) and event.get("type") == "result":
             if event.get("is_error") is True or str(event.get("subtype")).startswith("error_"):
                 read_body(draft, redact_value(event))
             return
 
 
-def _says_something(draft: Draft) -> bool:
+def _has_evidence(draft: Draft) -> bool:
     return bool(draft.texts or draft.code or draft.type or draft.status or draft.hints)
 
 
@@ -290,7 +293,7 @@ def _is_error(walk: _Walk, value: object, _depth: int) -> None:
 
 
 def _reported(walk: _Walk, value: object, _depth: int) -> None:
-    # `isApiErrorMessage: false` also stands on records that are no errors; only true says something.
+    # Records that are no errors have `isApiErrorMessage: false` too; only true has a meaning.
     if value is True:
         walk.draft.is_error = True
 
@@ -355,7 +358,7 @@ def _provider(walk: _Walk, value: object, _depth: int) -> None:
 
 
 def _base_resp(walk: _Walk, value: object, depth: int) -> None:
-    """Read `base_resp`, in which MiniMax alone tells a code of its own; 0 says that all went well."""
+    """Read MiniMax's `base_resp`, the only place of its code; the code 0 means success."""
     if isinstance(value, Mapping) and value.get("status_code"):
         _provider(walk, "minimax", depth)
         walk.draft.take_code(value["status_code"])

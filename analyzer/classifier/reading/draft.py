@@ -1,6 +1,6 @@
-"""A draft of facts: evidence is added in any order, outermost first; `finish` normalises, redacts and caps it.
+"""A draft of facts: evidence is added outermost first; `finish` normalises, redacts and caps it.
 
-Invariant: nothing leaves a draft that has not gone through all three, in this order.
+Invariant: everything that leaves a draft has gone through all three, in this order.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _regex(pattern: bytes) -> Any:
 
 
 class Draft:
-    """Collects evidence and makes `Facts` of it. Values of the wrong type are dropped."""
+    """A collection of evidence that becomes `Facts`. Values of the wrong type are dropped."""
 
     __slots__ = (
         "cause",
@@ -90,7 +90,7 @@ class Draft:
         self.is_error: bool | None = None
         self.texts: list[str] = []
         self.unread: str | None = None
-        """The last text in which nothing was found to read, as it was when secrets went."""
+        """The last text without a body in it, as it was after redaction."""
         self.hints: dict[str, str] = {}
         self.provider: str | None = None
         self.model: str | None = None
@@ -137,7 +137,10 @@ class Draft:
             self.type = name
 
     def take_failure_reason(self, value: object) -> None:
-        """A supervisor's word for the failure of a step; what is a sentence is a text. The outermost word stays."""
+        """Take a supervisor's word for the failure of a step.
+
+        A sentence is taken as a text. The outermost word stays.
+        """
         name = _as_name(value)
         if name is None:
             if isinstance(value, str):
@@ -146,11 +149,11 @@ class Draft:
             self.failure_reason = name
 
     def add_text(self, text: str) -> None:
-        """Take a text about the error. One that is part of a text already taken adds nothing."""
+        """Take a text about the error. A part of a text already taken adds nothing."""
         text = text.strip()
-        if not text or len(self.texts) >= _MAX_TEXTS or any(text in known for known in self.texts):
+        if not text or len(self.texts) >= _MAX_TEXTS or any(text in earlier for earlier in self.texts):
             return
-        self.texts = [known for known in self.texts if known not in text]
+        self.texts = [earlier for earlier in self.texts if earlier not in text]
         self.texts.append(text)
 
     def add_hint(self, name: str, value: object) -> None:
@@ -164,9 +167,9 @@ class Draft:
             self.hints.setdefault(name, text)
 
     def take_headers(self, value: object) -> None:
-        """Take headers, a mapping or pairs, in any case. Only those about retries, resets and request ids stay."""
+        """Take headers, a mapping or pairs; names in any case. Only retry, reset and request-id headers stay."""
         for name, text in _header_pairs(value):
-            if _kept(name):
+            if _is_kept_header(name):
                 if self.headers is None:
                     self.headers = {}
                 if len(self.headers) < MAX_HEADERS:
@@ -179,7 +182,7 @@ class Draft:
             texts = [*texts, *(f"{name}: {value}" for name, value in self.hints.items())]
         message = "\n".join(texts) if texts else None
         if message is not None and not (
-            # It is as it was redacted: no escape code or other letter hides the name of a secret from a second look.
+            # It is unchanged since redaction, and no escape code or foreign letter can hide the name of a secret.
             message is self.unread and len(message) <= MESSAGE_CHARS and message.isascii() and message.isprintable()
         ):
             message = _clean(message, MESSAGE_CHARS)
@@ -207,7 +210,7 @@ class Draft:
 
 
 def short_text(value: object) -> str:
-    """A number or a text as text; None for anything else and for numbers of absurd length."""
+    """Return a text stripped, or another value as text; empty for integers of absurd length."""
     if isinstance(value, str):
         return value.strip()
     try:
@@ -217,7 +220,10 @@ def short_text(value: object) -> str:
 
 
 def integer(value: object) -> int | None:
-    """The integer in an int, a whole float or a decimal text of sane length; None for a bool and anything else."""
+    """Return the integer in an int, a whole float or a short decimal text.
+
+    None for a bool and anything else.
+    """
     if type(value) is int:
         return value if -(10**15) < value < 10**15 else None
     if isinstance(value, bool):
@@ -234,7 +240,7 @@ def integer(value: object) -> int | None:
 
 
 def plain(value: object) -> str | None:
-    """The text of a str or of bytes; None for anything else."""
+    """Return the text of a str or of bytes; None for anything else."""
     if isinstance(value, str):
         return value
     if isinstance(value, (bytes, bytearray)):
@@ -251,7 +257,7 @@ def _as_name(value: object) -> str | None:
     return text
 
 
-def _kept(name: str) -> bool:
+def _is_kept_header(name: str) -> bool:
     return name in _RETRY_HEADERS or "reset" in name or "request-id" in name or "requestid" in name
 
 
@@ -291,7 +297,7 @@ def _clean_any(text: str, limit: int) -> str | None:
     if not text.isprintable():
         text = without_colours(text)
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-        # Line breaks are the rule in output and in long messages; looking at each character is dear.
+        # Output and long messages have line breaks; translating each character is slow.
         if not text.replace("\n", "").replace("\t", "").isprintable():
             text = text.translate(_CONTROL)
     text = redact(text.strip())

@@ -1,8 +1,8 @@
-"""Foreign exceptions into facts, by the attributes that client libraries agree on; none of them is imported.
+"""Foreign exceptions into facts, by the attributes that client libraries agree on; no client library is imported.
 
-Invariant: reading has no effect on the exception: of a body that nobody has read what is here is looked at and left
-there (`responses`), no method of it called but `str` (and gRPC's two getters), and an attribute that raises counts as
-missing. Secrets go before anything is taken out of a text or a body.
+Invariant: reading has no effect on the exception. A body that nobody has read is looked at and left in place
+(`responses`), only `str` and gRPC's two getters are called, and an attribute that raises counts as missing. Secrets
+are redacted before anything is taken out of a text or a body.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ _OUTPUT = (("stdout", ("stdout", "output")), ("stderr", ("stderr",)))
 
 
 def read(error: object, causes: int = MAX_CAUSES) -> Facts:
-    """Facts of an exception, or of any object that is shaped like one, with at most `causes` causes behind it."""
+    """Return the facts of an exception, or of an object shaped like one,
+    with at most `causes` causes.
+    """
     return _read(error, causes, {id(error)})
 
 
@@ -55,7 +57,8 @@ def _read(error: object, causes: int, seen: set[int]) -> Facts:
     draft.take_type(attribute_of(error, "type"))
     _read_texts(draft, error)
     _read_response(draft, attribute_of(error, "response"))
-    if issubclass(type(error), OSError) and attribute_of(error, "fp") is not None:  # urllib's HTTPError is its response
+    # urllib's HTTPError is its own response.
+    if issubclass(type(error), OSError) and attribute_of(error, "fp") is not None:
         _read_content(draft, error)
     draft.take_headers(attribute_of(error, "headers"))
     for attribute in ("body", "error", "details"):
@@ -72,8 +75,8 @@ def _read(error: object, causes: int, seen: set[int]) -> Facts:
 
 
 def _read_class(draft: Draft, error: object) -> None:
-    """Read the class of an exception, the built-in class that it derives from, and the attributes of built-in
-    exceptions.
+    """Read the class of an exception, its built-in base class,
+    and the attributes of built-in exceptions.
     """
     cls = type(error)
     draft.exception_class = cls.__name__
@@ -96,7 +99,7 @@ def _text_of(error: object, *names: str) -> str | None:
 def _read_texts(draft: Draft, error: object) -> None:
     try:
         text = str(error)
-    except Exception:  # noqa: BLE001  # so may its __str__
+    except Exception:  # noqa: BLE001  # a foreign __str__ may raise anything
         text = ""
     if type(error).__str__ is object.__str__:
         text = ""
@@ -167,7 +170,7 @@ def _address_error(number: int) -> str | None:
 
 
 def _read_grpc(draft: Draft, error: object) -> None:
-    """Read status and text of a gRPC error, which are behind two methods that do nothing else."""
+    """Read status and text of a gRPC error from its two getters."""
     for method, take in (
         ("code", draft.take_type),
         ("details", lambda text: read_text(draft, redact(str(text or "")))),
@@ -184,7 +187,7 @@ def _read_grpc(draft: Draft, error: object) -> None:
 
 
 def _next_cause(error: object, causes: int, seen: set[int]) -> Facts | None:
-    """The exception this one was raised from; in a group, its first member."""
+    """Read the exception that this one was raised from; of a group, its first member."""
     if causes <= 0:
         return None
     candidate = attribute_of(error, "__cause__")

@@ -1,7 +1,7 @@
-"""Anything into facts: mappings, texts, results of commands, foreign exceptions.
+"""Any object into facts: mappings, texts, results of commands, foreign exceptions.
 
-Invariant: total. Whatever is handed in, facts come out, and nothing that the object does can raise through here.
-Secrets go before anything is taken out: what is taken out loses the name that it stood under.
+Invariant: every input gives facts, and no exception of the object gets through. Secrets are redacted before values
+are taken out, because a value that is taken out loses the name that marks it as a secret.
 """
 
 from __future__ import annotations
@@ -16,12 +16,15 @@ from analyzer.classifier.reading.facts import MAX_CAUSES, Facts
 from analyzer.redaction import redact, redact_value
 
 _CACHED_CHARS = 2_000
-# Beside texts. Without bool and float: 1, 1.0 and True are one key of a cache.
+# Cached types other than str. Without bool and float, because 1, 1.0 and True are one key of a cache.
 _FLAT = frozenset((int, type(None)))
 
 
 def extract(error: object) -> Facts:
-    """Normalised, redacted and capped facts of an exception, a mapping, a text or anything else. Never raises."""
+    """Return the normalised, redacted and capped facts of an exception, a mapping, a text or any object.
+
+    Never raises.
+    """
     if type(error) is Facts:
         return error
     try:
@@ -33,17 +36,22 @@ def extract(error: object) -> Facts:
 
 
 def described(error: object, status: int | None, exit_code: int | None) -> object:
-    """An error with what is known beside it; with an exit code a text is the output of a command."""
-    beside = {
+    """Return an error together with its status and exit code.
+
+    With an exit code a text is a command's output.
+    """
+    extra = {
         name: value
         for name, value in (("status", status), ("exit_code", exit_code))
         if isinstance(value, int) and not isinstance(value, bool)
     }
-    if not beside:
+    if not extra:
         return error
     if isinstance(error, str):
-        return {"message" if "exit_code" not in beside else "stdout": error, **beside}
-    return {**error, **beside} if isinstance(error, Mapping) else extract(error)._replace(**beside)  # type: ignore[arg-type]
+        return {"stdout" if "exit_code" in extra else "message": error, **extra}
+    if isinstance(error, Mapping):
+        return {**error, **extra}
+    return extract(error)._replace(**extra)  # type: ignore[arg-type]
 
 
 def _is_small(error: dict[object, object]) -> bool:
@@ -59,7 +67,7 @@ def _is_small(error: dict[object, object]) -> bool:
 
 @lru_cache(maxsize=1_024)
 def _extract_flat(items: tuple[tuple[object, object], ...]) -> Facts:
-    """Read a flat object, and keep the result: the same errors come again and again."""
+    """Read a flat object, and cache the result: the same errors come again and again."""
     return _extract(dict(items), MAX_CAUSES)
 
 
@@ -75,10 +83,10 @@ def _extract(error: object, causes: int) -> Facts:
     elif type(error) is dict or isinstance(error, Mapping):
         _read_mapping(draft, redact_value(error), causes)
     elif isinstance(error, (list, tuple)) and len(error) == 2 and type(error[0]) is int and 100 <= error[0] < 600:
-        # A status and what came with it, as many clients give an answer back.
-        status, said = error
-        key = "body" if isinstance(said, Mapping) else "message"
-        _read_mapping(draft, redact_value({"status": status, key: said}), causes)
+        # A status with its body, as many clients return an answer.
+        status, body = error
+        key = "body" if isinstance(body, Mapping) else "message"
+        _read_mapping(draft, redact_value({"status": status, key: body}), causes)
     elif isinstance(error, (list, tuple, int, float)):
         read_body(draft, redact_value(error))
     else:
@@ -92,11 +100,13 @@ _OF_CALLERS = frozenset(
         *("connection", "timestamp", "stack", "traceback"),
     )
 )
-"""Keys that only a caller gives; all others belong to a body."""
+"""Keys that only a caller sets; all others belong to a body."""
 
 
 def _read_mapping(draft: Draft, error: Mapping[object, object], causes: int) -> None:
-    """Read an object as `analyzer classify -` does: first the keys that only a caller gives, the rest as a body."""
+    """Read an object as `analyzer classify -` does:
+    first the keys that only a caller sets, the rest as a body.
+    """
     rest: dict[object, object] = {}
     for key, value in error.items():
         if value is None:
@@ -134,7 +144,7 @@ def _cause(value: object, causes: int) -> Facts | None:
 
 
 def _nested_cause(body: Mapping[object, object], causes: int) -> Facts | None:
-    """The cause that an object under `error` holds, in records with the whole error object there."""
+    """Read the cause in the object under `error`, in records that hold the whole error object."""
     inner = body.get("error")
     if isinstance(inner, Mapping):
         for key in ("cause", "connection"):

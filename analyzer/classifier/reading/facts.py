@@ -1,10 +1,10 @@
-"""Facts: everything the classifier may look at, flat and ready for JSON.
+"""Facts: everything that the classifier may look at, flat and ready for JSON.
 
 Invariant: facts that `extract` made are normalised, redacted and capped, and `from_dict(to_dict(f)) == f` holds for any
 facts, so that a stored event can be judged again exactly as it was judged live.
 
-What every classification needs is a named tuple: it is made fast, and a process that classifies one error does not pay
-the 17 ms that dataclasses take. A replay of stored facts makes none (`batch`).
+They are a named tuple: it is made fast, and a process that classifies one error does not pay the 17 ms that importing
+dataclasses takes. A replay of stored facts makes none (`batch`).
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ _MAX_STORED_CAUSES = 50
 
 
 class Facts(NamedTuple):
-    """What is known about one error. Every field may be missing."""
+    """The evidence about one error. Every field may be missing."""
 
     status: int | None = None
     """HTTP status."""
@@ -34,10 +34,10 @@ class Facts(NamedTuple):
     """Subtype of a stream-json result event."""
     terminal_reason: str | None = None
     failure_reason: str | None = None
-    """What a supervisor wrote down as the step's failure, such as `timeout` or `context_exhaustion`."""
+    """A supervisor's word for the failure of the step, such as `timeout` or `context_exhaustion`."""
     is_error: bool | None = None
     message: str | None = None
-    """Text of the error; the texts of nested bodies follow on lines of their own."""
+    """The text of the error; the texts of nested bodies follow on lines of their own."""
     provider: str | None = None
     model: str | None = None
     exception_class: str | None = None
@@ -47,13 +47,13 @@ class Facts(NamedTuple):
     headers: Mapping[str, str] | None = None
     """Lower-case names; retry, rate-limit-reset and request-id headers only."""
     cause: "Facts | None" = None
-    """What this error was raised from."""
+    """The facts of the error that this one was raised from."""
 
     def __hash__(self) -> int:
         return hash((*self[:-2], self.cause))  # headers are a dictionary
 
     def to_dict(self) -> dict[str, object]:
-        """The facts ready for JSON, without fields that are None."""
+        """Return the facts ready for JSON, without fields that are None."""
         out: dict[str, object] = {}
         for name in _NAMES:
             value = getattr(self, name)
@@ -68,7 +68,10 @@ class Facts(NamedTuple):
 
     @classmethod
     def from_dict(cls, d: Mapping[str, object]) -> "Facts":
-        """Make facts of a stored object. Values of the wrong type count as missing; nothing raises."""
+        """Make facts from a stored object. Values of the wrong type count as missing.
+
+        Nothing raises.
+        """
         return _from_dict(d, _MAX_STORED_CAUSES) or cls()
 
 
@@ -97,7 +100,7 @@ def _from_dict(d: object, depth: int) -> Facts | None:
 
 
 def _checked(name: str, value: object, depth: int) -> object:
-    """The value of a field as it may stand there; None for one that may not."""
+    """Return the value of a field if it may have it; None otherwise."""
     if name == "headers" and isinstance(value, Mapping):
         return {k: v for k, v in value.items() if isinstance(k, str) and isinstance(v, str)}
     if name == "cause":
@@ -106,7 +109,7 @@ def _checked(name: str, value: object, depth: int) -> object:
 
 
 def cap(text: str, limit: int) -> str:
-    """At most `limit` characters: head and tail, with a note between them that says how many went. Idempotent."""
+    """Cut a text to `limit` characters: head, a note that says how many are cut, tail. Idempotent."""
     if len(text) <= limit:
         return text
     room = limit - 40

@@ -1,8 +1,8 @@
-"""Texts of errors as rules read them: out of the dress that terminals, logs, boxes and quoting programs put on them.
+"""Texts of errors as rules read them: without the prefixes, frames, quotes and escapes that other programs added.
 
-Invariant: facts are stored as they came; a text is flattened when it is judged, so what was stored before is judged as
-what comes today. A flattened text says the same in the same order, one sentence a line, and flattening it again
-changes nothing that a rule reads.
+Invariant: facts are stored as they came; a text is flattened when it is judged, so that old facts are judged as new
+ones. A flattened text says the same in the same order, one sentence a line, and flattening it again changes nothing
+that a rule reads.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from analyzer.redaction.automata import Late, kept_until_fork, spans_in
 from analyzer.redaction.unfolding import Form, forms, unfolded
 
 READING = 3
-"""Counts the ways in which texts have been read: one that reads any text in another way makes another ruleset."""
+"""The version of this reading; a change that reads any text differently makes another ruleset."""
 
 _LEVEL = r"(?i:trace|debug|info|notice|warn(?:ing)?|error|err|fatal|critical|severe|panic)"
 _DAY = r"\d{4}[-/.]\d\d[-/.]\d\d"
@@ -64,7 +64,7 @@ _FIRST_WORDS = frozenset(
     f"the your this main sub error failed failure sub-agent {_WORKERS.replace('|', ' ')} "
     f"sub{_WORKERS.replace('|', ' sub')}".split()
 )
-"""What an agent's own prefix begins with."""
+"""The first words of an agent's own prefix."""
 _ESCAPED = r"\\[\\\"'nrtu/x]|&(?:#|quot;|amp;|lt;|gt;|nbsp;|apos;)|%[2-7][0-9a-fA-F]"
 
 _PREFIX = Late(rf"\A(?:{_LOG}|{_AGENT})")
@@ -72,8 +72,8 @@ _PREFIX_OF_LOG = Late(rf"\A(?:{_LOG})")
 _QUOTES = Late(
     r"""(?s)\A(?:([\w.]*)\()?[bru]?(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.|(?<=\w)'(?=\w))*)'|`([^`]*)`),?(\))?\Z"""
 )
-"""Quotes around the whole of a text; group 1 is the name of what a repr stands for."""
-_SAYING_NOTHING = ("", "Exception", "Error", "RuntimeError", "BaseException", "str")
+"""Quotes around a whole text; group 1 is the class name of a repr."""
+_EMPTY_NAMES = ("", "Exception", "Error", "RuntimeError", "BaseException", "str")
 _TITLES = ("error", "errors", "warning", "fatal", "failure", "api error", "fatal error", "exception")
 _FRAMES = Late(
     r"\A(?:\s*at (?:async |new )?(?:\S+ \(.*\)|\S+\(.*\).*|\S*:\d+:\d+\)?|<anonymous>)"
@@ -112,7 +112,7 @@ _CHARACTERS = {
 }
 _ASCII_CHARACTERS = tuple(chr(code) for code in _CHARACTERS if code < 128)
 _DRESSING = frozenset(map(chr, _CHARACTERS)) | frozenset(_MARKS + _FRAME) | _DRAWN
-"""Printable or not, what a dress is known by."""
+"""Characters, printable or not, that show that something was put around a text."""
 _HUMPS = Late(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 
 
@@ -125,41 +125,44 @@ def _searches(pattern: str) -> Any:
 
 
 def flat(text: str) -> bytes:
-    """A message as rules read it, in UTF-8."""
-    return _asserted(text.encode()) if _is_bare(text) else _undressed(text)
+    """Return a message as rules read it, in UTF-8."""
+    return _without_denied_fields(text.encode()) if _is_bare(text) else _flat_bytes(text)
 
 
 @lru_cache(maxsize=1_024)
-def _undressed(text: str) -> bytes:
-    return _asserted(_flattened(text).encode("utf-8", "replace"))
+def _flat_bytes(text: str) -> bytes:
+    return _without_denied_fields(_flattened(text).encode("utf-8", "replace"))
 
 
-def _asserted(text: bytes) -> bytes:
-    """A flattened text without fields that say no."""
+def _without_denied_fields(text: bytes) -> bytes:
+    """Remove the fields that say no from a flattened text."""
     if any(word in text for word in _NOTHING):
         text = _DENIED.sub(b"", text)
     return text
 
 
 def _is_bare(text: str) -> bool:
-    """Whether a text wears no dress: most errors do not, and looking closer is dear."""
+    """Return true if nothing was put around a text.
+
+    Most errors are like that, and flattening them would be slow.
+    """
     if "\n" in text or not text.isprintable() or "  " in text or "\\" in text or "&" in text or "%" in text:
         return False
     if not text.isascii() and not _DRESSING.isdisjoint(text):
         return False
-    if text[:1] in _OPENING or _may_begin_in_a_dress(text):
+    if text[:1] in _OPENING or _may_have_prefix(text):
         return False
     last = text[-1:]
     return last not in _CLOSING or (last == ")" and '("' not in text and "('" not in text)
 
 
-def _may_begin_in_a_dress(line: str) -> bool:
-    """Whether a log's or an agent's prefix can stand before a line: for most lines a look at a few letters tells."""
+def _may_have_prefix(line: str) -> bool:
+    """Return true if a line may begin with the prefix of a log or an agent, by its first letters."""
     if not line[:1].isalpha():
         return line[:1] == "[" or line[4:5] in _AFTER_A_YEAR or line[2:3] == ":"
     if (
         not line[:12].replace(" ", "").isalpha()
-        and (  # as most texts begin, and then none of these can be
+        and (  # most texts begin with letters only, and none of these can hold for them
             line[1:2].isdigit() or "=" in line[:10] or (line[3:4] == " " and line[4:5].isdigit())
         )
     ):
@@ -169,7 +172,10 @@ def _may_begin_in_a_dress(line: str) -> bool:
 
 @lru_cache(maxsize=64)
 def flat_output(text: str) -> bytes:
-    """Output of a command as rules read it, line for line: quoting and frames stay, by which a mention is known."""
+    """Return the output of a command as rules read it, line for line.
+
+    Quotes and frames stay, because they show that an error is only mentioned.
+    """
     raw = text.encode("utf-8", "replace")
     if _searches(r"\S  |[^\x20-\x7e\n]|(?m:^)[\[\dA-Z]\S{0,3}\d|(?m:^)\[|(?m:^)(?:time|ts|level)=")(raw) is None:
         return raw
@@ -185,18 +191,20 @@ def _flat_line_of_output(line: str) -> str:
 
 
 def words_of(name: str) -> str:
-    """The words of a name, in lower case: `OPENAI_RATE_LIMIT` and `OpenaiRateLimit` are `openai rate limit`."""
+    """Return the words of a name, in lower case:
+    `OPENAI_RATE_LIMIT` and `OpenaiRateLimit` are `openai rate limit`.
+    """
     return " ".join(_HUMPS.findall(name[:120])).lower()
 
 
 def unescaped(text: str) -> str:
-    """A text without the quotes around the whole of it, the name and brackets of its repr, and their escapes."""
+    """Remove the quotes around a whole text, the name and brackets of its repr, and their escapes."""
     for _ in range(_MOST_LAYERS):
         quoted = _QUOTES.match(text) if text[-1:] in _CLOSING else None
         if quoted is not None and (quoted[1] is None) == (quoted[5] is None):
-            name, *said, _ = quoted.groups()
-            inner = next(each for each in said if each is not None)
-            name = "" if name in (None, *_SAYING_NOTHING) else f"{name}: "
+            name, *quotations, _ = quoted.groups()
+            inner = next(quotation for quotation in quotations if quotation is not None)
+            name = "" if name in (None, *_EMPTY_NAMES) else f"{name}: "
         elif '{\\"' in text:
             name, inner = "", text
         else:
@@ -215,8 +223,8 @@ def _flattened(text: str) -> str:
         for form in forms(raw):
             raw = form.data
         text = raw.decode("utf-8", "replace")
-    if not text.isascii() or any(each in text for each in _ASCII_CHARACTERS):
-        text = text.translate(_CHARACTERS)  # looking at each character is dear
+    if not text.isascii() or any(character in text for character in _ASCII_CHARACTERS):
+        text = text.translate(_CHARACTERS)  # translating each character is slow
     if "\n" not in text:
         return unescaped(_bare(text))
     lines = _without_stacks(text.split("\n"))
@@ -225,7 +233,7 @@ def _flattened(text: str) -> str:
 
 
 def _bare(line: str) -> str:
-    """A line without frames, marks, prefixes and blanks in a row; a table's rows stay."""
+    """Remove frames, marks, prefixes and repeated blanks from a line; the rows of a table stay."""
     line = line.strip()
     if not line:
         return ""
@@ -242,7 +250,7 @@ def _bare(line: str) -> str:
     if "  " in line:
         line = " ".join(line.split())
     for _ in range(2):
-        prefix = _PREFIX.match(line) if _may_begin_in_a_dress(line) else None
+        prefix = _PREFIX.match(line) if _may_have_prefix(line) else None
         if prefix is None or prefix.end() >= len(line):
             break
         line = line[prefix.end() :].lstrip()
@@ -250,7 +258,7 @@ def _bare(line: str) -> str:
 
 
 def _without_stacks(lines: list[str]) -> list[str]:
-    """The lines without the frames of stacks, which say where a program was and not what happened to it."""
+    """Remove the frames of stacks, which say where a program was and not what happened to it."""
     kept: list[str] = []
     in_frame = False
     for line in lines:
@@ -268,9 +276,9 @@ def _without_stacks(lines: list[str]) -> list[str]:
 
 
 def _rejoined(lines: list[str], indent: int) -> list[str]:
-    """The lines as they were before something broke them at its width; blank ones go.
+    """Join lines that a program wrapped at its width, and drop blank lines.
 
-    A break at a width puts into a line all that has room there: the first word of each next line would have had none.
+    A wrapping program fills its lines: the first word of the next line would not have fitted.
     """
     done: list[str] = []
     block: list[str] = []

@@ -1,7 +1,7 @@
 """Reads when to come back: durations and moments in headers and texts.
 
-Invariant: nothing here looks at a clock. A duration stays a duration; a wall-clock text becomes a moment only against
-the event's own time.
+Invariant: nothing in this module looks at a clock. A duration stays a duration; a time of day becomes a moment only
+relative to the event's own time.
 
 Durations are read in English and in the other languages that providers answer in.
 """
@@ -41,29 +41,28 @@ WEST_HINT = (
     r"(?i)\b(?:erneut|wieder|zurückgesetzt|intént|intent|reintente|restablece|réessaye|réinitialis|tente |tentar )"
     r"|повторите|попробуйте|сброс"
 )
-"""Without these words neither is found. They stand among the patterns of all rules, where the long ones cost a quarter
-of the speed."""
+"""Words that every match of `EAST` or `WEST` has. They are matched together with the patterns of all rules, where the
+long patterns would cost a quarter of the speed."""
 
-_ABROAD_PARTS = Late(r"(?ai)(\d+(?:[.,]\d+)?)\s*([^\d\s,]+)")
+_FOREIGN_PARTS = Late(r"(?ai)(\d+(?:[.,]\d+)?)\s*([^\d\s,]+)")
 _UNTRUSTED = Late(
     r"(?i)[\s\w]{0,14}(?:しない|ません|ないで|지 ?마|할 수 없)|\s*(?:et demi|y medi|e mei|und eine? halb|с половин)"
 )
-"""What follows a duration and makes another one of it, or says that one must not come back."""
+"""Text after a duration that makes it another duration, or says that one must not come back."""
 _DAYS = ("天", "日", "일", "tag", "día", "dia", "jour", "дн", "день")
 _HOURS = ("时", "時", "시", "stunde", "hora", "heure", "час")
 _MINUTES = ("分", "분", "min", "мин")
 
 
-def seconds_abroad(said: str, behind: str) -> float | None:
-    """The seconds of a duration as `EAST` or `WEST` finds it; None where the words behind it make it another one."""
-    if _UNTRUSTED.match(behind) is not None:
+def foreign_seconds(text: str, after: str) -> float | None:
+    """Return the seconds of a duration that `EAST` or `WEST` matched; None if the text after it changes its meaning."""
+    if _UNTRUSTED.match(after) is not None:
         return None
-    return sum(
-        float(number.replace(",", ".")) * _abroad_factor(unit.lower()) for number, unit in _ABROAD_PARTS.findall(said)
-    )
+    parts = _FOREIGN_PARTS.findall(text)
+    return sum(float(number.replace(",", ".")) * _foreign_factor(unit.lower()) for number, unit in parts)
 
 
-def _abroad_factor(unit: str) -> float:
+def _foreign_factor(unit: str) -> float:
     if any(word in unit for word in _HOURS):
         return 3_600.0
     if any(word in unit for word in _MINUTES):
@@ -72,7 +71,7 @@ def _abroad_factor(unit: str) -> float:
 
 
 FARTHEST = timedelta(days=35)
-"""No limit is counted over more than a month: what names a later reset means something else, or is quoted."""
+"""The longest wait for a limit. A later reset means something else, or is quoted."""
 _MAX_SECONDS = FARTHEST.total_seconds()
 _UNIT = r"(?:milliseconds?|millis|msecs?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|hr|h|days?|d|秒|分钟|小时|天)"
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -103,7 +102,7 @@ _PATTERNS = {
 }
 _DURATION, _MILLIS, _SECONDS, _EPOCH, _DATE, _CLOCK, _EAST, _WEST = range(8)
 TIME_PATTERNS = (*tuple(_PATTERNS.values())[:_EAST], EAST_HINT, WEST_HINT)
-"""A text that none of these finds names no time; none of them sees case."""
+"""Patterns of which one matches any text that names a time; all ignore case."""
 
 # For short texts only, such as group 1 of a duration; `(?a)` because RE2 knows ASCII digits and blanks only.
 _PARTS = Late(rf"(?ai)(\d+(?:\.\d+)?)[\t\n\f\r ]*({_UNIT})")
@@ -118,11 +117,11 @@ class TimeOfDay(NamedTuple):
     hour: int
     minute: int
     zone: str
-    """Name of the zone; empty for that of the event."""
+    """The name of the zone; empty for that of the event."""
 
 
 class Reset(NamedTuple):
-    """What the facts say about when to come back, before anybody's clock is consulted."""
+    """When to come back by the facts, before the event's own time is considered."""
 
     seconds: float | None = None
     moment: datetime | None = None
@@ -147,61 +146,72 @@ def _compiled() -> _Compiled:
 
 
 def read(levels: Sequence[Facts], texts: Callable[[Facts], Iterable[bytes]], *, limited: bool) -> Reset:
-    """When to come back, as an error and its causes say; headers count before `texts`, which gives those of a level.
+    """Return when to come back, as an error and its causes say.
 
-    Reset headers of rate limits stand on successful answers too, so they count only where a limit was hit (`limited`).
+    Headers count before `texts`, which yields the texts of a level. Successful answers have reset
+    headers of rate limits too, so these count only after a refusal for a limit (`limited`).
     """
     for level in levels:
         if level.headers:
-            found = _from_headers(level.headers, limited)
-            if found != NOTHING:
-                return found
+            reset = _from_headers(level.headers, limited)
+            if reset != NOTHING:
+                return reset
     for level in levels:
         for text in texts(level):
-            found = from_text(text)
-            if found is not NOTHING:
-                return _at_home(found, level)
+            reset = from_text(text)
+            if reset is not NOTHING:
+                return _in_provider_zone(reset, level)
     return NOTHING
 
 
 _BEIJING = timezone(timedelta(hours=8))
-_HOMES = {
+_PROVIDER_ZONES = {
     **dict.fromkeys(("zai", "z.ai", "zhipu", "zhipuai", "bigmodel", "glm", "zai-coding-plan"), _BEIJING),
 }
-"""The zone of a provider that writes moments without one: Z.ai's and Zhipu's limits name Beijing time (seen 2026)."""
+"""The zone of a provider that writes moments without a zone:
+the limits of Z.ai and Zhipu name Beijing time (seen 2026).
+"""
 _CODES_OF_ZHIPU = ("1308", "1310")
-"""Codes of its limits of a plan, which name a reset: <https://docs.z.ai/api-reference/api-code>."""
+"""Codes of the plan limits of Zhipu, which name a reset:
+<https://docs.z.ai/api-reference/api-code>.
+"""
 
 
-def _at_home(found: Reset, level: Facts) -> Reset:
-    """The moment in the zone of the provider that named it; none where that is not known."""
-    if found.moment is None or found.moment.tzinfo is not None:
-        return found
-    zone = _HOMES.get((level.provider or "").lower())
+def _in_provider_zone(reset: Reset, level: Facts) -> Reset:
+    """Give a moment without a zone that of its provider; drop the moment if that is unknown."""
+    if reset.moment is None or reset.moment.tzinfo is not None:
+        return reset
+    zone = _PROVIDER_ZONES.get((level.provider or "").lower())
     if zone is None and ((level.model or "").lower().startswith("glm-") or level.code in _CODES_OF_ZHIPU):
         zone = _BEIJING
-    moment = None if zone is None else found.moment.replace(tzinfo=zone).astimezone(UTC)
-    return found._replace(moment=moment)
+    moment = None if zone is None else reset.moment.replace(tzinfo=zone).astimezone(UTC)
+    return reset._replace(moment=moment)
 
 
 def from_text(text: bytes) -> Reset:
-    """The first duration, moment and wall-clock time that a text names; a moment without a zone has none here."""
+    """Return the first duration, moment and time of day in a text.
+
+    A moment without a zone stays naive.
+    """
     compiled = _compiled()
-    found: dict[int, Any] = {}  # its groups are bytes or None, as those of `re`
+    matches: dict[int, Any] = {}  # its groups are bytes or None, as those of `re`
     for number in compiled.check(text) or ():
         spans = spans_in(compiled.regexes[number], text)
         if spans is not None:
-            found[number] = FirstMatch(text, spans)
-    if not found:
+            matches[number] = FirstMatch(text, spans)
+    if not matches:
         return NOTHING
-    seconds, moment, clock = _seconds(found), _moment(found), None
-    if _CLOCK in found:
-        clock = _clock(found[_CLOCK])
+    seconds, moment, clock = _seconds(matches), _moment(matches), None
+    if _CLOCK in matches:
+        clock = _clock(matches[_CLOCK])
     return NOTHING if seconds is None and moment is None and clock is None else Reset(seconds, moment, clock)
 
 
 def resolve(clock: TimeOfDay, at: datetime) -> datetime | None:
-    """The first moment after `at` with this time of day; None where the zone or the date does not exist."""
+    """Return the first moment after `at` with this time of day.
+
+    None if the zone or the date does not exist.
+    """
     aware = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
     zone = _zone(clock.zone, aware)
     if zone is None:
@@ -221,33 +231,34 @@ def resolve(clock: TimeOfDay, at: datetime) -> datetime | None:
 
 
 def credible(moment: datetime, at: datetime) -> datetime | None:
-    """The moment of a reset; None where it lies too far behind that of the error."""
+    """Return the moment of a reset; None if it is more than `FARTHEST` after that of the error."""
     return moment if moment - (at if at.tzinfo is not None else at.replace(tzinfo=UTC)) <= FARTHEST else None
 
 
-def _seconds(found: Mapping[int, Any]) -> float | None:
-    if _DURATION in found:
-        return duration_seconds(found[_DURATION][1].decode("utf-8", "replace"))
-    if _MILLIS in found:
-        return _sane(float(found[_MILLIS][1]) / 1000)
-    if _SECONDS in found:
-        return _sane(float(found[_SECONDS][1]))
-    return _abroad(found[_EAST if _EAST in found else _WEST]) if _EAST in found or _WEST in found else None
+def _seconds(matches: Mapping[int, Any]) -> float | None:
+    if _DURATION in matches:
+        return duration_seconds(matches[_DURATION][1].decode("utf-8", "replace"))
+    if _MILLIS in matches:
+        return _sane(float(matches[_MILLIS][1]) / 1000)
+    if _SECONDS in matches:
+        return _sane(float(matches[_SECONDS][1]))
+    match = matches.get(_EAST) or matches.get(_WEST)
+    return None if match is None else _foreign_duration(match)
 
 
-def _abroad(match: Any) -> float | None:
+def _foreign_duration(match: Any) -> float | None:
     number = 1 if match[1] is not None else 2
-    behind = match.string[match.end(number) :][:200].decode("utf-8", "replace")
-    seconds = seconds_abroad(match[number].decode("utf-8", "replace"), behind)
+    after = match.string[match.end(number) :][:200].decode("utf-8", "replace")
+    seconds = foreign_seconds(match[number].decode("utf-8", "replace"), after)
     return None if seconds is None else _sane(seconds)
 
 
-def _moment(found: Mapping[int, Any]) -> datetime | None:
-    if _EPOCH in found:
-        return _epoch(float(found[_EPOCH][1]))
-    if _DATE not in found:
+def _moment(matches: Mapping[int, Any]) -> datetime | None:
+    if _EPOCH in matches:
+        return _epoch(float(matches[_EPOCH][1]))
+    if _DATE not in matches:
         return None
-    match = found[_DATE]
+    match = matches[_DATE]
     if match[3] is None and b"T" not in match[0][match.start(2) - match.start() - 1 :][:1]:
         try:
             return datetime.fromisoformat(f"{match[1].decode()} {match[2].decode()}")
@@ -274,9 +285,10 @@ def _clock(match: Any) -> TimeOfDay | None:
         if name not in _MONTHS:
             return None
         number = _MONTHS.index(name) + 1
-    zone = match[9]
-    named = zone.decode("ascii", "replace") if zone is not None else "UTC" if match[10] is not None else ""
-    return TimeOfDay(number, int(day) if day is not None else None, hour, minute, named)
+    zone = "" if match[10] is None else "UTC"
+    if match[9] is not None:
+        zone = match[9].decode("ascii", "replace")
+    return TimeOfDay(number, int(day) if day is not None else None, hour, minute, zone)
 
 
 def _zone(name: str, at: datetime) -> tzinfo | None:
@@ -298,13 +310,13 @@ def _from_headers(headers: Mapping[str, str], limited: bool) -> Reset:
         return Reset(seconds=_sane(millis / 1000))
     after = headers.get("retry-after")
     if after is not None:
-        found = header_value(after)
-        if found != NOTHING:
-            return found
+        reset = header_value(after)
+        if reset != NOTHING:
+            return reset
     if not limited:
         return NOTHING
     resets = [header_value(text) for name, text in headers.items() if "reset" in name]
-    # Which of several limits was hit is not said; the last one to reset is safe.
+    # Headers do not name the limit that was hit; the last one to reset is safe.
     return Reset(
         max((reset.seconds for reset in resets if reset.seconds is not None), default=None),
         max((reset.moment for reset in resets if reset.moment is not None), default=None),
@@ -312,7 +324,7 @@ def _from_headers(headers: Mapping[str, str], limited: bool) -> Reset:
 
 
 def header_value(text: str) -> Reset:
-    """A header's value: seconds, an epoch in s or ms, `6m0s`, an ISO moment or an HTTP date."""
+    """Read a header's value: seconds, an epoch in s or ms, `6m0s`, an ISO moment or an HTTP date."""
     text = text.strip()[:100]
     number = _float(text)
     if number is not None:
@@ -326,7 +338,10 @@ def header_value(text: str) -> Reset:
 
 
 def duration_seconds(text: str) -> float | None:
-    """Seconds of `6m0s`, `8h44m7s`, `20ms`, `6hr 29min`, `5 days`; None for anything else."""
+    """Return the seconds of `6m0s`, `8h44m7s`, `20ms`, `6hr 29min`, `5 days`.
+
+    None for any other text.
+    """
     raw = text.strip().strip("~ ,")
     whole = _PARTS.fullmatch(raw)
     if whole is not None:
@@ -369,7 +384,7 @@ def _epoch(number: float) -> datetime | None:
 
 
 def _iso(text: str, zone: str) -> datetime | None:
-    """An ISO moment; one without a zone is read as UTC."""
+    """Read an ISO moment; one without a zone is read as UTC."""
     if len(text) < 10 or not text[:4].isdigit():
         return None
     try:
@@ -380,7 +395,7 @@ def _iso(text: str, zone: str) -> datetime | None:
 
 
 def _http_date(text: str) -> datetime | None:
-    from email.utils import parsedate_to_datetime  # 10 ms that HTTP dates alone cost
+    from email.utils import parsedate_to_datetime  # 10 ms that only HTTP dates cost
 
     try:
         moment = parsedate_to_datetime(text)

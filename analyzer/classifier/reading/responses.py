@@ -1,7 +1,7 @@
 """Bodies of HTTP responses that nobody has read yet, looked at without taking them from the host.
 
-Invariant: whoever reads the response afterwards gets all of it. Nothing is fetched: what the connection has received is
-looked at, up to the size of its buffer, and where nothing has come it is waited for a quarter of a second, once.
+Invariant: whoever reads the response afterwards gets all of it. Nothing is fetched: the bytes that the connection has
+received are looked at, up to the size of its buffer; if there are none, it is waited for `WAITED_SECONDS`, once.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from weakref import WeakSet
 WAITED_SECONDS = 0.25
 MAX_BODY_BYTES = 64 * 1024
 _INSIDE = ("raw", "_raw_stream", "_fp", "fp", "file")
-"""Where requests, botocore, urllib3 and urllib keep what they read from."""
+"""Attributes in which requests, botocore, urllib3 and urllib keep the object that they read from."""
 _late: WeakSet[Any] = WeakSet()
-"""Responses whose body did not come in time: none of them is waited for again."""
+"""Responses whose body did not come in time: they are not waited for again."""
 
 
 def body_of(response: object) -> bytes | str | None:
-    """Return the body of a response, as far as it is here; None where it is not, or was taken already.
+    """Return the body of a response as far as it has arrived; None if it has not, or was taken already.
 
     `_content` is where requests and httpx keep a body that was read, `_body` where aiohttp does.
     """
@@ -49,7 +49,7 @@ def body_of(response: object) -> bytes | str | None:
 
 
 def attribute_of(thing: object, name: str) -> Any:
-    """Return an attribute of a foreign object; None where it has none, or raises."""
+    """Return an attribute of a foreign object; None if it has none, or reading it raises."""
     try:
         return getattr(thing, name, None)
     except Exception:  # noqa: BLE001  # a property of a foreign class may raise anything
@@ -75,7 +75,7 @@ def _seen(source: Any) -> bytes:
 
 def _received(response: Any, reader: Any, connection: Any) -> bytes:
     """Look at the bytes that a connection has received; a read that does not block takes none from the buffer."""
-    import selectors  # only loaded where somebody has a connection anyway
+    import selectors  # only loaded if somebody has a connection anyway
 
     until = time.monotonic() + (0 if response in _late else WAITED_SECONDS)
     timeout = connection.gettimeout()
@@ -113,7 +113,7 @@ def _unchunked(data: bytes) -> bytes:
 
 
 def _inflated(data: bytes) -> bytes:
-    """Return what a body says that was sent compressed; gzip and zlib are known by how they begin."""
+    """Decompress a body; gzip and zlib are recognised by their first bytes, other bodies stay."""
     if not data.startswith((b"\x1f\x8b", b"\x78\x01", b"\x78\x9c", b"\x78\xda")):
         return data
     try:

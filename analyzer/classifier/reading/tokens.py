@@ -1,7 +1,7 @@
-"""Token counts out of overflow texts: how many were asked for, how many fit.
+"""Token counts in overflow texts: how many the request held, how many fit.
 
-Invariant: `current` is what the request held and `max` what the model takes, by the words beside a number, in whichever
-order the text names them.
+Invariant: `current` is the size of the request and `max` the most that the model takes, by the words beside a number,
+in whichever order the text names them.
 """
 
 from __future__ import annotations
@@ -16,20 +16,17 @@ from analyzer.redaction.automata import Late
 
 _MOST_NUMBERS = 40
 _LEAST = 100
-"""Less than this is no count of tokens that anything overflows with."""
+"""The smallest number that is read as a token count of an overflow."""
 _NEAR = 100
-"""Characters on either side of a number in which words speak for it."""
+"""Characters on either side of a number whose words describe it."""
 
 # Python's own `re`: these look once at 2,000 characters, or at 100, and are quicker than RE2 there.
 _NUMBER = Late(r"(?a)\d(?<![a-z0-9].)\d*(?:[,_]\d{3}\b)*(?:\.\d+)?(?:[km]\b)?")
-"""Not within a word: most digits are those of ids."""
+"""A number that is not within a word: most digits are those of ids."""
 _ASCII = str.maketrans("≤≥’", "<>'")
-# Marks that end or compare stand as words of their own; all else that is no letter is a gap.
-_SPACED = {
-    code: f" {chr(code)} " if chr(code) in ";:,.()[]+/<>" else " ; " if chr(code) == "\n" else " "
-    for code in range(128)
-    if not chr(code).isalpha() and chr(code) != "_"
-}
+# Marks that end or compare become words; all other characters that are no letters become blanks.
+_SPACED = {code: " " for code in range(128) if not chr(code).isalpha() and chr(code) != "_"}
+_SPACED |= {ord(mark): f" {mark} " for mark in ";:,.()[]+/<>"} | {ord("\n"): " ; "}
 
 
 class _Role(Enum):
@@ -46,7 +43,7 @@ _HELD = _listed(
     "requested requests resulted resulting contains contained contain has have had used uses using sent got given gave",
     "passed actual received keep take n_keep n_prompt_tokens provided current current_tokens",
 )
-"""Before a number, the nearest of these and the next two decides."""
+"""Before a number, the nearest of these and the next two groups decides."""
 _MOST = _listed(
     "maximum max limit limits limited allowed supported supports support handle handles accepts accept capacity cap",
     "most up context window n_ctx less fewer within < exceeds exceed exceeding surpasses maxlength max_length",
@@ -63,17 +60,19 @@ _HOLDERS = _listed(
     "prompt prompts input inputs request message messages conversation transcript history text document count total",
     "prompt_tokens input_tokens total_tokens prompt_token_count",
 )
-"""What holds tokens. Before a number it stands for that, unless a word like `maximum` stands before it in turn."""
+"""Names of what holds tokens. Before a number they mean the size of the request,
+unless a word like `maximum` comes before them.
+"""
 _COMPLAINTS = _listed("exceeded reached overflow overflows overflowed long large big many")
-"""What a complaint ends in; the number behind it is what was too much, if nothing else says more."""
+"""Last words of a complaint; the number after it was too much, unless other words say more."""
 _ENDS = _listed("; , . and but however while when whereas plus")
 _TURNS = _listed("( ) [ ] : + / < > less fewer more than exceeds exceed exceeding has have")
-"""Behind a number: what follows is about something else, or compares it."""
+"""Words after a number with which the text goes on to something else, or compares the number."""
 _NO_COUNT = _listed("by id code status http line port version error")
-"""Right before a number: it is no count, or says by how much it is too much."""
+"""Words right before a number that is no count, or that says by how much it is too much."""
 _UNITS = _listed("mb kb gb mib kib bytes byte pixels px characters chars pages seconds ms percent usd")
 _STATUS = (400, 599)
-"""Numbers that are more often a status than a count."""
+"""The range of numbers that are more often a status than a count."""
 _GREATER = Late(
     r"(?a)>|\bexceed(?:s|ing)?\b|\bexceeded (?:the|its|our|your|a|max|maximum|limit|context)\b"
     r"|\b(?:longer|larger|greater|bigger|more|higher) than\b|\b(?:over|above|beyond)\b"
@@ -86,9 +85,9 @@ _PART_OF = Late(
 )
 _SUM = Late(r"(?a)^[^.;<>\d]*\+[^.;<>\d]*\Z")
 _UP_TO_TURN = Late(r"[^;,.()\[\]+/<>:\n]*[;,.()\[\]+/<>:\n]?")
-"""Behind a number: up to the first mark that ends or turns."""
+"""The text after a number up to the first mark that ends or turns."""
 _JOINED = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_.#$@")
-"""Right before a number, in a text that is lower-case and ASCII: it is a part of a name."""
+"""Characters right before a number that is a part of a name, in lower-case ASCII text."""
 _WEAK, _STRONG, _TOTAL, _COMPARED = 1, 2, 3, 4
 
 
@@ -100,24 +99,24 @@ class _Count:
     def __init__(self, value: int, before: str, after: str) -> None:
         self.value = value
         self.before = before
-        """From the number before it, or not far away, up to it."""
+        """The text before the number, from the previous number on and at most `_NEAR` characters."""
         self.after = after
         self.role: _Role | None = None
         self.strength = 0
 
 
-class _Behind(NamedTuple):
-    """What stands behind a number."""
+class _WordsAfter(NamedTuple):
+    """The meaning of the words after a number."""
 
     role: _Role | None
     unit: bool
-    """Of something else than tokens."""
+    """True for the unit of something else than tokens."""
     tokens: bool
-    """The very word."""
+    """True for the word `tokens`."""
 
 
 def token_counts(*texts: str | None) -> tuple[int | None, int | None]:
-    """`(current, max)` of the first text that names any; None for what it leaves open.
+    """Return `(current, max)` of the first text that names any; None for a missing one.
 
     For `input length and max_tokens exceed context limit: a + b > c` the request held a + b.
     """
@@ -126,9 +125,9 @@ def token_counts(*texts: str | None) -> tuple[int | None, int | None]:
             text = text[:MESSAGE_CHARS].lower()
             if not text.isascii():
                 text = text.translate(_ASCII).encode("ascii", "replace").decode()
-            found = _read(text)
-            if found != (None, None):
-                return found
+            counts = _read(text)
+            if counts != (None, None):
+                return counts
     return None, None
 
 
@@ -148,20 +147,23 @@ def _read(text: str) -> tuple[int | None, int | None]:
 
 
 def _counts(text: str) -> Iterator[_Count]:
-    """The numbers that may count tokens, in their order; not those in names, dates, versions and amounts of money."""
-    places: list[tuple[int, int, int]] = []
+    """Yield the numbers that may count tokens, in order.
+
+    Numbers in names, dates, versions and sums of money are left out.
+    """
+    spans: list[tuple[int, int, int]] = []
     for match in _NUMBER.finditer(text):
         start, end = match.span()
         if end - start == 1 or text[start - 1 : start] in _JOINED:
             continue
         value = _number(text[start:end])
         if value is not None and value >= _LEAST and _stands_alone(text, start, end):
-            places.append((start, end, value))
-            if len(places) == _MOST_NUMBERS:
+            spans.append((start, end, value))
+            if len(spans) == _MOST_NUMBERS:
                 break
-    for index, (start, end, value) in enumerate(places):
-        left = places[index - 1][1] if index else 0
-        right = places[index + 1][0] if index + 1 < len(places) else len(text)
+    for position, (start, end, value) in enumerate(spans):
+        left = spans[position - 1][1] if position else 0
+        right = spans[position + 1][0] if position + 1 < len(spans) else len(text)
         yield _Count(value, text[max(left, start - _NEAR) : start], text[end : min(right, end + _NEAR)])
 
 
@@ -175,31 +177,32 @@ def _stands_alone(text: str, start: int, end: int) -> bool:
 
 
 def _judge(count: _Count) -> None:
-    """Give a number the role that the words before it name, else the words behind it."""
-    # Nothing is read beyond such a mark, and an id that stands there would make a text of a kind a new one.
+    """Give a number the role that the words before it name, else the words after it."""
+    # The text before such a mark is not read; without it, texts that differ in an id share a cached answer.
     before = count.before
     mark = max(before.rfind(";"), before.rfind(","), before.rfind("."), before.rfind("\n"), 0)
     role, strength = _from_before(before[mark:])
-    behind = _from_behind(_UP_TO_TURN.match(count.after)[0])
-    if behind.unit:
+    after = _from_after(_UP_TO_TURN.match(count.after)[0])
+    if after.unit:
         count.role, count.strength = _Role.OTHER, _COMPARED
         return
-    if _STATUS[0] <= count.value <= _STATUS[1] and strength < _STRONG and not behind.tokens:
+    if _STATUS[0] <= count.value <= _STATUS[1] and strength < _STRONG and not after.tokens:
         count.role, count.strength = _Role.OTHER, _STRONG
         return
-    if behind.role is _Role.OTHER or (strength < _STRONG and behind.role is not None):
-        role, strength = behind.role, _STRONG
+    if after.role is _Role.OTHER or (strength < _STRONG and after.role is not None):
+        role, strength = after.role, _STRONG
     count.role, count.strength = role, strength
 
 
-# Texts of one kind differ in their numbers alone: what stands between these is read once.
+# Texts of one kind differ only in their numbers: the text between them is read once.
 @lru_cache(maxsize=512)
 def _from_before(text: str) -> tuple[_Role | None, int]:
-    """The role that the words before a number name, read backwards from it."""
+    """Return the role that the words before a number name, and its strength; read backwards."""
     weak: _Role | None = None
     holder = total = False
-    for place, word in enumerate(reversed([each for each in _words(text) if each not in "([])"])):
-        if place <= 1 and word in _NO_COUNT and not holder:
+    words = [word for word in _words(text) if word not in "([])"]
+    for distance, word in enumerate(reversed(words)):
+        if distance <= 1 and word in _NO_COUNT and not holder:
             return _Role.OTHER, _STRONG
         role = _ROLES.get(word)
         if role is _Role.OTHER:
@@ -220,14 +223,14 @@ def _from_before(text: str) -> tuple[_Role | None, int]:
 
 
 @lru_cache(maxsize=512)
-def _from_behind(text: str) -> _Behind:
-    """What the words behind a number say of it."""
+def _from_after(text: str) -> _WordsAfter:
+    """Return the meaning of the words after a number."""
     words = _words(text)
     first = words[0] if words else ""
-    return _Behind(_named_behind(words[:8]), first in _UNITS, first in ("token", "tokens"))
+    return _WordsAfter(_role_after(words[:8]), first in _UNITS, first in ("token", "tokens"))
 
 
-def _named_behind(words: list[str]) -> _Role | None:
+def _role_after(words: list[str]) -> _Role | None:
     for word in words:
         if word in _ENDS or word in _TURNS or word in _COMPLAINTS:
             return None
@@ -260,7 +263,7 @@ def _compare(counts: list[_Count]) -> None:
 
 @lru_cache(maxsize=512)
 def _compared(between: str) -> tuple[_Role | None, _Role | None]:
-    """The roles of the numbers on both sides; None where nothing compares them."""
+    """Return the roles of the numbers on both sides; None if nothing compares them."""
     if "." in between.rstrip(". ") or ";" in between or "\n" in between:
         return None, None
     if _SMALLER.search(between):
@@ -271,7 +274,7 @@ def _compared(between: str) -> tuple[_Role | None, _Role | None]:
 
 
 def _strongest(counts: list[_Count], role: _Role) -> int | None:
-    """The number of the strongest claim to a role; of equals, the first."""
+    """Return the number with the strongest claim to a role; of equals, the first."""
     claims = [count for count in counts if count.role is role]
     return max(claims, key=lambda count: count.strength).value if claims else None
 

@@ -1,1 +1,1 @@
-"""Rules as data: loaded, indexed, matched, decided by, explained and checked."""
+"""Rules as data: how they are loaded, indexed, matched, decided by, explained and checked."""

@@ -1,6 +1,6 @@
-"""Why an error got its reason: every rule that spoke, what it spoke of, what held it back, and why the winner won.
+"""Why an error got its reason: every rule with evidence, what it matched, its guards that objected, and why it won.
 
-Invariant: the winner is the one that `classify` names; explaining asks the same questions and decides nothing itself.
+Invariant: the winner is the rule that `classify` names; an explanation uses the same functions and decides nothing.
 """
 
 from __future__ import annotations
@@ -30,31 +30,31 @@ class Match:
     level: int
     """0 is the error itself, 1 its cause, and so on."""
     position: int
-    """Its place among the rules, from 1; the lowest wins."""
+    """Its position among the rules, from 1; the lowest wins."""
     matched: str
-    """What it matched on."""
+    """The evidence that it matched on."""
     held_back: str | None
-    """The guard that objects; none of them where it holds."""
+    """The guard that objects; None if no guard does."""
     decides: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A classification with all that spoke for and against it."""
+    """A classification with the evidence for and against it."""
 
     classification: Classification
     levels: tuple[Facts, ...]
-    """The facts as the classifier saw them, causes after what they caused."""
+    """The facts as the classifier saw them, outermost first, then their causes."""
     statuses: tuple[int | None, ...]
     """The status that the rules saw on each level: as given, else as a text states it."""
     matches: tuple[Match, ...]
-    """In the order in which they were asked."""
+    """The matches by level, then by the order of the rules."""
     why: tuple[str, ...]
-    """Sentences."""
+    """Sentences that explain the decision."""
 
 
 def explain(error: object, *, at: datetime | None = None, rules: Rules = None) -> Explanation:
-    """Explains anything that `classify` takes."""
+    """Explain the classification of anything that `classify` takes."""
     facts = extract(error)
     ruleset = ruleset_for(rules)
     index = index_of(ruleset)
@@ -74,19 +74,21 @@ def explain(error: object, *, at: datetime | None = None, rules: Rules = None) -
 
 
 def _matches(index: Index, level: Facts, depth: int, winner: int) -> Iterator[Match]:
-    holds, heard, status, _ = holding(level, index)
+    rules, text_mask, status, _ = holding(level, index)
     unguarded = _unguarded(index.ruleset)
-    speaks = holding(level, unguarded)[0]
+    would_hold = holding(level, unguarded)[0]
     for number, rule in enumerate(index.ruleset.rules):
-        if speaks >> number & 1:
-            holding_back = None if holds >> number & 1 else _objection(index, rule, number, heard, status, level)
+        if would_hold >> number & 1:
+            held_back = None if rules >> number & 1 else _objection(index, rule, number, text_mask, status, level)
             matched = evidence(unguarded, unguarded.decisions[number], level)
-            yield Match(rule.id, rule.reason, rule.detail, depth, number + 1, matched, holding_back, number == winner)
+            yield Match(rule.id, rule.reason, rule.detail, depth, number + 1, matched, held_back, number == winner)
 
 
 @lru_cache(maxsize=2)
 def _unguarded(ruleset: Ruleset) -> Index:
-    """The rules without their guards, which show what would hold if nothing objected."""
+    """Return the index of the rules without their guards,
+    which shows what would hold if no guard objected.
+    """
     bare = tuple(
         rule._replace(only_status=(), not_status=(), only_text=(), not_text=(), only_providers=())
         for rule in ruleset.rules
@@ -94,14 +96,14 @@ def _unguarded(ruleset: Ruleset) -> Index:
     return index_of(make(bare, ruleset.status_patterns, ruleset.prose_patterns, codes=ruleset.codes))
 
 
-def _objection(index: Index, rule: Rule, number: int, heard: int, status: int | None, level: Facts) -> str:
+def _objection(index: Index, rule: Rule, number: int, text_mask: int, status: int | None, level: Facts) -> str:
     if rule.only_status and status not in rule.only_status:
         return f"only_status: the status is {'not known' if status is None else status}"
     if rule.not_status and status in rule.not_status:
         return f"not_status: the status is {status}"
-    if heard >> 4 * index.width + number & 1:
+    if text_mask >> 4 * index.width + number & 1:
         return "not_text: a text says what rules it out"
-    if rule.only_text and not heard >> 3 * index.width + number & 1:
+    if rule.only_text and not text_mask >> 3 * index.width + number & 1:
         return "only_text: no text says what it asks for"
     return f"only_providers: the provider is {level.provider or 'not known'}"
 
@@ -126,7 +128,7 @@ def _why(index: Index, levels: list[Facts], matches: list[Match]) -> Iterator[st
         yield f"The error itself {wrapper}, so the cause decides."
     elif any(match.level for match in matches):
         yield "A rule explains the error itself, so its causes were not asked."
-    yield from _unheard(index, levels[winner.level])
+    yield from _uncounted(index, levels[winner.level])
 
 
 def _why_none(index: Index, levels: list[Facts], matches: list[Match]) -> Iterator[str]:
@@ -135,11 +137,11 @@ def _why_none(index: Index, levels: list[Facts], matches: list[Match]) -> Iterat
     elif not succeeded(levels[0]):
         yield "No rule knows any of it."
     for level in levels:
-        yield from _unheard(index, level)
+        yield from _uncounted(index, level)
 
 
-def _unheard(index: Index, facts: Facts) -> Iterator[str]:
-    """The texts that did not count, and why."""
+def _uncounted(index: Index, facts: Facts) -> Iterator[str]:
+    """Yield sentences about the texts that did not count."""
     if succeeded(facts):
         yield "The run went well, so its words are no error's."
         return
@@ -147,7 +149,7 @@ def _unheard(index: Index, facts: Facts) -> Iterator[str]:
         yield "A limit's line counts as the last words of a failed command alone; here it is a mention."
     passages: list[Passage] = []
     holding(facts, index, passages)
-    if any(index.weights[number] & index.prose for passage in passages for number in passage.found):
+    if any(index.weights[number] & index.prose for passage in passages for number in passage.numbers):
         yield "A text reads like a report of work, so loose words in it do not count."
     if facts.message and len(facts.message) > LOOSE_CHARS and (facts.status or 0) < 400:
         yield f"The message is longer than {LOOSE_CHARS} characters, so only whole lines and names in it count."

@@ -1,6 +1,6 @@
-"""The lint of a ruleset: does each rule find its examples first, does another one hide it, what does it cost.
+"""The lint of a ruleset: rules that miss their examples, rules that another rule hides, and patterns that cost much.
 
-Invariant: looks and reports; a ruleset that loads can be linted, and the same ruleset and corpus give the same report.
+Invariant: it changes nothing; a ruleset that loads can be linted, and the same ruleset and corpus give the same report.
 """
 
 from __future__ import annotations
@@ -17,19 +17,21 @@ from analyzer.classifier.rules.index import Index, index_of
 from analyzer.classifier.rules.ruleset import Rule, Ruleset
 
 MAX_RULE_SIZE = 4_000
-"""Instructions of RE2 that the patterns of one rule and one kind may take together."""
+"""The most RE2 instructions that the patterns of one rule and one kind may take together."""
 MAX_TOTAL_SIZE = 64_000
-"""Instructions that all patterns may take: beyond it the automaton no longer fits in the caches of a processor."""
+"""The most RE2 instructions of all patterns:
+a larger automaton does not fit in the caches of a processor.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class LintFinding:
-    """One thing that is wrong with a rule."""
+    """A fault of a rule."""
 
     kind: str
     """`example`, `counter_example`, `shadowed`, `cost` or `never_hit`."""
     rule: str
-    """Its id; `*` for the ruleset as a whole."""
+    """The id of the rule; `*` for the ruleset as a whole."""
     place: str
     """`file:line` of the rule."""
     message: str
@@ -38,18 +40,18 @@ class LintFinding:
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """Two rules that match one example; order decides between them, which is what order is for."""
+    """Two rules that match one example; their order decides between them, as intended."""
 
     rule: str
-    """The rule whose example it is."""
+    """The rule that has the example."""
     other: str
-    """The rule further down that matches too."""
+    """The later rule that matches it too."""
     examples: int
 
 
 @dataclass(frozen=True, slots=True)
 class Lint:
-    """What the lint of one ruleset says."""
+    """The report about one ruleset."""
 
     ruleset: str
     rules: int
@@ -63,7 +65,10 @@ class Lint:
 
 
 def lint(ruleset: Ruleset, corpus: Iterable[object] | None = None) -> Lint:
-    """Every finding of a ruleset; with a corpus of errors, also the rules that none of them ever hits."""
+    """Return the findings of a ruleset.
+
+    With a corpus of errors, also the rules that none of them hits.
+    """
     index = index_of(ruleset)
     sizes = _sizes(ruleset)
     findings: list[LintFinding] = []
@@ -97,7 +102,7 @@ def lint(ruleset: Ruleset, corpus: Iterable[object] | None = None) -> Lint:
 
 
 def matching(index: Index, error: object) -> int:
-    """Mask of the rules that hold on any level of an error."""
+    """Return the mask of the rules that hold on any level of an error."""
     mask = 0
     for level in chain(extract(error)):
         mask |= holding(level, index)[0]
@@ -105,7 +110,7 @@ def matching(index: Index, error: object) -> int:
 
 
 def corpus_inputs(lines: Iterable[object]) -> Iterator[object]:
-    """The errors of a corpus: of a labelled case its `input`, else the line itself."""
+    """Yield the errors of a corpus: the `input` of a labelled case, else the line itself."""
     for line in lines:
         yield line["input"] if isinstance(line, Mapping) and "input" in line and "reason" in line else line
 
@@ -156,10 +161,13 @@ def _cost(ruleset: Ruleset, rule: Rule, sizes: list[tuple[str, str, int]]) -> li
 
 
 def _sizes(ruleset: Ruleset) -> list[tuple[str, str, int]]:
-    """`(rule, kind, instructions)` of each compiled pattern; those of no rule belong to `*`."""
+    """Return `(rule, kind, instructions)` of each compiled pattern.
+
+    Patterns of no rule belong to `*`.
+    """
     return [
-        (ruleset.rules[each.rule].id if each.rule >= 0 else "*", each.kind, each.regex.programsize)
-        for each in ruleset.compiled.patterns
+        (ruleset.rules[pattern.rule].id if pattern.rule >= 0 else "*", pattern.kind, pattern.regex.programsize)
+        for pattern in ruleset.compiled.patterns
     ]
 
 

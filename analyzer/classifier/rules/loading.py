@@ -1,8 +1,8 @@
 """Rules files: read, checked, put together with the built-in rules.
 
-Invariant: a ruleset that loads is sound; one that does not is refused with its file, its line and the rule's id.
+Invariant: a ruleset that loads is sound; an unsound one is refused with its file, its line and the rule's id.
 
-The built-in rules are kept in a form that is read at once; it says what `rules.toml` says.
+The built-in rules are also kept as `rules.json`, which loads faster and has the content of `rules.toml`.
 """
 
 import json
@@ -25,7 +25,10 @@ READ_BEFORE = os.path.join(os.path.dirname(__file__), "rules.json")
 
 
 def read_before(content: bytes) -> Ruleset | None:
-    """The ruleset of this text of `rules.toml`; None where it was another text that was read, or nobody has read it."""
+    """Return the kept ruleset of this text of `rules.toml`.
+
+    None if the kept one was made of another text.
+    """
     try:
         with open(READ_BEFORE, "rb") as handle:
             kept = json.loads(handle.read())
@@ -45,7 +48,7 @@ def read_before(content: bytes) -> Ruleset | None:
 
 
 def text_number(content: bytes) -> str:
-    """Length and CRC-32 of the text of a file."""
+    """Return the length and CRC-32 of the text of a file."""
     return f"{len(content)}-{zlib.crc32(content):08x}"
 
 
@@ -59,11 +62,13 @@ def _pairs(rules: Mapping[str, list[str]]) -> tuple[tuple[str, tuple[str, ...]],
 
 
 Rules = str | os.PathLike[str] | Ruleset | None
-"""What a parameter `rules` takes; `ruleset_for` makes a ruleset of it."""
+"""The types of a parameter `rules`, of which `ruleset_for` makes a ruleset."""
 
 BUILT_IN = os.path.join(os.path.dirname(__file__), "rules.toml")
 _MOST_STEPS = 200_000
-"""Of RE2's programs for a file's own patterns, together; those of all built-in rules have a quarter of that."""
+"""The most RE2 instructions of a file's own patterns together;
+the built-in rules take a quarter of that.
+"""
 
 _FLAGS = ("symptom", "strict_streams", "weak")
 _SAMPLES = ("examples", "counter_examples")
@@ -72,33 +77,37 @@ _PATTERNS = ("line", "text", "only_text", "not_text")
 _KEYS = frozenset((*LISTS, *_FLAGS, *_SAMPLES, "id", "reason", "detail", "source", "dated", "disabled"))
 _SHARED = ("status_patterns", "prose_patterns")
 _ALONE = "alone"
-"""A file that says so is complete: the built-in rules do not stand below it."""
+"""The key of a file that is complete: it does not extend the built-in rules."""
 _PACK = "pack"
-"""Names the pack, a file in the same folder, that stands between a file and the built-in rules."""
+"""The key that names the pack, a file in the same folder, between a file and the built-in rules."""
 _ABOUT = ("version", "date", "sources")
-"""What a pack says of itself. Any rules file may."""
+"""Keys that describe a pack. Any rules file may have them."""
 _CODES = "codes"
-"""Tables of what providers document: `providers`, `source`, `dated`, and the codes of each rule."""
+"""The key of tables of codes that providers document: `providers`,
+`source`, `dated`, and the codes of each rule.
+"""
 _LISTS = "lists"
-"""Named lists of patterns: `"@name"` among the patterns of a rule of the same file stands for all of one."""
+"""The key of named lists of patterns:
+`"@name"` in a rule of the same file means all patterns of that list.
+"""
 _NAMED_LIST = re.compile(r"@[A-Za-z_]\w*")
 _HEAD = (_CODES, _LISTS, _ALONE, _PACK, *_ABOUT, *_SHARED)
 
 
 class _File(NamedTuple):
-    """One rules file: its parsed content, and where each entry of it stands."""
+    """One rules file: its parsed content, and the lines of its entries."""
 
     name: str
     data: Mapping[str, Any]
     lines: tuple[str, ...]
-    """The file's lines, to say where something stands; none for data that came without a file."""
+    """The lines of the file; none for data that came without a file."""
     headers: tuple[int, ...]
-    """Line of each `[[rule]]`, counted from 1."""
+    """The line of each `[[rule]]`, counted from 1."""
     steps: list[int]
-    """Steps of RE2's programs for all patterns up to each that was read."""
+    """RE2 instructions of all patterns up to each one that was read."""
 
     def place(self, entry: int | None = None, words: str = "") -> str:
-        """`file:line` of an entry, or of the first line of it that says the words."""
+        """Return `file:line` of an entry, or of its first line that holds `words`."""
         if entry is None or entry >= len(self.headers):
             return self.name
         first = self.headers[entry]
@@ -109,48 +118,48 @@ class _File(NamedTuple):
         return f"{self.name}:{first}"
 
     def refuse(self, message: str, hint: str, entry: int | None = None, words: str = "") -> RulesError:
-        """The error that names this file and the line."""
+        """Make the error that names this file and the line."""
         place = self.place(entry, words)
         return RulesError(f"{place}: {message}" if place else message, hint)
 
 
 @lru_cache(maxsize=1)
 def default_ruleset() -> Ruleset:
-    """The rules that come with the package."""
+    """Return the rules that come with the package."""
     content = read_rules(BUILT_IN)
     return read_before(content) or read_anew(content)
 
 
 def read_anew(content: bytes) -> Ruleset:
-    """The ruleset of this text of the built-in `rules.toml`, read and checked."""
+    """Parse and check this text of the built-in `rules.toml`."""
     return _ruleset(_parse(content, "analyzer/classifier/rules/rules.toml"))
 
 
 def load_ruleset(path: str | os.PathLike[str]) -> Ruleset:
-    """The rules of one TOML file and no others.
+    """Load the rules of one TOML file and no others.
 
     Raises:
-        RulesError: the file cannot be read, or there is no sound ruleset in it.
+        RulesError: the file cannot be read, or its ruleset is not sound.
     """
     return _ruleset(_parse(read_rules(path), os.fspath(path)))
 
 
 def parse_ruleset(text: str) -> Ruleset:
-    """The rules of a TOML text and no others.
+    """Load the rules of a TOML text and no others.
 
     Raises:
-        RulesError: there is no sound ruleset in it.
+        RulesError: its ruleset is not sound.
     """
     return _ruleset(_parse(text.encode(), "rules"))
 
 
 def ruleset_for(rules: Rules) -> Ruleset:
-    """The ruleset that a caller names: a loaded one, the path of a file, or None for the built-in rules.
+    """Return the ruleset that a caller names: a loaded one, the path of a file, or None for the built-in rules.
 
-    A file extends the built-in rules: its new rules stand first, one with a built-in id takes its place. An entry
-    `id = "…"`, `disabled = true` takes a built-in rule out; a file with `alone = true` is taken without them. Where a
-    file names a pack, that extends the built-in rules first, and the file then extends both. The same content gives
-    the same ruleset without reading it twice.
+    A file extends the built-in rules: its new rules come first, a rule with a built-in id replaces that rule. An entry
+    `id = "…"`, `disabled = true` removes a built-in rule; a file with `alone = true` is used without the built-in
+    rules. If a file names a pack, the pack extends the built-in rules first, and the file then extends both. The same
+    content is loaded once.
 
     Raises:
         RulesError: a file cannot be read, or the rules together are not sound.
@@ -161,7 +170,9 @@ def ruleset_for(rules: Rules) -> Ruleset:
 
 
 def ruleset_of(content: bytes, path: str, pack: bytes | None = None) -> Ruleset:
-    """The ruleset of the text of a rules file that is, or would be, at this path; `pack` is the text of its pack.
+    """Return the ruleset of the text of a rules file that is, or would be, at this path.
+
+    `pack` is the text of its pack; None reads it from the disk.
 
     Raises:
         RulesError: as `ruleset_for`.
@@ -174,7 +185,7 @@ def ruleset_of(content: bytes, path: str, pack: bytes | None = None) -> Ruleset:
 
 @lru_cache(maxsize=8)
 def pack_of(content: bytes, path: str) -> str | None:
-    """Where the pack stands that the text of a rules file names; None where it names none.
+    """Return the path of the pack that the text of a rules file names; None if it names none.
 
     Raises:
         RulesError: it is no TOML, or the name is not that of a file in the same folder.
@@ -193,20 +204,20 @@ def pack_of(content: bytes, path: str) -> str | None:
 
 
 class Pack(NamedTuple):
-    """What a pack of rules says of itself."""
+    """The description of a pack of rules."""
 
     version: str
     """Numbers with dots between them; a later pack has a higher one."""
     date: str
-    """The day, month or year of its making."""
+    """The day, month or year in which it was made."""
     sources: tuple[str, ...]
-    """Whose behaviour its rules know."""
+    """The providers and programs whose errors its rules know."""
     rules: int
-    """Entries, those that take a rule out among them."""
+    """The number of entries, including those that disable a rule."""
 
     @property
     def order(self) -> tuple[int, ...]:
-        """The version as numbers: 1.10 comes after 1.9, and 1.0 is 1."""
+        """Return the version as numbers: 1.10 comes after 1.9, and 1.0 is 1."""
         numbers = [int(number) for number in self.version.split(".")]
         while numbers[1:] and not numbers[-1]:
             numbers.pop()
@@ -214,10 +225,10 @@ class Pack(NamedTuple):
 
 
 def pack_in(content: bytes, name: str) -> Pack:
-    """What the text of a pack says of itself.
+    """Return the description of a pack from its text.
 
     Raises:
-        RulesError: it is no TOML, says nothing of itself, or names a pack of its own.
+        RulesError: it is no TOML, has no description, or names a pack of its own.
     """
     file = _parse(content, name)
     if _PACK in file.data:
@@ -231,7 +242,7 @@ def pack_in(content: bytes, name: str) -> Pack:
 
 
 def build_ruleset(data: Mapping[str, Any]) -> Ruleset:
-    """A ruleset out of parsed TOML. Raises RulesError with the rule's id."""
+    """Make a ruleset from parsed TOML. Raises RulesError with the rule's id."""
     return _ruleset(_File("", data, (), (), []))
 
 
@@ -240,16 +251,16 @@ def _combined(content: bytes, path: str, pack: bytes, pack_path: str) -> Ruleset
     base = default_ruleset()
     if pack_path:
         pack_in(pack, pack_path)
-        base = _over(_parse(pack, pack_path), base)
-    return _over(_parse(content, path), base)
+        base = _extended(_parse(pack, pack_path), base)
+    return _extended(_parse(content, path), base)
 
 
-def _over(own: _File, base: Ruleset) -> Ruleset:
-    """The rules of a file over those that it extends."""
+def _extended(own: _File, base: Ruleset) -> Ruleset:
+    """Return the rules of a file together with those that it extends."""
     if own.data.get(_ALONE) is True:
         return _ruleset(own)
     entries = _entries(own, required=not any(key in own.data for key in (*_SHARED, _PACK, _CODES)))
-    known = {rule.id for rule in base.rules}
+    names = {rule.id for rule in base.rules}
     added: dict[str, tuple[Rule, str]] = {}
     replaced: dict[str, tuple[Rule, str] | None] = {}
     for number, entry in enumerate(entries):
@@ -257,17 +268,17 @@ def _over(own: _File, base: Ruleset) -> Ruleset:
         if name in added or name in replaced:
             raise own.refuse(f"rule {name!r} stands twice", "ids are unique", number)
         if entry.get("disabled") is True:
-            _check_disabled(own, number, entry, name, known)
+            _check_disabled(own, number, entry, name, names)
             replaced[name] = None
-        elif name in known:
+        elif name in names:
             replaced[name] = _rule(own, number, entry), own.place(number)
         else:
             added[name] = _rule(own, number, entry), own.place(number)
     kept = {rule.id: replaced.get(rule.id, (rule, base.places[rule.id])) for rule in base.rules}
-    chosen = [(name, found) for name, found in (*added.items(), *kept.items()) if found is not None]
+    chosen = [(name, kept_rule) for name, kept_rule in (*added.items(), *kept.items()) if kept_rule is not None]
     if not chosen:
         raise own.refuse("no rules are left", "leave at least one rule enabled")
-    return _made(
+    return _checked(
         own,
         tuple(rule for _, (rule, _) in chosen),
         (*base.status_patterns, *_status_patterns(own)),
@@ -289,38 +300,38 @@ def _ruleset(file: _File) -> Ruleset:
         rules[name] = _rule(file, number, entry)
         places[name] = file.place(number)
     status, prose = _status_patterns(file), _patterns(file, "prose_patterns")
-    return _made(file, tuple(rules.values()), status, prose, places)
+    return _checked(file, tuple(rules.values()), status, prose, places)
 
 
-def _made(
+def _checked(
     file: _File,
     rules: tuple[Rule, ...],
     status: tuple[str, ...],
     prose: tuple[str, ...],
     places: Mapping[str, str],
-    below: tuple[Codes, ...] = (),
+    base_codes: tuple[Codes, ...] = (),
 ) -> Ruleset:
-    tables = (*_without(below, places), *_codes(file, places))
-    found = make(rules, status, prose, places, codes=tables)
+    tables = (*_without(base_codes, places), *_codes(file, places))
+    ruleset = make(rules, status, prose, places, codes=tables)
     own = {rule.id for rule in rules if places[rule.id].startswith(file.name)}
     try:
-        for pattern in found.compiled.patterns:
+        for pattern in ruleset.compiled.patterns:
             if pattern.rule >= 0 and rules[pattern.rule].id in own:
                 re2.compile(pattern.text.encode(), options())
     except re2.error as error:
         raise file.refuse(f"the patterns of a rule are too much for RE2 together: {error}", "split the rule") from error
-    return found
+    return ruleset
 
 
-def _codes(file: _File, known: Iterable[str]) -> tuple[Codes, ...]:
-    """The tables of codes in a file, checked."""
+def _codes(file: _File, rule_ids: Iterable[str]) -> tuple[Codes, ...]:
+    """Check the tables of codes in a file and return them."""
     tables = file.data.get(_CODES, [])
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise file.refuse("codes are no tables", "write [[codes]]")
-    return tuple(_table(file, table, known) for table in tables)
+    return tuple(_table(file, table, rule_ids) for table in tables)
 
 
-def _table(file: _File, table: Mapping[str, Any], known: Iterable[str]) -> Codes:
+def _table(file: _File, table: Mapping[str, Any], rule_ids: Iterable[str]) -> Codes:
     names, source, dated, rules = (table.get(key) for key in ("providers", "source", "dated", "rules"))
     who = f"the codes of {names[0]!r}" if isinstance(names, list) and names else "a table of codes"
     if not isinstance(names, list) or not names or not all(isinstance(n, str) and n == n.lower() for n in names):
@@ -331,8 +342,8 @@ def _table(file: _File, table: Mapping[str, Any], known: Iterable[str]) -> Codes
         raise file.refuse(f"{who} name no rules, or more than that", 'write rules = { rate_limit_name = ["1302"] }')
     seen: set[str] = set()
     for rule, codes in rules.items():
-        if rule not in known:
-            error = RulesError.unknown_value(f"rule in {who}", rule, known)
+        if rule not in rule_ids:
+            error = RulesError.unknown_value(f"rule in {who}", rule, rule_ids)
             raise file.refuse(error.message, error.hint)
         if not isinstance(codes, list) or not codes or not all(isinstance(code, str) and code for code in codes):
             raise file.refuse(f"{who}: {rule} has no list of texts", 'write them in quotes, as ["1302"]')
@@ -344,17 +355,17 @@ def _table(file: _File, table: Mapping[str, Any], known: Iterable[str]) -> Codes
 
 
 def _without(tables: Iterable[Codes], places: Mapping[str, str]) -> Iterable[Codes]:
-    """The tables without what speaks for rules that were taken out."""
+    """Yield the tables without the codes of rules that were removed."""
     for table in tables:
         rules = tuple(pair for pair in table.rules if pair[0] in places)
         yield table if len(rules) == len(table.rules) else table._replace(rules=rules)
 
 
 def read_rules(path: str | os.PathLike[str]) -> bytes:
-    """What a file of rules holds.
+    """Read a file of rules.
 
     Raises:
-        RulesError: it cannot be read, is larger than a file of rules may be, or is no file.
+        RulesError: it cannot be read, is larger than `config_files.MOST_BYTES`, or is no file.
     """
     try:
         return config_files.content(path)
@@ -370,7 +381,7 @@ def _parse(content: bytes, name: str) -> _File:
         data = config_files.toml(content)
         text = content.decode("utf-8-sig")
     except ValueError as error:
-        # Wrong TOML, wrong UTF-8, or a number of more digits than Python reads.
+        # Wrong TOML, wrong UTF-8, or a number with more digits than Python reads.
         line = re.search(r"\(at line (\d+)", str(error))
         place = f"{name}:{line[1]}" if line is not None else name
         raise RulesError(
@@ -381,7 +392,10 @@ def _parse(content: bytes, name: str) -> _File:
 
 
 def _headers(lines: list[str]) -> Iterable[int]:
-    """Lines of `[[rule]]`; tomllib names none. Those inside of multi-line strings are no headers."""
+    """Yield the lines of `[[rule]]`, which tomllib does not report.
+
+    Lines in multi-line strings are no headers.
+    """
     quote = ""
     for number, line in enumerate(lines, 1):
         if not quote and re.match(r"\s*\[\[\s*[\"']?rule[\"']?\s*\]\]", line):
@@ -399,7 +413,7 @@ def _entries(file: _File, *, required: bool) -> list[dict[str, Any]]:
         error = RulesError.unknown_value("key", unknown[0], ("rule", *_HEAD))
         raise file.refuse(error.message, error.hint)
     lists = file.data.get(_LISTS, {})
-    if not isinstance(lists, dict) or not all(isinstance(each, list) for each in lists.values()):
+    if not isinstance(lists, dict) or not all(isinstance(patterns, list) for patterns in lists.values()):
         raise file.refuse("lists are no lists of patterns", "write [lists] and, below it, local = ['\\bsegfault\\b']")
     _check_about(file)
     entries = file.data.get("rule", [])
@@ -411,7 +425,7 @@ def _entries(file: _File, *, required: bool) -> list[dict[str, Any]]:
 
 
 def _check_about(file: _File) -> None:
-    """Refuse a version, a date or sources that are none."""
+    """Refuse a malformed version, date or list of sources."""
     version, date, sources = (file.data.get(key) for key in _ABOUT)
     if version is not None and not (
         isinstance(version, str) and re.fullmatch(r"[0-9]{1,9}(?:\.[0-9]{1,9}){0,3}", version)
@@ -419,8 +433,9 @@ def _check_about(file: _File) -> None:
         raise file.refuse(f"version is none: {version!r}", 'write numbers with dots, as version = "1.2"')
     if date is not None and not (isinstance(date, str) and _is_date(date)):
         raise file.refuse(f"date is none: {date!r}", 'write date = "2026-05-04", "2026-05" or "2026"')
-    listed = isinstance(sources, list) and sources and all(isinstance(each, str) and each.strip() for each in sources)
-    if sources is not None and not listed:
+    if sources is not None and not (
+        isinstance(sources, list) and sources and all(isinstance(source, str) and source.strip() for source in sources)
+    ):
         raise file.refuse(f"sources are none: {sources!r}", 'write sources = ["whose behaviour the rules know"]')
 
 
@@ -431,12 +446,12 @@ def _id(file: _File, number: int, entry: Mapping[str, Any]) -> str:
     return name
 
 
-def _check_disabled(file: _File, number: int, entry: Mapping[str, Any], name: str, known: Iterable[str]) -> None:
+def _check_disabled(file: _File, number: int, entry: Mapping[str, Any], name: str, names: Iterable[str]) -> None:
     more = sorted(set(entry) - {"id", "disabled"})
     if more:
         raise file.refuse(f"rule {name!r} is disabled and still has {more[0]!r}", "leave only id and disabled", number)
-    if name not in known:
-        error = RulesError.unknown_value("built-in rule", name, known)
+    if name not in names:
+        error = RulesError.unknown_value("built-in rule", name, names)
         raise file.refuse(error.message, error.hint, number, "id")
 
 
@@ -487,12 +502,12 @@ def _check(file: _File, number: int, values: Mapping[str, Any]) -> None:
         )
     for key in _PATTERNS:
         for pattern in values.get(key, ()):
-            _compiles(file, f"rule {name!r}", pattern, number)
+            _check_pattern(file, f"rule {name!r}", pattern, number)
 
 
 def _is_date(text: str) -> bool:
-    """Whether this is a day, a month or a year of the calendar."""
-    from datetime import date  # for files with dates that were not read before
+    """Return true for a day, a month or a year of the calendar."""
+    from datetime import date  # not needed for the kept rules
 
     if not re.fullmatch(r"\d{4}(?:-\d\d){0,2}", text, re.ASCII):
         return False
@@ -504,7 +519,10 @@ def _is_date(text: str) -> bool:
 
 
 def _expanded(file: _File, number: int, key: str, values: list[Any]) -> Iterable[object]:
-    """List values, checked; `"5xx"` becomes its hundred numbers, `"@name"` the patterns of a named list."""
+    """Yield the checked values of a list.
+
+    `"5xx"` becomes its hundred numbers, `"@name"` a named list's patterns.
+    """
     name = file.data["rule"][number]["id"]
     lists = file.data.get(_LISTS, {}) if key in _PATTERNS else {}
     named = {value: value[1:] for value in map(str, values) if key in _PATTERNS and _NAMED_LIST.fullmatch(value)}
@@ -530,7 +548,7 @@ def _patterns(file: _File, key: str) -> tuple[str, ...]:
     if not isinstance(patterns, list) or not all(isinstance(p, str) for p in patterns):
         raise file.refuse(f"{key} is no list of strings", "write a list of RE2 patterns")
     for pattern in patterns:
-        _compiles(file, key, pattern)
+        _check_pattern(file, key, pattern)
     return tuple(patterns)
 
 
@@ -542,12 +560,12 @@ def _status_patterns(file: _File) -> tuple[str, ...]:
     return patterns
 
 
-def _compiles(file: _File, owner: str, pattern: str, number: int | None = None) -> None:
+def _check_pattern(file: _File, owner: str, pattern: str, number: int | None = None) -> None:
     options = re2.Options()
     options.log_errors = False
     try:
         program = re2.compile(pattern.encode(), options)
-        found = program.search(b"")
+        is_empty_match = program.search(b"") is not None
     except re2.error as error:
         why = error.args[0].decode("utf-8", "replace") if error.args and isinstance(error.args[0], bytes) else error
         message = f"pattern {pattern!r} of {owner} is no RE2 pattern: {why}"
@@ -557,7 +575,7 @@ def _compiles(file: _File, owner: str, pattern: str, number: int | None = None) 
         message = f"the patterns up to {pattern!r} of {owner} are too much for RE2 together"
         hint = "repeat less: [a-z]{1,200} is two hundred times [a-z], and [a-z]+ is one"
         raise file.refuse(message, hint, number, pattern)
-    if found is not None:
+    if is_empty_match:
         raise file.refuse(
             f"pattern {pattern!r} of {owner} matches everything", "make it say something", number, pattern
         )

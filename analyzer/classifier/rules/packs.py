@@ -1,7 +1,7 @@
-"""Packs of rules: how a rules file takes one, where the ones before it are kept, and how its own version goes up.
+"""Packs of rules: how a rules file takes a pack, where earlier packs are kept, and how its own version goes up.
 
-Invariant: which pack holds is one line of the rules file, so that a pack is taken, and given back, by one write; no
-pack that was ever taken is deleted or changed.
+Invariant: one line of the rules file names its pack, so that a pack is taken, and given back, by one write; a pack
+that was taken is never deleted or changed.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from analyzer.errors import RulesError
 
 
 def kept_at(path: str, version: str) -> str:
-    """Where the pack of this version is kept beside the rules file at `path`."""
+    """Return the path at which the pack of this version is kept, beside the rules file at `path`."""
     return os.path.join(os.path.dirname(path), f"{_stem(path)}.pack-{version}.toml")
 
 
 def present(text: bytes, path: str) -> Pack | None:
-    """The pack that the text of the rules file at `path` names.
+    """Return the pack that the text of the rules file at `path` names; None if it names none.
 
     Raises:
         RulesError: the file or its pack cannot be read or is not sound.
@@ -32,37 +32,40 @@ def present(text: bytes, path: str) -> Pack | None:
 
 
 def before(path: str, pack: Pack) -> Pack | None:
-    """The pack that is kept beside the rules file at `path` and has the highest version below this one's."""
-    found = []
-    for each in glob.glob(os.path.join(glob.escape(os.path.dirname(path)), f"{glob.escape(_stem(path))}.pack-*.toml")):
-        kept = pack_in(read_rules(each), each)
-        if kept.order < pack.order and os.path.basename(each) == os.path.basename(kept_at(path, kept.version)):
-            found.append(kept)
-    return max(found, key=lambda each: each.order, default=None)
+    """Return the kept pack of the rules file at `path` with the
+    highest version below that of `pack`.
+    """
+    earlier = []
+    pattern = f"{glob.escape(_stem(path))}.pack-*.toml"
+    for file in glob.glob(os.path.join(glob.escape(os.path.dirname(path)), pattern)):
+        kept = pack_in(read_rules(file), file)
+        if kept.order < pack.order and os.path.basename(file) == os.path.basename(kept_at(path, kept.version)):
+            earlier.append(kept)
+    return max(earlier, key=lambda kept: kept.order, default=None)
 
 
 def naming(text: str, pack: str) -> str:
-    """The text of a rules file that names this pack, empty for none; the rest of it stays as it is.
+    """Return the text of a rules file with this pack in it, empty for none; the rest of it stays as it is.
 
     Raises:
-        RulesError: the text is such that the line has to be written by hand.
+        RulesError: the layout is unusual, and the line must be written by hand.
     """
     return _with(text, {"pack": os.path.basename(pack)})
 
 
 def counted_up(text: str, day: str, source: str) -> str:
-    """The text of a rules file with the next version, dated with this day; a first version names its source.
+    """Return the text of a rules file with the next version and this date; a first version names its source.
 
     Raises:
         RulesError: as `naming`.
     """
-    said = toml(text.encode())
-    version = str(said.get("version", "0"))
+    data = toml(text.encode())
+    version = str(data.get("version", "0"))
     if not re.fullmatch(r"(?:[0-9]+\.)*[0-9]+", version):
-        return text  # whoever loads it is told
+        return text  # loading it raises an error that says so
     head, _, last = version.rpartition(".")
     values = {"version": f"{head}.{int(last) + 1}".lstrip("."), "date": day}
-    return _with(text, values if "sources" in said else {**values, "sources": [source]})
+    return _with(text, values if "sources" in data else {**values, "sources": [source]})
 
 
 def _stem(path: str) -> str:
@@ -70,7 +73,7 @@ def _stem(path: str) -> str:
 
 
 def _with(text: str, values: Mapping[str, object]) -> str:
-    """A text of TOML with other values at its top, each on a line of its own."""
+    """Replace values at the top of a TOML text, each on a line of its own."""
     first = re.search(r"(?m)^[ \t]*\[", text)
     head, rest = (text, "") if first is None else (text[: first.start()], text[first.start() :])
     for key in values:
@@ -92,5 +95,5 @@ def _with(text: str, values: Mapping[str, object]) -> str:
 def _value(value: object) -> str:
     import json
 
-    # JSON's texts are TOML's, but for one control character that JSON leaves bare.
+    # JSON and TOML write texts alike, except one control character that JSON does not escape.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,9 +1,8 @@
-"""Rules as data: what one says, a set of them named by the digest of its content, and its lookups and patterns.
+"""Rules as data: a rule, a ruleset named by the digest of its content, and its lookups and patterns.
 
-Invariant: rules are tried in their order and the first that holds wins; the digest covers all that decides.
+Invariant: rules are tried in their order and the first that holds wins; the digest covers everything that decides.
 
-All patterns of a ruleset are matched over a text in one pass, and a ruleset is written as a TOML file that stands by
-itself.
+All patterns of a ruleset are matched over a text in one pass, and a ruleset can be written as a complete TOML file.
 """
 
 import json
@@ -18,7 +17,7 @@ from analyzer.classifier.reading.flattening import READING
 from analyzer.classifier.recovery_table import RECOVERY
 
 Match = Callable[[bytes], list[int]]
-"""The numbers of the patterns that a UTF-8 text matches, in no order."""
+"""A function that returns the numbers of the patterns that a UTF-8 text matches, in no order."""
 
 
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
@@ -27,42 +26,43 @@ _S_OR_K = re.compile(
     r"|\(\?(?:P?<\w+>|[A-Za-z-]*[:)])|([sSkK])",
     re.DOTALL,
 )
-"""The letters s and k of a pattern, which stand in no class, escape or flag; group 1."""
+"""The letters s and k of a pattern, outside of classes, escapes and flags; group 1."""
 
 
 def without_old_letters(pattern: str) -> str:
-    """The pattern with an s that is no long s, and a k that is no kelvin sign.
+    """Change a pattern so that its s is no long s, and its k is no kelvin sign.
 
-    Without case RE2 takes these two for the letters, at three instructions each. Flattened texts have none of them.
+    Without case RE2 matches these two for the letters, at three instructions each. Flattened texts
+    have none of them.
     """
     if "(?-" in pattern or "\\Q" in pattern:
         return pattern
     return _S_OR_K.sub(_both_cases, pattern)
 
 
-def _both_cases(found: re.Match[str]) -> str:
-    return found[0] if found[1] is None else f"(?-i:[{found[1].upper()}{found[1].lower()}])"
+def _both_cases(match: re.Match[str]) -> str:
+    return match[0] if match[1] is None else f"(?-i:[{match[1].upper()}{match[1].lower()}])"
 
 
 def ascii_matcher(patterns: Sequence[str]) -> Match:
-    """A matcher for ASCII texts, without case. One byte is one character to it.
+    """Make a matcher for ASCII texts, without case. One byte is one character to it.
 
-    The automaton is made while it matches, and what it meets for the first time costs it a new state: without the byte
+    The automaton is made while it matches, and every text that is new to it costs it new states: without the byte
     sequences of UTF-8 it makes half as many, and more of them fit into the caches of the processor.
     """
-    found = options()
-    found.encoding = re2.Options.Encoding.LATIN1
-    # No ASCII text holds the character that stands in for others, wherever it stands in the pattern.
+    latin = options()
+    latin.encoding = re2.Options.Encoding.LATIN1
+    # No ASCII text holds the character that replaces the others.
     plain = [_NOT_ASCII.sub(r"\\xff", pattern) for pattern in patterns]
     try:
-        return _matcher(plain, found)
+        return _matcher(plain, latin)
     except re2.error:
-        # A character by its number, for one, which one byte cannot hold.
+        # For example a character by its number, which one byte cannot hold.
         return utf8_matcher(patterns)
 
 
 def utf8_matcher(patterns: Sequence[str]) -> Match:
-    """A matcher for any text, without case; made when the first text comes."""
+    """Make a matcher for any text, without case; its automaton is made at the first text."""
 
     @cache
     def made() -> Match:
@@ -71,23 +71,23 @@ def utf8_matcher(patterns: Sequence[str]) -> Match:
     return lambda text: made()(text)
 
 
-def _matcher(patterns: Sequence[str], given: Any) -> Match:
-    together = re2.Set.SearchSet(given)
+def _matcher(patterns: Sequence[str], options: Any) -> Match:
+    together = re2.Set.SearchSet(options)
     for pattern in patterns:
         together.Add(pattern.encode())
     together.Compile()
-    match: Match = together._set.Match  # without a call that looks for texts
+    match: Match = together._set.Match  # `together.Match` would also convert texts
     return match
 
 
 def options() -> Any:
-    """Options for every pattern of a rule."""
-    found = re2.Options()
-    found.case_sensitive = False
+    """Return new RE2 options, which every pattern of a rule is compiled with."""
+    options = re2.Options()
+    options.case_sensitive = False
     # A ceiling for the automaton that is built while matching, not an allocation.
-    found.max_mem = 256 << 20
-    found.log_errors = False
-    return found
+    options.max_mem = 256 << 20
+    options.log_errors = False
+    return options
 
 
 # Kinds of patterns: three of evidence, two of guards, two that belong to no rule.
@@ -95,14 +95,14 @@ LINE, SIGNAL, TEXT = "line", "signal", "text"
 ONLY, NOT = "only_text", "not_text"
 STATUS, PROSE = "status", "prose"
 
-# What may stand before an error on its line: bullets and quotes of terminals, then the names of wrappers.
+# The text that may come before an error on its line: bullets and quotes of terminals, then the names of wrappers.
 _LINE_START = (
     r"(?m:^)[\s>*•⎿│|\[(\-–]*"
     r"(?:(?-i:[A-Za-z_.]*)(?:error|exception|fatal)\b(?-i:[ -9;-~]{0,12})[:(]\s*)*(?:\d{3} )?(?:"
 )
 _WORD_START, _WORD_END = r"\b(?:", r")\b"
 _NUMBER_START = r"(?:^|[^0-9A-Za-z_])(?:"
-"""Before a name that begins with a minus, beside which there is no boundary of a word."""
+"""The start of a name that begins with a minus, beside which there is no boundary of a word."""
 
 LISTS = (
     "names", "types", "signals", "line", "text", "statuses", "subtypes", "terminal_reasons", "failure_reasons",
@@ -114,25 +114,30 @@ GUARDS = LISTS[10:]
 
 
 class Rule(NamedTuple):
-    """One entry of the file. It holds when any of its evidence is there and none of its guards objects."""
+    """One entry of the file.
+
+    It holds if any of its evidence is there and none of its guards objects.
+    """
 
     id: str
     reason: str
     detail: str | None = None
     source: str = ""
-    """Whose documented or observed behaviour this is."""
+    """The provider or program whose documented or observed behaviour this is."""
     dated: str = ""
-    """When its newest source was seen or written: `2026-05-04`, `2026-05` or `2026`; empty where no source says."""
+    """The date of its newest source: `2026-05-04`, `2026-05` or `2026`; empty if no source says."""
     symptom: bool = False
-    """A wrapper's complaint: it gives way to what the cause says."""
+    """A wrapper's complaint, which gives way to a rule that explains the cause."""
     strict_streams: bool = False
     """Output of a command counts only as a whole line, and only with a non-zero exit code."""
     weak: bool = False
-    """Its words are weak evidence: a subject and a complaint, which may mean something else."""
+    """True if its words are weak evidence: a subject and a complaint,
+    which may mean something else.
+    """
     names: tuple[str, ...] = ()
     """Code, type or exception class; case and separators do not matter."""
     types: tuple[str, ...] = ()
-    """Code or type alone, for names that are also those of catch-all classes."""
+    """Only code or type, for names that are also those of catch-all classes."""
     signals: tuple[str, ...] = ()
     """Names that also count as words of a text."""
     line: tuple[str, ...] = ()
@@ -150,24 +155,24 @@ class Rule(NamedTuple):
     not_text: tuple[str, ...] = ()
     only_providers: tuple[str, ...] = ()
     examples: tuple[object, ...] = ()
-    """Inputs for which this rule comes first."""
+    """Inputs for which this rule decides."""
     counter_examples: tuple[object, ...] = ()
-    """Inputs that look alike and for which it does not."""
+    """Inputs that look similar and for which it does not decide."""
 
 
 class Codes(NamedTuple):
-    """The codes and types that one provider documents, and the rule that each speaks for."""
+    """The codes and types that one provider documents, and the rule of each."""
 
     providers: tuple[str, ...]
-    """Its names in logs, in lower case; the first one is its own."""
+    """Its names in logs, in lower case; the first is its own."""
     source: str
     dated: str
     rules: tuple[tuple[str, tuple[str, ...]], ...]
-    """Id of a rule and its codes."""
+    """The id of a rule and its codes."""
 
 
 class Pattern:
-    """One pattern of the set. It is compiled when that is asked for: few are ever needed apart from the others."""
+    """One pattern of the set. It is compiled on first use: few are needed apart from the others."""
 
     __slots__ = ("_regex", "kind", "parts", "rule", "rules", "text")
 
@@ -176,18 +181,18 @@ class Pattern:
     ) -> None:
         self.kind = kind
         self.rule = rule
-        """Index of its rule; -1 for patterns that belong to all."""
+        """The index of its rule; -1 for patterns of no rule."""
         self.rules = rules or (rule,)
-        """Indexes of all rules that have it: a guard that several have is matched once."""
+        """The indexes of all rules that have it: a guard of several rules is matched once."""
         self.text = text
-        """RE2, without case."""
+        """An RE2 pattern, matched without case."""
         self.parts = parts or (text,)
-        """Patterns that together find the same texts."""
+        """Patterns that together match the same texts."""
         self._regex: Any = None
 
     @property
     def regex(self) -> Any:
-        """The pattern, compiled.
+        """Return the compiled pattern.
 
         Raises:
             re2.error: it is too large.
@@ -198,18 +203,20 @@ class Pattern:
 
 
 class Ruleset(NamedTuple):
-    """Rules in order, and the digest that names them: the first 12 hex digits of the SHA-256 of what decides."""
+    """Rules in order, and their digest:
+    the first 12 hex digits of the SHA-256 of everything that decides.
+    """
 
     digest: str
     rules: tuple[Rule, ...]
     status_patterns: tuple[str, ...]
-    """Where a text states a status; group 1."""
+    """Patterns of texts that state a status; group 1."""
     prose_patterns: tuple[str, ...]
-    """How a text begins that only speaks of errors."""
+    """Patterns of the beginning of a text that only speaks of errors."""
     places: Mapping[str, str]
     """Id of a rule → `file:line` of its entry."""
     codes: tuple[Codes, ...]
-    """What providers document, looked up where a code or a type is given."""
+    """The codes that providers document, looked up for a code or a type."""
     compiled: "Compiled"
 
     def __hash__(self) -> int:
@@ -231,9 +238,9 @@ class Compiled:
         codes: Iterable[Codes] = (),
     ) -> None:
         self.words = words
-        """For each part of each pattern, those of the index last: words of which every text has one that it finds.
+        """For each part of each pattern, those of the index last: words of which every match has at least one.
 
-        Empty where nobody has worked them out.
+        Empty if they were not computed (`rules.json` has them for the built-in rules).
         """
         self.names: dict[str, list[int]] = {}
         self.types: dict[str, list[int]] = {}
@@ -245,7 +252,9 @@ class Compiled:
         self.wanted: list[set[str]] = []
         """The normal names of each rule."""
         self.codes: dict[str, dict[str, int]] = {}
-        """The normal name of a code → provider → the number of the rule; "" where it means the same to all of them."""
+        """The normal name of a code → provider → number of the rule;
+        "" if it means the same to all providers.
+        """
         self.patterns: list[Pattern] = []
         guarded: dict[str, list[int]] = {}
         for index, rule in enumerate(rules):
@@ -256,7 +265,7 @@ class Compiled:
             self._index(index, rule)
             self._add_patterns(index, rule, shared)
         self._add_codes({rule.id: index for index, rule in enumerate(rules)}, codes)
-        self.patterns += (Pattern(NOT, owners[0], f"(?:{each})", (), tuple(owners)) for each, owners in shared.items())
+        self.patterns += (Pattern(NOT, owners[0], f"(?:{text})", (), tuple(owners)) for text, owners in shared.items())
         self.patterns += (Pattern(STATUS, -1, pattern) for pattern in status_patterns)
         self.patterns += (Pattern(PROSE, -1, pattern) for pattern in prose_patterns)
 
@@ -282,13 +291,13 @@ class Compiled:
                 names = [normal_name(code) for code in codes]
                 self.wanted[number].update(names)
                 for name in names:
-                    known = self.codes.setdefault(name, {})
+                    by_provider = self.codes.setdefault(name, {})
                     for provider in table.providers:
-                        known[provider] = number
-        for name, known in self.codes.items():
-            # Three digits may be anything but a provider's own code: an HTTP status, for one.
-            if len(set(known.values())) == 1 and not (name.isdigit() and len(name) == 3):
-                known[""] = next(iter(known.values()))
+                        by_provider[provider] = number
+        for name, by_provider in self.codes.items():
+            # Three digits may be something else than a provider's own code, such as an HTTP status.
+            if len(set(by_provider.values())) == 1 and not (name.isdigit() and len(name) == 3):
+                by_provider[""] = next(iter(by_provider.values()))
 
     def _add_patterns(self, index: int, rule: Rule, shared: Mapping[str, object]) -> None:
         if rule.signals:
@@ -301,14 +310,17 @@ class Compiled:
             if patterns:
                 self._add(kind, index, "", [f"(?:{pattern})" for pattern in patterns], "")
 
-    def _add(self, kind: str, rule: int, before: str, patterns: Sequence[str], behind: str) -> None:
-        parts = tuple(f"{before}{pattern}{behind}" for pattern in patterns)
-        self.patterns.append(Pattern(kind, rule, f"{before}{'|'.join(patterns)}{behind}", parts))
+    def _add(self, kind: str, rule: int, prefix: str, patterns: Sequence[str], suffix: str) -> None:
+        parts = tuple(f"{prefix}{pattern}{suffix}" for pattern in patterns)
+        self.patterns.append(Pattern(kind, rule, f"{prefix}{'|'.join(patterns)}{suffix}", parts))
 
 
 @lru_cache(maxsize=4_096)
 def normal_name(name: str) -> str:
-    """A name without case and separators; of a dotted name the last part. A leading minus stays."""
+    """Return a name without case and separators; of a dotted name the last part.
+
+    A leading minus stays.
+    """
     if len(name) > 200:
         return ""
     last = name.rsplit(".", 1)[-1].rsplit(":", 1)[-1]
@@ -333,7 +345,7 @@ def make(
     words: Sequence[Sequence[Sequence[str]]] = (),
     codes: tuple[Codes, ...] = (),
 ) -> Ruleset:
-    """A ruleset of rules that were checked; `digest` and `words` where they are known already."""
+    """Make a ruleset of checked rules; `digest` and `words` save computing them."""
     compiled = Compiled(rules, status_patterns, prose_patterns, words, codes)
     digest = digest or _digest(rules, status_patterns, prose_patterns, codes)
     return Ruleset(digest, rules, status_patterns, prose_patterns, places or {}, codes, compiled)
@@ -345,13 +357,13 @@ def _digest(
     prose_patterns: tuple[str, ...],
     codes: tuple[Codes, ...],
 ) -> str:
-    from hashlib import sha256  # 3 ms that only who loads rules should pay
+    from hashlib import sha256  # 3 ms that only loading rules should cost
 
-    decides = [
+    content = [
         [
             *(rule.id, rule.reason, rule.detail, rule.symptom, rule.strict_streams),
             *(getattr(rule, key) for key in LISTS),
-            # Only where it says so: other rules keep the name that their content gave them.
+            # Only if it is weak: the digests of rules from before this field stay the same.
             *(["weak"] if rule.weak else []),
         ]
         for rule in rules
@@ -359,13 +371,16 @@ def _digest(
     # Stored verdicts hold what the recovery table advises, so a change of the table makes another ruleset.
     advice = [[reason, row.retryable, row.action] for reason, row in RECOVERY.items()]
     tables = [[table.providers, table.rules] for table in codes]
-    said = [decides, status_patterns, prose_patterns, advice, tables, READING]
-    text = json.dumps(said, ensure_ascii=True, separators=(",", ":"))
+    everything = [content, status_patterns, prose_patterns, advice, tables, READING]
+    text = json.dumps(everything, ensure_ascii=True, separators=(",", ":"))
     return sha256(text.encode()).hexdigest()[:12]
 
 
 def ruleset_text(ruleset: Ruleset) -> str:
-    """TOML with every rule in order; `ruleset_for` on a file of it gives a ruleset with the same digest."""
+    """Write a ruleset as TOML, every rule in order.
+
+    `ruleset_for` on such a file gives the same digest.
+    """
     lines = [f"# Ruleset {ruleset.digest}, complete: the built-in rules of its day are among these.", "alone = true"]
     lines += [f"{key} = {_value(list(getattr(ruleset, key)))}" for key in ("status_patterns", "prose_patterns")]
     for table in ruleset.codes:
@@ -385,5 +400,5 @@ def _value(value: Any) -> str:
         return f"[{', '.join(map(_value, value))}]"
     if isinstance(value, dict):
         return "{" + ", ".join(f"{_value(key)} = {_value(item)}" for key, item in value.items()) + "}"
-    # JSON's texts, numbers and flags are TOML's, but for one control character that JSON leaves bare.
+    # JSON and TOML write texts, numbers and flags alike, except one control character that JSON does not escape.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

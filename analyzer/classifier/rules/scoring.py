@@ -1,4 +1,6 @@
-"""How well rules judge labelled errors: two rulesets against each other, and one by half-year of a dated stream."""
+"""Scores of rules on labelled errors: two rulesets side by side,
+and one ruleset by half-year of a dated stream.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +27,9 @@ class Label:
     acceptable: tuple[str, ...]
     """Reasons that are no mistake; `reason` is one of them."""
     clear: bool
-    """Whether only `reason` is right."""
+    """True if only `reason` is right."""
     retryable: bool | None
-    """None where either answer will do."""
+    """None if either answer will do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,28 +41,28 @@ class Share:
 
     @property
     def share(self) -> float | None:
-        """0..1; None for no cases."""
+        """Return the share of hits, 0..1; None without cases."""
         return self.hits / self.total if self.total else None
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How one ruleset does."""
+    """The results of one ruleset."""
 
     ruleset: str
     clear: Share
-    """Clear cases with exactly their reason."""
+    """Clear cases that got exactly their reason."""
     acceptable: Share
-    """All cases with any acceptable reason."""
+    """All cases that got an acceptable reason."""
     retry: Share
-    """Cases with a known retry decision that got it."""
+    """Cases with a labelled retry decision that got it."""
     recall: Mapping[str, Share]
-    """Clear cases by reason."""
+    """Clear cases that got their reason, by reason."""
 
     @property
     def macro_recall(self) -> float | None:
-        """Mean of the recalls of the reasons that have cases."""
-        shares = [each.share for each in self.recall.values() if each.share is not None]
+        """Return the mean recall of the reasons that have cases; None without cases."""
+        shares = [recall.share for recall in self.recall.values() if recall.share is not None]
         return sum(shares) / len(shares) if shares else None
 
 
@@ -79,7 +81,7 @@ class ChangedCase:
 
 @dataclass(frozen=True, slots=True)
 class Backtest:
-    """Before and after, and what changed between them."""
+    """The scores of two rulesets, and the errors that they judge differently."""
 
     cases: int
     before: Score
@@ -93,12 +95,11 @@ class Backtest:
 
 
 def label(record: object, number: int) -> Label | None:
-    """The labelled error in a JSON object; None where it is none."""
+    """Return the labelled error in a JSON object; None if it has no label."""
     if not isinstance(record, Mapping) or "input" not in record or record.get("reason") not in REASONS:
         return None
     reason = str(record["reason"])
-    acceptable = record.get("acceptable")
-    accepted = tuple(each for each in acceptable if each in REASONS) if isinstance(acceptable, list) else ()
+    accepted = _accepted(record)
     clear, retryable = record.get("clear"), record.get("retryable")
     return Label(
         id=str(record.get("id", number)),
@@ -110,8 +111,13 @@ def label(record: object, number: int) -> Label | None:
     )
 
 
+def _accepted(record: Mapping[str, Any]) -> tuple[str, ...]:
+    reasons = record.get("acceptable")
+    return tuple(reason for reason in reasons if reason in REASONS) if isinstance(reasons, list) else ()
+
+
 def backtest(labels: Sequence[Label], before: Ruleset, after: Ruleset) -> Backtest:
-    """Scores both rulesets and sorts the errors that they judge differently."""
+    """Score two rulesets, and sort the errors that they judge differently."""
     old, new = _answers(labels, before), _answers(labels, after)
     improved: list[ChangedCase] = []
     regressed: list[ChangedCase] = []
@@ -121,7 +127,12 @@ def backtest(labels: Sequence[Label], before: Ruleset, after: Ruleset) -> Backte
             continue
         change = ChangedCase(case.id, case.input, case.reason, was[0], now[0], was[4], now[4])
         good, better = _worth(case, was[0]), _worth(case, now[0])
-        (improved if better > good else regressed if better < good else moved).append(change)
+        if better > good:
+            improved.append(change)
+        elif better < good:
+            regressed.append(change)
+        else:
+            moved.append(change)
     return Backtest(
         len(labels),
         _score(labels, old, before),
@@ -161,8 +172,8 @@ def _share(hits: Iterable[bool]) -> Share:
 
 
 KINDS = ("right", "acceptable", "unknown", "weak", "wrong")
-"""How a verdict does: the expected reason, another that is no mistake, none at all, another one that says it is weak,
-and another one said with confidence."""
+"""The kinds of verdicts: the expected reason, another that is no mistake, no reason, another reason by weak evidence,
+and another reason by strong evidence."""
 _LABELS = ("id", "date", "expected", "reason", "acceptable", "input")
 
 
@@ -175,27 +186,27 @@ class Dated:
     input: object
     expected: str
     acceptable: tuple[str, ...]
-    """Reasons that are no mistake beside it."""
+    """Other reasons that are no mistake."""
 
 
 @dataclass(frozen=True, slots=True)
 class HalfYear:
-    """How the verdicts about one half-year do."""
+    """The verdicts about one half-year."""
 
     half: str
     """`2026-1` for January to June; `all` for the whole stream."""
     rows: int
     counts: Mapping[str, int]
-    """By kind, one of `KINDS`."""
+    """Rows by kind, one of `KINDS`."""
 
     @property
     def good_share(self) -> float:
-        """The share of rows that are right or acceptable, 0..1."""
+        """Return the share of rows that are right or acceptable, 0..1."""
         return (self.counts["right"] + self.counts["acceptable"]) / self.rows
 
 
 def dated(record: object) -> Dated | None:
-    """The labelled, dated error in a JSON object; None where it is none.
+    """Return the labelled, dated error in a JSON object; None if it has no label or date.
 
     The label is `expected` or `reason`; the error is `input`, or else the object without its labels.
     """
@@ -203,16 +214,14 @@ def dated(record: object) -> Dated | None:
         return None
     expected = record.get("expected", record.get("reason"))
     day = _day(record.get("date"))
-    given: Any = record.get("input", {key: value for key, value in record.items() if key not in _LABELS})
-    if day is None or expected not in REASONS or not given:
+    error: Any = record.get("input", {key: value for key, value in record.items() if key not in _LABELS})
+    if day is None or expected not in REASONS or not error:
         return None
-    acceptable = record.get("acceptable")
-    accepted = tuple(each for each in acceptable if each in REASONS) if isinstance(acceptable, list) else ()
-    return Dated(f"{day.year}-{1 if day.month < 7 else 2}", given, str(expected), accepted)
+    return Dated(f"{day.year}-{1 if day.month < 7 else 2}", error, str(expected), _accepted(record))
 
 
 def score_stream(rows: Iterable[Dated], ruleset: Ruleset) -> tuple[HalfYear, ...]:
-    """The half-years in order, and `all` behind them; nothing for no rows."""
+    """Return the half-years in order, then `all`; empty without rows."""
     counts: dict[str, dict[str, int]] = {}
     for row in rows:
         kind = _kind(row, ruleset)
@@ -222,14 +231,14 @@ def score_stream(rows: Iterable[Dated], ruleset: Ruleset) -> tuple[HalfYear, ...
 
 
 def _kind(row: Dated, ruleset: Ruleset) -> str:
-    found = classify(row.input, rules=ruleset)
-    if found.reason == row.expected:
+    verdict = classify(row.input, rules=ruleset)
+    if verdict.reason == row.expected:
         return "right"
-    if found.reason in row.acceptable:
+    if verdict.reason in row.acceptable:
         return "acceptable"
-    if found.reason == "unknown":
+    if verdict.reason == "unknown":
         return "unknown"
-    return "weak" if found.confidence == WEAK else "wrong"
+    return "weak" if verdict.confidence == WEAK else "wrong"
 
 
 def _day(value: object) -> date | None:

@@ -1,9 +1,8 @@
-"""What an error says, and where: each text that may count, matched once against all patterns of a ruleset.
+"""The evidence in the texts of an error: each text that may count is matched once against all patterns of a ruleset.
 
-Invariant: words of a run that went well never count; output of a failed command counts by whole lines and by its error
-lines, the rest of it is an agent's prose; and what is strict about output counts as its last words alone.
-
-The end of a stream counts, and the command's own words are told from words that it quotes.
+Invariant: words of a run that went well never count. Output of a failed command counts by whole lines and by its error
+lines, because the rest of it may be an agent's prose. Rules with `strict_streams` count output only by its last words,
+and only if these are the command's own and not quoted.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ from analyzer.classifier.rules.ruleset import normal_name
 from analyzer.redaction.automata import Late, all_spans_in, kept_until_fork, spans_in
 
 _LOOKED_AT_CHARS = 300
-"""Of a line; a longer one is nobody's farewell."""
+"""The characters of a line that are looked at; a longer line is no closing line of a program."""
 _BORDER = frozenset("─━═-=_*╭╮╰╯│┃┄┈ \t")
 _FENCES = ("```", "~~~")
 _QUOTING = (">", "|", "│", "┃", "+", "`", '"', "'")
-"""What stands before quoted lines: of a mail, a table, a box, a diff, code."""
+"""Marks before quoted lines: of a mail, a table, a box, a diff, code."""
 
 _FAREWELL = Late(
     r"(?ai)(?:[•·∙*-] )?(?:"
@@ -37,7 +36,7 @@ _FAREWELL = Late(
     r"|(?:[\w.:/ -]{1,60} )?exit(?:ed|ing)?(?: with)?(?: code| status)?[: ]\d{1,3}[.)]?"
     r")"
 )
-"""What command lines of agents, and those who start them, print behind their last words."""
+"""Lines that command lines of agents, and programs that start them, print after their last words."""
 
 _SPEAKER = (
     r"(?:(?:the|this|my|your|an?|user|last|first) ){0,3}(?:users?(?:'s)?|human|system|prompts?|inputs?|instructions?"
@@ -48,7 +47,7 @@ _SPEAKS = Late(
     r"|[$%#❯+>] \S"
     r"|[⏺●•] ?\w{1,40}\("
 )
-"""The beginning of a line after which somebody else speaks: a role, a shell's prompt, a call of a tool."""
+"""The beginning of a line after which somebody else speaks: a role, a shell's prompt, a tool call."""
 _LEADS_ON = Late(
     r"(?ai)\?[\"')\s*]*\Z"
     r"| (?:is|was|are|were|say|says|said|reads?|prints?|printed|shows?|showed|as follows|for example|below)\W*\Z"
@@ -65,35 +64,39 @@ _OF_OTHERS = Late(
     r"|\b(?:this|these|(?:the )?following|the next|such an?) (?:\w+ ){0,3}"
     r"(?:lines?|messages?|texts?|errors?|outputs?|logs?|strings?|sentences?|words|signature|snippet)\b"
 )
-"""Words of somebody who is not at work: of what is theirs, or of a text that follows."""
+"""Words of somebody who is not at work: about their own things, or about a text that follows."""
 _OWN_WORK = Late(r"(?ai)(?:i|i'\w{1,9}|let me|let's|now|next|\w{1,20}ing)\b")
 """The beginning of a line in which an agent speaks of its own work."""
 _LABEL = Late(r"(?ai)[\w. -]{0,40}(?:error|exception|fatal|failed|failure)\b.*")
 
 
 def last_line(text: str) -> str:
-    """The last line of a stream, blank lines, borders and farewells left out; empty where there is none."""
+    """Return the last line of a stream without blank lines, borders and farewells.
+
+    Empty if there is none.
+    """
     lines = text.splitlines()
-    place = _place(lines)
-    return lines[place].strip() if place >= 0 else ""
+    number = _last_line_number(lines)
+    return lines[number].strip() if number >= 0 else ""
 
 
 def last_words(text: str) -> str:
-    """The last line of a stream where it is the command's own; empty where the command quotes it.
+    """Return the last line of a stream if it is the command's own; empty if the command quotes it.
 
-    Quoted is what stands in a block of code, behind a mark of quoting or far to the right, and what a line before it
-    introduces: a sentence that ends in a colon, and what `_introduces` names.
+    A line is quoted in a block of code, after a mark of quoting, with an indent of four blanks, and after a line that
+    introduces it: a sentence that ends in a colon, or a line for which `_introduces` is true.
     """
     lines = text.splitlines()
-    place = _place(lines)
-    if place < 0:
+    number = _last_line_number(lines)
+    if number < 0:
         return ""
-    line = lines[place]
+    line = lines[number]
     if line.lstrip().startswith(_QUOTING) or line.startswith(("    ", "\t")):
         return ""
-    if sum(each.lstrip().startswith(_FENCES) for each in lines[:place]) % 2:
+    earlier = lines[:number]
+    if sum(text.lstrip().startswith(_FENCES) for text in earlier) % 2:
         return ""
-    before = next((each.strip() for each in reversed(lines[:place]) if each.strip()), "")[-_LOOKED_AT_CHARS:]
+    before = next((text.strip() for text in reversed(earlier) if text.strip()), "")[-_LOOKED_AT_CHARS:]
     if _introduces(before):
         return ""
     if before.endswith(":") and before.count(" ") >= 2 and not _LABEL.fullmatch(before):
@@ -102,28 +105,31 @@ def last_words(text: str) -> str:
 
 
 def _introduces(line: str) -> bool:
-    """Tell whether the text after a line is somebody else's: quoted, asked about, or to be worked on."""
+    """Return true if the text after a line is somebody else's:
+    quoted, asked about, or to be worked on.
+    """
     if _SPEAKS.match(line) or _LEADS_ON.search(line) or _INSTRUCTS.search(line):
         return True
     return not _OWN_WORK.match(line) and bool(_OF_OTHERS.search(line))
 
 
-def _place(lines: list[str]) -> int:
-    for place in range(len(lines) - 1, -1, -1):
-        line = lines[place].strip()
+def _last_line_number(lines: list[str]) -> int:
+    for number in range(len(lines) - 1, -1, -1):
+        line = lines[number].strip()
         if line and not _BORDER.issuperset(line) and not _FAREWELL.fullmatch(line[:_LOOKED_AT_CHARS]):
-            return place
+            return number
     return -1
 
 
 LOOSE_CHARS = 600
-"""Errors state their cause early: in a longer text only whole lines and names count, unless a status says
-that it is one."""
+"""Errors state their cause early: in a longer text only whole lines and names count, unless a
+status says that it is an error.
+"""
 
 SHORT_CHARS = 200
-"""A failed command that prints one line of this length on stdout prints its error there."""
+"""The longest single line on stdout that is read as the error of a failed command."""
 
-_SAYING_NO_CAUSE = (None, "success", "error_during_execution")
+_SUBTYPES_WITHOUT_CAUSE = (None, "success", "error_during_execution")
 """Subtypes of a result record that leave open why the run failed."""
 
 _ERROR_LINE = r"(?mi)^[\s>*•⎿│|\[(-]*(?:api error|[a-z_.]*(?:error|exception)|fatal)\b\s*[:(\[\d][^\n]*"
@@ -135,124 +141,136 @@ def _error_line() -> Any:
 
 
 class Passage(NamedTuple):
-    """One text that was matched, and what was found in it."""
+    """One text that was matched, and the patterns that matched it."""
 
     text: bytes
-    found: Sequence[int]
-    """Pattern numbers, in the order in which they were found."""
+    numbers: Sequence[int]
+    """Pattern numbers, in the order in which they matched."""
     counting: int
-    """Mask of what counts in this text."""
+    """The mask of the bits that count in this text."""
 
 
 def succeeded(facts: Facts) -> bool:
-    """Whether this is a run that went well, whose words are no error's."""
+    """Return true for a run that went well, whose words are not evidence of an error."""
     if facts.is_error is not None:
         return not facts.is_error
     return facts.exit_code == 0
 
 
 class Message(NamedTuple):
-    """What was matched in a message, and all that its text decides of the verdict."""
+    """The patterns that matched a message, and all that its text contributes to the verdict."""
 
     text: bytes
-    found: Sequence[int]
+    numbers: Sequence[int]
     loose: bool
-    """Whether loose words count, too."""
+    """True if loose words count, too."""
     stated: int | None
-    """The status that the text states, where none is given."""
+    """The status that the text states, if the error has none."""
     name: str
-    """The name that it begins with; empty where it begins with none."""
+    """The name that it begins with; empty if there is none."""
 
 
-def heard_in(facts: Facts, index: Index) -> Message | None:
-    """What the message of an error says; None where it has none."""
+def match_message(facts: Facts, index: Index) -> Message | None:
+    """Match the message of an error; None if it has none."""
     if not facts.message:
         return None
     text = flat(facts.message[:MESSAGE_CHARS]) if facts.subtype is None else _message(facts, index, index.mentions)
-    found = index.found(text)
+    numbers = index.numbers_in(text)
     status = facts.status
     stated = None
-    if status is None and not index.stating.isdisjoint(found):
-        stated = _stated_status(index, text, found)
+    if status is None and not index.stating.isdisjoint(numbers):
+        stated = _stated_status(index, text, numbers)
     loose = len(text) <= LOOSE_CHARS or (status is not None and status >= 400)
-    return Message(text, found, loose, stated, _first_name(text))
+    return Message(text, numbers, loose, stated, _first_name(text))
 
 
-def listen(
+def match_texts(
     facts: Facts, index: Index, passages: list[Passage] | None = None, message: Message | None = None
 ) -> tuple[int, int | None, int]:
-    """What the texts of an error say, as bits of the index; its status, as given, else as a text states it; its names.
+    """Match the texts of an error that did not succeed.
 
-    The last is the mask of the rules that know its code, its type, its class or the name that its message begins with.
-    With `passages`, texts are added there; `message` is what `heard_in` gives, where that is known. Ask only for facts
-    of a run that did not go well.
+    Returns the bits of the texts (`Index`), the status as given or stated by a text, and the mask of the rules that
+    know its code, type, class or the name that its message begins with. Matched texts are added to `passages`;
+    `message` is the result of `match_message`, if the caller has it.
     """
-    heard = named = 0
+    text_mask = name_mask = 0
     status = facts.status
-    message = message or heard_in(facts, index)
-    strange: list[str] = []
+    message = message or match_message(facts, index)
+    unknown_names: list[str] = []
     if message is not None:
         counting = index.words if message.loose else index.strict
-        heard, status = _weigh(index, message.text, message.found, counting, status, passages, status is None)
+        text_mask, status = _weigh(index, message.text, message.numbers, counting, status, passages, status is None)
         if message.name:
-            named = _known(index.by_name.get(normal_name(message.name)), message.name, strange)
+            name_mask = _rules_of_name(index.by_name.get(normal_name(message.name)), message.name, unknown_names)
     if facts.code:
-        named |= _known(index.named(facts.code, facts.provider), facts.code, strange)
+        name_mask |= _rules_of_name(index.named(facts.code, facts.provider), facts.code, unknown_names)
     if facts.type:
-        named |= _known(index.named(facts.type, facts.provider), facts.type, strange)
+        name_mask |= _rules_of_name(index.named(facts.type, facts.provider), facts.type, unknown_names)
     if facts.exception_class:
-        named |= _known(index.by_name.get(normal_name(facts.exception_class)), facts.exception_class, strange)
-    for name in strange:
+        name_mask |= _rules_of_name(
+            index.by_name.get(normal_name(facts.exception_class)), facts.exception_class, unknown_names
+        )
+    for name in unknown_names:
         counting = index.words & ~index.status
-        heard |= _match(index, words_of(name).encode(), counting, status, passages, False)[0]
+        text_mask |= _match(index, words_of(name).encode(), counting, status, passages, False)[0]
     if facts.stderr or facts.stdout:
-        more, status = _listen_to_streams(facts, index, status, passages)
-        heard |= more
-    return heard, status, named
+        more, status = _match_streams(facts, index, status, passages)
+        text_mask |= more
+    return text_mask, status, name_mask
 
 
-def _known(mask: int | None, name: str, strange: list[str]) -> int:
-    """The rules that know a name; where none does, its words may say it: `OPENAI_RATE_LIMIT_EXCEEDED`."""
+def _rules_of_name(mask: int | None, name: str, unknown_names: list[str]) -> int:
+    """Return the rules that know a name.
+
+    If no rule does, its words are evidence: `OPENAI_RATE_LIMIT_EXCEEDED`.
+    """
     if mask is None:
-        strange.append(name)
+        unknown_names.append(name)
         return 0
     return mask
 
 
-def _listen_to_streams(
+def _match_streams(
     facts: Facts, index: Index, status: int | None, passages: list[Passage] | None
 ) -> tuple[int, int | None]:
-    """A stream counts by its strict kinds of words; all words count in its error lines, and where it is short."""
-    heard = 0
+    """Match the output of a command.
+
+    A stream counts by its strict kinds of words; all words count in its error lines, and if it is
+    short.
+    """
+    text_mask = 0
     failed = _failed(facts)
     speaking = index.stream_failed if failed else index.stream
     for stream, is_stdout in ((facts.stderr, False), (facts.stdout, True)):
         if not stream:
             continue
         if is_stdout and not failed:
-            # It says nothing about the error; when to come back may still stand there.
-            heard |= index.timely
+            # It says nothing about the error, but may say when to come back.
+            text_mask |= index.timely
             continue
         text, mentioned = _without(index.mentions, stream)
-        alone = _alone(text) if is_stdout else len(text) <= LOOSE_CHARS
-        kinds = index.words if alone else index.lines if is_stdout else index.strict
+        is_short = _is_whole_output(text) if is_stdout else len(text) <= LOOSE_CHARS
+        kinds = index.lines if is_stdout else index.strict
+        if is_short:
+            kinds = index.words
         more, status = _match(index, text, speaking & kinds & ~index.final, status, passages, True)
-        heard |= more
+        text_mask |= more
         own = _own_limit(facts, index, is_stdout) if mentioned else b""
         if own:
             counting = speaking & (index.final | index.guards | index.timely)
-            heard |= _match(index, own, counting, status, passages, False)[0]
-        lines = b"" if alone else b"\n".join([text[slice(*spans[0])] for spans in all_spans_in(_error_line(), text)])
+            text_mask |= _match(index, own, counting, status, passages, False)[0]
+        lines = b"" if is_short else b"\n".join([text[slice(*spans[0])] for spans in all_spans_in(_error_line(), text)])
         if lines:
             more, status = _match(index, lines, speaking & index.words & ~index.final, status, passages, False)
-            heard |= more
-    return heard, status
+            text_mask |= more
+    return text_mask, status
 
 
 def timed_texts(facts: Facts, index: Index) -> Iterator[bytes]:
-    """The texts in which an error says when to come back, those that matter most first.
+    """Yield the texts that may say when to come back, the most important first.
 
-    The message, then the output: its last words, of a limit first, before the times that may be quoted in it.
+    First the message, then the output: its last words, those about a limit first, before times that
+    may be quoted in it.
     """
     if facts.message:
         yield _message(facts, index, index.mentions_with_times)
@@ -269,27 +287,35 @@ def timed_texts(facts: Facts, index: Index) -> Iterator[bytes]:
 
 
 def mentions(facts: Facts, index: Index) -> bool:
-    """Whether output holds words that count only as the last ones of a run, and none that do."""
+    """Return true if output holds words that count only as the last ones of a run,
+    and none that do.
+    """
     if index.mentions is None or any(_own_limit(facts, index, is_stdout) for is_stdout in (False, True)):
         return False
     return any(_without(index.mentions, text)[1] for text in (facts.stderr, facts.stdout) if text)
 
 
 def _message(facts: Facts, index: Index, mentions: Any) -> bytes:
-    """The message as it counts: without mentions of a limit where it is an agent's last words, which may be prose."""
+    """Return the message as it counts.
+
+    An agent's last words may be prose, so they count without mentions of a limit.
+    """
     message = (facts.message or "")[:MESSAGE_CHARS]
     text = flat(message)
     if facts.subtype is None or mentions is None or spans_in(mentions, text) is None:
         return text
     lines = [flat(last_words(part)) for part in (message.strip().partition("\n")[0], message)]
-    own = next((each for each in lines if _in_place(index, each, labelled=True)), b"")
+    own = next((line for line in lines if _is_own_line(index, line, labelled=True)), b"")
     rest: bytes = mentions.sub(b"", text)
     return rest + b"\n" + own
 
 
-def _in_place(index: Index, line: bytes, *, labelled: bool) -> bool:
-    """Whether a line is a limit's own; `labelled`: or an error's that tells of one."""
-    if any(index.weights[number] & index.final for number in index.found(line)):
+def _is_own_line(index: Index, line: bytes, *, labelled: bool) -> bool:
+    """Return true for the line that a limit itself prints.
+
+    With `labelled`, for an error line about a limit too.
+    """
+    if any(index.weights[number] & index.final for number in index.numbers_in(line)):
         return True
     return labelled and spans_in(index.mentions, line) is not None and _error_line().fullmatch(line) is not None
 
@@ -299,9 +325,9 @@ def _failed(facts: Facts) -> bool:
 
 
 def _without(mentions: Any, stream: str) -> tuple[bytes, bool]:
-    """A stream without the words that count only as the last ones of a run, and whether it has any.
+    """Return a stream without the words that count only as the last ones of a run, and true if it has any.
 
-    An agent reads, echoes and prints such lines. Elsewhere they are a mention, which says nothing of this run.
+    An agent reads, echoes and prints such lines. Before the end they are a mention, which says nothing about this run.
     """
     text = flat_output(stream[:STREAM_CHARS])
     mentioned = mentions is not None and spans_in(mentions, text) is not None
@@ -309,9 +335,9 @@ def _without(mentions: Any, stream: str) -> tuple[bytes, bool]:
 
 
 def _own_limit(facts: Facts, index: Index, is_stdout: bool) -> bytes:
-    """The line of a limit that ended a failed command, as this stream says at its end; empty where none did.
+    """Return the line of a limit at the end of this stream if the limit ended a failed command; empty otherwise.
 
-    This is the one place that tells a limit's own line from a mention of it.
+    Only this function distinguishes a limit's own line from a mention of it.
     """
     stream, other = (facts.stdout, facts.stderr) if is_stdout else (facts.stderr, facts.stdout)
     if not stream or index.mentions is None or not _failed(facts):
@@ -319,53 +345,56 @@ def _own_limit(facts: Facts, index: Index, is_stdout: bool) -> bytes:
     own = flat(last_words(stream))
     if spans_in(index.mentions, own) is None:
         return b""
-    if facts.is_error and (facts.message or facts.subtype not in _SAYING_NO_CAUSE):
-        return b""  # the agent's own record tells how it ended
+    if facts.is_error and (facts.message or facts.subtype not in _SUBTYPES_WITHOUT_CAUSE):
+        return b""  # the agent's own record says how it ended
     ending = flat_output(last_line(other)) if other else b""
     if ending and _error_line().fullmatch(ending) is not None and b"limit" not in ending.lower():
-        return b""  # the other stream tells another cause
-    return own if _in_place(index, own, labelled=False) else b""
+        return b""  # the other stream names another cause
+    return own if _is_own_line(index, own, labelled=False) else b""
 
 
-def _alone(text: bytes) -> bool:
-    """Whether this is all that a failed command had to say on stdout."""
+def _is_whole_output(text: bytes) -> bool:
+    """Return true for a text that is one short line and no JSON: all that a failed command printed."""
     return len(text) <= SHORT_CHARS and b"\n" not in text and text[:1] not in b"{["
 
 
 def _match(
     index: Index, text: bytes, counting: int, status: int | None, passages: list[Passage] | None, prose: bool
 ) -> tuple[int, int | None]:
-    """What counts in a text, and the status; where it may be prose and begins like it, loose words do not count."""
-    return _weigh(index, text, index.found(text), counting, status, passages, prose)
+    """Match a text, and return the bits that count and the status.
+
+    If it may be prose and begins like it, loose words do not count.
+    """
+    return _weigh(index, text, index.numbers_in(text), counting, status, passages, prose)
 
 
 def _weigh(
     index: Index,
     text: bytes,
-    found: Sequence[int],
+    numbers: Sequence[int],
     counting: int,
     status: int | None,
     passages: list[Passage] | None,
     prose: bool,
 ) -> tuple[int, int | None]:
-    if not found:
+    if not numbers:
         return 0, status
-    heard = 0
+    text_mask = 0
     weights = index.weights
-    for number in found:
-        heard |= weights[number]
-    if prose and heard >= index.prose:
+    for number in numbers:
+        text_mask |= weights[number]
+    if prose and text_mask >= index.prose:
         counting &= index.not_prose
-    heard &= counting
-    if status is None and heard >= index.status:
-        status = _stated_status(index, text, found)
+    text_mask &= counting
+    if status is None and text_mask >= index.status:
+        status = _stated_status(index, text, numbers)
     if passages is not None:
-        passages.append(Passage(text, found, counting))
-    return heard, status
+        passages.append(Passage(text, numbers, counting))
+    return text_mask, status
 
 
-def _stated_status(index: Index, text: bytes, found: Sequence[int]) -> int | None:
-    for number in found:
+def _stated_status(index: Index, text: bytes, numbers: Sequence[int]) -> int | None:
+    for number in numbers:
         if number in index.stating:
             spans = spans_in(index.patterns[number].regex, text)
             if spans is not None:
@@ -374,7 +403,9 @@ def _stated_status(index: Index, text: bytes, found: Sequence[int]) -> int | Non
 
 
 def leading_name(message: str) -> str:
-    """The normal name of a message that is one name, or begins with one and a colon, as logs print exceptions."""
+    """Return the normal name that a message consists of,
+    or begins with before a colon, as logs print exceptions.
+    """
     return normal_name(_first_name(flat(message[:MESSAGE_CHARS])))
 
 

@@ -1,4 +1,4 @@
-"""Lines onto a log on disk: parts, places, syncs, and the system calls behind them."""
+"""The appender of a log on disk: parts, folders, syncs, and the system calls that they use."""
 
 DEFAULT_MAX_BYTES = 128 * 1024 * 1024
-"""Size at which a new part is begun. A reader can finish a part that no one writes to any more."""
+"""The size in bytes at which a new part is begun, so that a reader can finish a part."""

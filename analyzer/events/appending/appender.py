@@ -1,9 +1,9 @@
-"""Lines onto the log, as durable as it was asked for, or an error: retries, parts and syncs.
+"""Appending of lines to the log with the durability that was asked for: retries, parts and syncs.
 
-Files are named by UTC day and part, and are never renamed, truncated or deleted. No locks between writers, and none
-between threads but for a sync, so that a stopped process, a fork or a signal handler can block no one.
+Files are named by UTC day and part, and are never renamed, truncated or deleted. Writers do not lock each other out,
+and threads only during a sync, so that a stopped process, a fork or a signal handler blocks nobody.
 
-A part closes its descriptor only when no one uses it any more, so that a thread in the middle of a line never writes
+A part closes its descriptor only when nobody uses it any more, so that a thread in the middle of a line never writes
 into a file that has got the same number.
 """
 
@@ -23,26 +23,28 @@ from typing import Literal, TypeVar
 from analyzer.events.appending import DEFAULT_MAX_BYTES, places, system
 
 TORN_AFTER_SECONDS = 0.02
-"""A tail without its newline that has not grown for so long, with no write in progress, is torn."""
+"""A tail without its newline that has not grown for so long, without a write in progress, is torn."""
 _PAUSE_SECONDS = 0.0005
 # Without O_NONBLOCK a FIFO planted under this name would hang the host program.
 _SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 _FLAGS = os.O_RDWR | os.O_APPEND | _SAFELY
 
 
-class Forked(Exception):  # noqa: N818 - no error, but news
-    """This process is a fork of the one that opened the file, and nothing has been written: it is another writer."""
+class Forked(Exception):  # noqa: N818 - a signal, not an error
+    """This process is a fork of the one that opened the file, so it is another writer. Nothing was written."""
 
 
 class ShortWriteError(OSError):
-    """A write ended before its last line did."""
+    """A write that ended before its last line did."""
 
     whole_lines = 0
-    """Lines of it that are on the log."""
+    """The lines of the write that are on the log."""
 
 
 class LogPart:
-    """A file that is open for appending, and its lease: while one process has it, readers wait for its tail."""
+    """A file that is open for appending, and its lease: while a process has it,
+    readers wait for the file's tail.
+    """
 
     __slots__ = (
         "__weakref__",
@@ -67,34 +69,36 @@ class LogPart:
         """Days since 1970, UTC."""
         self.number = number
         self.failed = False
-        """A sync has failed. The kernel may call the lost pages clean, so that no later sync could be believed."""
+        """True after a failed sync. The kernel may call the lost pages clean,
+        so that no later sync can be believed.
+        """
         self.unsynced: list[bytes] = []
-        """Lines that no sync has covered yet, where someone will ask for one."""
+        """Lines that no sync has covered yet, if somebody will ask for a sync."""
         self._torn_at = self._whole_at = -1  # sizes at which the end is known
         self._own = own
         # Reentrant: a signal handler of the same thread may append, too.
         self._lock = threading.RLock()
         self.descriptor = _open(path)
         try:
-            found = system.fstat(self.descriptor)
-            self.device, self.inode = found.st_dev, found.st_ino
+            status = system.fstat(self.descriptor)
+            self.device, self.inode = status.st_dev, status.st_ino
             _lease(self.descriptor)
         except BaseException:
             self.close()
             raise
 
     def append(self, line: bytes, size: int) -> None:
-        """Write one line, or some, newlines included, onto a file that has `size` bytes.
+        """Append one or more lines, with their newlines, to a file that has `size` bytes.
 
         Raises:
             OSError: it is not on the log; a torn beginning of it may be (`ShortWriteError`).
-            Forked: it is not on the log, and says who its writer is and how far it has counted: the parent.
+            Forked: it is not on the log: its writer and number are the parent's.
         """
         begun = 0
         if size and size != self._whole_at and not self._ends_whole(size):
-            # Someone died in the middle of a line: begin a new one, or this line would be glued to the torn one.
+            # A writer died in the middle of a line: begin a new one, or this line would be glued to the torn one.
             line, begun = b"\n" + line, 1
-        # Right before the write: between the two no signal handler runs that could fork.
+        # Right before the write, so that no signal handler that forks can run between the two.
         if not self._own[0]:
             raise Forked
         written = system.write(self.descriptor, line)
@@ -105,19 +109,19 @@ class LogPart:
             if system.fstat(self.descriptor).st_nlink:
                 short.whole_lines = max(line.count(b"\n", 0, written) - begun, 0)
             raise short
-        found = system.fstat(self.descriptor)
-        if found.st_size == size:
+        status = system.fstat(self.descriptor)
+        if status.st_size == size:
             self._whole_at = size
-        if not found.st_nlink:
+        if not status.st_nlink:
             raise FileNotFoundError(errno.ENOENT, "the file was deleted while it was written", self.path)
 
     def sync(self) -> None:
-        """Everything appended so far to the disk.
+        """Wait until everything appended so far is on the disk.
 
         Raises:
-            OSError: it may not be there, and never will be through this object: `unsynced` belongs into another file.
+            OSError: it may not be there, and never will be through this object: write `unsynced` to another file.
         """
-        # One at a time: an error is told to one call alone, and another one beside it would hear of success.
+        # One at a time: the kernel reports an error to one call only, and a concurrent call would see success.
         with self._lock:
             if self.failed:
                 raise OSError(errno.EIO, "an earlier sync of this file has failed", self.path)
@@ -144,7 +148,9 @@ class LogPart:
             self.close()
 
     def _ends_whole(self, size: int) -> bool:
-        """Whether the file ends in a newline; a line that someone is writing at this moment is given time to end."""
+        """Return true if the file ends in a newline,
+        after waiting for a line that somebody is writing.
+        """
         waited = 0.0
         while system.last_byte(self.descriptor, size) != b"\n":
             if size == self._torn_at:
@@ -165,20 +171,20 @@ class LogPart:
 
 
 def sealed(file: int | str | os.PathLike[str]) -> bool:
-    """Whether no living process has this file of a log open for appending: its tail at this moment is final.
+    """Return true if no living process has this log file open for appending: its tail is final.
 
-    Takes a path, or a descriptor of the caller's own opening. Who appends later begins a new line behind a torn one, so
-    the bytes up to the size before this call never change any more. False also where the file system knows no leases.
-    Says nothing about files that other programs write.
+    Takes a path, or a descriptor that the caller has opened. A later writer begins a new line after a torn one, so the
+    bytes up to the size before this call never change any more. False also on file systems without leases. It does not
+    apply to files that other programs write.
 
     Raises:
         OSError: the path cannot be opened.
     """
     if isinstance(file, int):
-        alone = system.take_alone(file)
-        if alone:
+        is_final = system.take_alone(file)
+        if is_final:
             system.release(file)
-        return alone
+        return is_final
     descriptor = system.open(file, os.O_RDONLY | _SAFELY)
     try:
         return system.take_alone(descriptor)
@@ -189,20 +195,20 @@ def sealed(file: int | str | os.PathLike[str]) -> bool:
 def _open(path: str) -> int:
     try:
         descriptor = system.open(path, _FLAGS | os.O_CREAT | os.O_EXCL, 0o600)
-        made = True
+        is_new = True
     except FileExistsError:
         descriptor = system.open(path, _FLAGS)
-        made = False
+        is_new = False
     try:
-        found = system.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
+        status = system.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "not a regular file", path)
-        mode = stat.S_IMODE(found.st_mode)
-        if made:
-            # A umask may have taken what the next opening needs.
+        mode = stat.S_IMODE(status.st_mode)
+        if is_new:
+            # A umask may have removed rights that the next opening needs.
             if mode & 0o600 != 0o600:
                 system.chmod(descriptor, 0o600)
-        elif found.st_uid != system.user() and system.user() is not None:
+        elif status.st_uid != system.user() and system.user() is not None:
             raise PermissionError(errno.EPERM, "the file belongs to another user", path)
         elif mode & 0o022:
             system.chmod(descriptor, mode & ~0o022)
@@ -216,7 +222,7 @@ def _lease(descriptor: int) -> None:
     for _ in range(int(TORN_AFTER_SECONDS / _PAUSE_SECONDS)):
         try:
             return system.hold(descriptor)
-        except BlockingIOError:  # a reader asks whether the file is sealed, which takes microseconds
+        except BlockingIOError:  # a reader is in `sealed`, for microseconds
             system.sleep(_PAUSE_SECONDS)
     raise BlockingIOError(errno.EAGAIN, "a reader holds the file")
 
@@ -227,7 +233,9 @@ _T = TypeVar("_T")
 MAX_LINE_BYTES = 1024 * 1024
 BATCH_SECONDS = 1.0
 BATCH_BYTES = 4 * 1024 * 1024
-"""What the level `batch` leaves unsynced at most, counted at an append; as much is kept in memory."""
+"""The most bytes that the level `batch` leaves unsynced,
+checked at an append; as many are kept in memory.
+"""
 NEWEST = -1
 _ATTEMPTS = 3
 _DAY = 86_400_000_000_000
@@ -237,7 +245,10 @@ _SAME_NAME = frozenset({errno.ENOENT, errno.EBADF, errno.ESTALE})
 
 
 class Appender:
-    """Appends whole lines to the newest part of a log folder. Not a place for policy: it raises `OSError`."""
+    """A writer of whole lines to the newest part of a log folder.
+
+    It raises `OSError` and leaves policy to its caller.
+    """
 
     def __init__(
         self,
@@ -248,37 +259,39 @@ class Appender:
     ) -> None:
         self.folder = places.absolute(folder)
         self.own = system.own_mark()
-        """Zero once this process is a fork of the one that made the appender: then it writes nothing (`Forked`)."""
+        """Zero once this process is a fork of the one that made the appender:
+        then it writes nothing (`Forked`).
+        """
         self.max_bytes = max_bytes
         self.durability = durability
         self._part: LogPart | None = None
         self._tag: str | None = None
         self._tried = 0
-        """Number of the part that was last opened, or tried."""
-        # Of the level `batch`: lines out of a part whose sync failed, until they are in another one.
-        self._homeless: deque[bytes] = deque()
+        """The number of the part that was last opened, or tried."""
+        # At the level `batch`: lines of a part whose sync failed, until they are in another part.
+        self._unsaved: deque[bytes] = deque()
         self._synced_at = -math.inf
         self._unsynced_bytes = 0
 
     def write(self, line: bytes, nanoseconds: int) -> None:
-        """Append one line, which includes its newline. The moment names the day of the part.
+        """Append one line, which includes its newline, to the part of the moment's day.
 
         Raises:
-            OSError: it is not on the log as durably as was asked for; all of it or a torn beginning may be.
+            OSError: it is not as durable as was asked for; all of it or a torn beginning may be on the log.
             Forked: this process is a fork, and the line would be its parent's. It is not on the log.
         """
         try:
-            part = self._place(line, nanoseconds, NEWEST)
+            part = self._append(line, nanoseconds, NEWEST)
         except OSError as failure:
-            part = self._attempt(self._place, line, nanoseconds, failure)
+            part = self._attempt(self._append, line, nanoseconds, failure)
         if self.durability == "batch":
             self._sync_when_due(part, line, nanoseconds)
 
     def sync(self, nanoseconds: int) -> None:
-        """Everything appended so far to the disk; what a failed sync left unsure goes to a new part, as it was.
+        """Wait until everything appended so far is on the disk; lines of a failed sync go to a new part.
 
         Raises:
-            OSError: it may not be there. It is tried again at the next call.
+            OSError: it may not be there. The next call tries again.
         """
         try:
             self._sync_once(b"", nanoseconds, NEWEST)
@@ -287,7 +300,7 @@ class Appender:
         self._synced_at, self._unsynced_bytes = system.monotonic(), 0
 
     def close(self) -> None:
-        """Let go of the file; the next write opens it again.
+        """Close the file; the next write opens it again.
 
         Raises:
             OSError: the last lines may not be on the disk; at the level `process` never.
@@ -296,43 +309,45 @@ class Appender:
             if self.durability != "process":
                 self.sync(system.time_ns())
         finally:
-            # Others may be in the middle of a line: the descriptor is closed when the last of them lets go of the part.
+            # Other threads may be in the middle of a line: the descriptor is closed when the last one is done.
             self._part = None
 
     def abandon(self) -> None:
-        """In a forked child: close its duplicate of the descriptor. The lease stays the parent's."""
+        """Close a forked child's duplicate of the descriptor. The lease stays the parent's."""
         if self._part is not None:
             self._part.close()
 
     def _attempt(self, act: Callable[[bytes, int, int], _T], line: bytes, nanoseconds: int, failure: OSError) -> _T:
-        """Call `act`, which has failed with the current part, once more, with another part where that is needed."""
+        """Call `act` again after it failed with the current part,
+        with another part if that is needed.
+        """
         number, left = self._move_on(failure), _ATTEMPTS - 1
         while True:
             try:
                 return act(line, nanoseconds, number)
             except OSError as error:
                 number, left = self._move_on(error), left - 1
-                # The one behind which most is on the log.
-                failure = max(error, failure, key=lambda each: getattr(each, "whole_lines", 0))
+                # Keep the error after which most lines are on the log.
+                failure = max(error, failure, key=lambda attempt: getattr(attempt, "whole_lines", 0))
                 if not left:
                     raise failure from None
 
     def _sync_once(self, _line: bytes, nanoseconds: int, number: int) -> None:
-        while self._homeless:
+        while self._unsaved:
             try:
-                line = self._homeless.popleft()
+                line = self._unsaved.popleft()
             except IndexError:  # another thread was faster
                 break
             try:
-                self._keep(self._place(line, nanoseconds, number), line)
+                self._keep(self._append(line, nanoseconds, number), line)
             except BaseException:
-                self._homeless.appendleft(line)
+                self._unsaved.appendleft(line)
                 raise
         if self._part is not None:
             self._part.sync()
 
-    def _place(self, line: bytes, nanoseconds: int, number: int) -> LogPart:
-        """Write the line to a part that has room for it, at the level `event` onto the disk."""
+    def _append(self, line: bytes, nanoseconds: int, number: int) -> LogPart:
+        """Write the line to a part with room for it; at the level `event` also sync it."""
         day, size = nanoseconds // _DAY, 0
         part = self._part
         if part is not None:
@@ -341,10 +356,10 @@ class Appender:
             else:
                 number = part.number
                 try:
-                    found = system.lstat(part.path)
-                    size = found.st_size
-                    if found.st_ino != part.inode or found.st_dev != part.device:
-                        # Someone has renamed or replaced the file: what is written to it now may never be read.
+                    status = system.lstat(part.path)
+                    size = status.st_size
+                    if status.st_ino != part.inode or status.st_dev != part.device:
+                        # The file was renamed or replaced: what is written to it now may never be read.
                         part = None
                 except FileNotFoundError:
                     part = None
@@ -358,15 +373,15 @@ class Appender:
         return part
 
     def _open(self, day: int, number: int) -> tuple[LogPart, int]:
-        """Open a part as the current one; returns it and its size in bytes."""
+        """Open a part as the current one, and return it and its size in bytes."""
         synced = self.durability != "process"
         if not os.path.isabs(self.folder):
-            # Wherever the program stands by now, it is not the place that was meant.
+            # The present working directory is not the one that was meant.
             why = "there was no working directory to find this folder from; give an absolute path"
             raise FileNotFoundError(errno.ENOENT, why, self.folder)
         places.make_folder(self.folder, synced=synced)
         if self._tag is None:
-            # Elsewhere two writers in one file could overwrite each other: there each has files of its own.
+            # On other file systems two writers of one file could overwrite each other: each has its own files there.
             self._tag = "" if places.is_local(self.folder) else f".w{system.urandom(4).hex()}"
         name = str(_EPOCH_DAY + timedelta(days=day))
         self._tried = number = self._newest(name) if number == NEWEST else number
@@ -381,12 +396,15 @@ class Appender:
         return part, size
 
     def _newest(self, day: str) -> int:
-        found = (places.PART.match(name) for name in system.listdir(self.folder))
+        parts = map(places.PART.match, system.listdir(self.folder))
         own = (self._tag or "")[2:] or None
-        return max((int(m[3] or 0) for m in found if m and m[1] == day and m[2] == own), default=0)
+        return max((int(part[3] or 0) for part in parts if part and part[1] == day and part[2] == own), default=0)
 
     def _move_on(self, error: OSError) -> int:
-        """Decide after a failure whether the part stays; else leave it. Returns the number to open."""
+        """Return the number of the part to open after a failure.
+
+        Leave the current part if it is of no use.
+        """
         part = self._part
         if part is not None and not part.failed and error.errno in _SAME_PART:
             return part.number
@@ -398,12 +416,15 @@ class Appender:
         return self._tried + 1
 
     def _leave(self, part: LogPart) -> None:
-        """Sync the lines of a part that is left; lines that may not have reached the disk go to the next part."""
+        """Sync the lines of a part that is left.
+
+        Lines that may not be on the disk go to the next part.
+        """
         if part.unsynced:
             with contextlib.suppress(OSError):
                 part.sync()
             left, part.unsynced = part.unsynced, []
-            self._homeless.extend(left)
+            self._unsaved.extend(left)
 
     def _keep(self, part: LogPart, line: bytes) -> None:
         part.unsynced.append(line)
@@ -414,11 +435,11 @@ class Appender:
     def _sync_when_due(self, part: LogPart, line: bytes, nanoseconds: int) -> None:
         self._keep(part, line)
         due = system.monotonic() - self._synced_at >= BATCH_SECONDS or self._unsynced_bytes >= BATCH_BYTES
-        if due or self._homeless:
+        if due or self._unsaved:
             try:
                 self.sync(nanoseconds)
             except OSError:
-                # It is told as lost, so it is not to be held on to; the ones before it were acknowledged.
+                # The caller reports it as lost, so it is dropped; the lines before it were acknowledged.
                 with contextlib.suppress(ValueError):
-                    self._homeless.remove(line)
+                    self._unsaved.remove(line)
                 raise

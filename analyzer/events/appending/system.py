@@ -1,4 +1,6 @@
-"""The system calls of the appender, in one place: tests put a disk that fails in it, or a clock that jumps."""
+"""The system calls of the appender in one module, so that tests can replace them:
+a disk that fails, a clock that jumps.
+"""
 
 from __future__ import annotations
 
@@ -35,13 +37,13 @@ _WIPED_IN_CHILDREN = 18
 
 
 class Mark(Protocol):
-    """Its item 0 is 1 in the process that made it, and 0 in every fork."""
+    """An object whose item 0 is 1 in the process that made it, and 0 in every fork."""
 
     def __getitem__(self, place: int, /) -> int: ...
 
 
 class _ProcessNumber:
-    """Tells a fork by its process number, on systems that cannot wipe a page of memory at a fork."""
+    """A mark by process number, for systems that cannot wipe a page of memory at a fork."""
 
     def __init__(self) -> None:
         self._number = os.getpid()
@@ -51,10 +53,10 @@ class _ProcessNumber:
 
 
 def own_mark() -> Mark:
-    """One number that is 1 in this process and 0 in every copy of it, whoever called the fork and whatever its pid.
+    """Return a mark that is 1 in this process and 0 in every fork, whatever called the fork and whatever its pid.
 
-    `os.register_at_fork` hears of Python's own forks alone, and a process number comes again. A page that the kernel
-    wipes in a child has neither fault, and to look at it costs no call.
+    `os.register_at_fork` sees only Python's own forks, and process numbers are used again. A page that the kernel
+    wipes in a child has neither fault, and reading it takes no system call.
     """
     if sys.platform == "linux":
         with contextlib.suppress(OSError, ValueError):
@@ -66,19 +68,19 @@ def own_mark() -> Mark:
 
 
 def user() -> int | None:
-    """The user id of this process; None on systems without user ids."""
+    """Return the user id of this process; None on systems without user ids."""
     return os.geteuid() if hasattr(os, "geteuid") else None
 
 
 def last_byte(descriptor: int, size: int) -> bytes:
-    """The last byte of a file that is `size` bytes long."""
+    """Read the last byte of a file that is `size` bytes long."""
     return os.pread(descriptor, 1, size - 1)
 
 
 def wait_for_writes(descriptor: int) -> None:
-    """Come back once no write is in progress that had begun before: an empty write waits for its turn like any other.
+    """Wait for the writes that are in progress: an empty write waits for its turn like any other.
 
-    So it is on ext4, tmpfs, btrfs and others of Linux; XFS has its reads wait instead.
+    This holds for ext4, tmpfs, btrfs and others of Linux; on XFS reads wait for writes instead.
     """
     os.write(descriptor, b"")
 
@@ -101,7 +103,7 @@ def hold(descriptor: int) -> None:
     """Share the lease of an open file until every duplicate of this descriptor is closed. Never waits.
 
     Raises:
-        BlockingIOError: someone has it alone at this moment.
+        BlockingIOError: another process holds it exclusively at this moment.
     """
     if fcntl is None:
         return
@@ -114,7 +116,7 @@ def hold(descriptor: int) -> None:
 
 
 def take_alone(descriptor: int) -> bool:
-    """Whether no one shares the lease; if so, it is ours until `release`."""
+    """Take the lease exclusively until `release`, and return true; false if anybody shares it."""
     if fcntl is None:
         return False
     try:
@@ -125,12 +127,12 @@ def take_alone(descriptor: int) -> bool:
 
 
 def release(descriptor: int) -> None:
-    """Give back what `take_alone` took."""
+    """Give back the lease that `take_alone` took."""
     fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
 def mounts() -> str:
-    """Linux's table of mounts; empty on other systems."""
+    """Read Linux's table of mounts; empty on other systems."""
     try:
         with builtins.open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as table:
             return table.read()

@@ -2,8 +2,7 @@
 
 It is loaded when a log is opened, with the codec and the search for secrets. No line is longer than `MAX_LINE_BYTES`.
 
-Events that have their id and time already are written as a log keeps them: what other programs' logs say, and
-decisions.
+Events with an id and a time are written as they are: imported events of other programs' logs, and decisions.
 """
 
 from __future__ import annotations
@@ -39,11 +38,11 @@ class Recorded:
     """An event without secrets and of bounded size."""
 
     event: Event
-    """All but its payload, which is empty here."""
+    """The event with an empty payload."""
     payload: bytes
     """The payload, cleaned, as a JSON object."""
     truncated: bool = False
-    """Whether it was too long for a line, and only the short texts of its payload are left."""
+    """True if it was too long for a line, and only the short texts of its payload are left."""
 
 
 class Row(NamedTuple):
@@ -61,13 +60,13 @@ class Row(NamedTuple):
 
 
 def recorded(event: Event, origin: Origin | None = None) -> Recorded:
-    """The event as a reader of a log gets it back, `writer` and `seq` aside; it has an origin, or is given one.
+    """Return the event as a reader of a log gets it back, without `writer` and `seq`; `origin` replaces its own.
 
     Raises:
         TypeError, ValueError, RecursionError: it cannot be written down.
     """
     origin = origin or event.origin
-    # Made anew, as to replace some fields of another one takes four times as long.
+    # A new object, because `replace` takes four times as long.
     clean = Event(
         _clean(event.type),
         readable_moment(event.occurred_at),
@@ -93,16 +92,18 @@ def recorded(event: Event, origin: Origin | None = None) -> Recorded:
 
 
 def placeholder(kind: str, payload: Mapping[str, Any], length: int) -> dict[str, Any]:
-    """Type and payload of an event whose line would be too long: what of it is short, and how long it would be."""
+    """Return type and payload of an event whose line would be too long:
+    its short values, and its length.
+    """
     short = {key: value for key, value in payload.items() if len(str(value)) <= 256}
     return {"type": kind[:256], "payload": {**short, "truncated": True, "original_bytes": length}}
 
 
 def readable_moment(moment: datetime) -> datetime:
-    """The moment in naive UTC, checked to be one that readers of logs accept.
+    """Return the moment in naive UTC if readers of logs accept it.
 
     Raises:
-        ValueError: outside of the years that a log speaks of.
+        ValueError: it is out of the years 1970 to 2199.
     """
     utc = to_naive_utc(moment)
     if not EPOCH <= utc < LAST:
@@ -116,7 +117,7 @@ def _clean_word(text: str) -> Any:
 
 
 def _clean(value: object) -> Any:
-    """A text of the envelope; the same few come again and again."""
+    """Sanitize a text of the envelope; the same few come again and again."""
     return _clean_word(value) if value.__class__ is str and len(value) <= 512 else sanitize(value)
 
 
@@ -130,44 +131,57 @@ _ROW = (
 )
 _json = lru_cache(maxsize=256)(msgspec.json.encode)
 GROUP_EVENTS = 500
-"""Events that are handed to `record` together: so many are made at once, and written again after a failure."""
+"""Events that are handed to `record` together: so many are made at once,
+and written again after a failure.
+"""
 _PIECE_BYTES = 64 * 1024
-"""Bytes of whole lines in one write: what is larger fits in no part where files are bounded."""
+"""Bytes of whole lines in one write; a larger write would not fit in the parts of bounded logs."""
 
 
 class LogWriter:
     """The state of one process as a writer of a log."""
 
-    __slots__ = ("_high", "_low", "_name_json", "_shared", "_stamp", "_warn", "appender", "name", "numbers", "untold")
+    __slots__ = (
+        "_high",
+        "_low",
+        "_name_json",
+        "_shared",
+        "_stamp",
+        "_warn",
+        "appender",
+        "name",
+        "numbers",
+        "unreported",
+    )
 
     def __init__(self, folder: str, *, max_bytes: int, durability: Durability, warn: Callable[[str], None]) -> None:
-        """`warn` is told what the host's user should know."""
+        """Prepare a writer; `warn` gets messages for the host's user."""
         self.appender = Appender(folder, max_bytes=max_bytes, durability=durability)
         self.name = f"{_host()}:{os.getpid()}:{system.urandom(4).hex()}"
         self._name_json = msgspec.json.encode(self.name)
-        # Counting is one step of the interpreter: threads and signal handlers never get a number twice.
+        # `next` is one step of the interpreter: threads and signal handlers never get a number twice.
         self.numbers = count()
-        # Ids count on from a random number, which is so far from those of other writers that none ever meets them.
+        # Ids count from a random number, which is so far from those of other writers that their ids never meet.
         self._high = int.from_bytes(system.urandom(4), "big")
         self._low = int.from_bytes(system.urandom(LOW_BITS // 8), "big") >> 1
         self._stamp = (-1, "", b"")
-        """A millisecond, and what ids and lines of that millisecond share."""
+        """A millisecond, and the parts that ids and lines of that millisecond share."""
         self._shared: tuple[object, object, bytes, bytes] = (None, None, b"", b"")
         """Type, session and moment of the last event, and the part of its line that they make."""
         self._warn = warn
-        self.untold = 0
+        self.unreported = 0
         """Events lost since the last one that was written."""
 
     def append(
         self,
         seq: int,
-        told: int,
+        dropped_before: int,
         kind: object,
         payload: Mapping[str, Any] | None,
         session: object,
         at: datetime | None,
     ) -> str:
-        """Write one event; its id. `told` events were lost before it, which its line says.
+        """Write one event and return its id. Its line says that `dropped_before` events were lost before it.
 
         Raises:
             ValueError, TypeError: it is no event.
@@ -184,7 +198,7 @@ class LogWriter:
         event_id = f"{head}{self._low + seq:012x}"
         shared = self._shared
         if shared[0] is not kind or shared[1] is not session or shared[2] is not moment:
-            shared = self._shared = self._sharing(kind, session, moment)
+            shared = self._shared = self._shared_part(kind, session, moment)
         if payload is None:
             payload = {}
         elif _class_of(payload) is not dict and not isinstance(payload, Mapping):
@@ -194,7 +208,7 @@ class LogWriter:
             event_id.encode(),
             shared[3],
             seq,
-            b'"dropped_before":%d,' % told if told else b"",
+            b'"dropped_before":%d,' % dropped_before if dropped_before else b"",
             payload_json(payload),
         )
         line = sealed_line(body)
@@ -204,24 +218,24 @@ class LogWriter:
         return event_id
 
     def record(
-        self, seqs: Iterable[int], told: int, events: Iterable[Event | Recorded | Row]
+        self, seqs: Iterable[int], dropped_before: int, events: Iterable[Event | Recorded | Row]
     ) -> Iterator[tuple[int, str]]:
-        """Write events that have their id and time, many lines at once; `told` as in `append`.
+        """Write events that have their id and time, many lines at once; `dropped_before` as in `append`.
 
-        Gives, after each write, how many are written; at last with it the last one's id.
+        Yields after each write the number of events written so far, and the id of the last one.
 
         Raises:
-            TypeError, ValueError, RecursionError, OSError, Forked: no more of them are written, but the first lines of
-                a `ShortWriteError`.
+            TypeError, ValueError, RecursionError, OSError, Forked: no more of them are written, except the whole lines
+                of a `ShortWriteError`.
         """
         lines: list[bytes] = []
         size, done, name = 0, 0, ""
         for seq, event in zip(seqs, events, strict=True):
             if isinstance(event, Row):
-                name, line = event.event_id, self._row_line(seq, told, event)
+                name, line = event.event_id, self._row_line(seq, dropped_before, event)
             else:
                 kept = event if isinstance(event, Recorded) else recorded(event)
-                extra = {**kept.event.extra, "dropped_before": told} if told else kept.event.extra
+                extra = {**kept.event.extra, "dropped_before": dropped_before} if dropped_before else kept.event.extra
                 name = kept.event.id
                 line = encode(replace(kept.event, writer=self.name, seq=seq, extra=extra), kept.payload)
             if lines and size + len(line) > _PIECE_BYTES:
@@ -230,12 +244,12 @@ class LogWriter:
                 yield done, name
                 lines, size = [], 0
             lines.append(line)
-            size, told = size + len(line), 0
+            size, dropped_before = size + len(line), 0
         self.appender.write(b"".join(lines), system.time_ns())
         yield done + len(lines), name
 
-    def _row_line(self, seq: int, told: int, row: Row) -> bytes:
-        """The line that `encode` makes of the event of a row."""
+    def _row_line(self, seq: int, dropped_before: int, row: Row) -> bytes:
+        """Make the line that `encode` makes of the event of a row."""
         dated = b"" if row.time_source == "event" else b'"time_source":"%s",' % row.time_source.encode()
         body = _ROW % (
             _BEGINNING,
@@ -249,7 +263,7 @@ class LogWriter:
             _json(row.source_format),
             _json(row.source_path),
             b"null" if row.source_line is None else b"%d" % row.source_line,
-            b'"dropped_before":%d,' % told if told else b"",
+            b'"dropped_before":%d,' % dropped_before if dropped_before else b"",
             row.payload.encode(),
         )
         return sealed_line(body)
@@ -262,22 +276,22 @@ class LogWriter:
         """
         self.appender.sync(system.time_ns())
 
-    def _sharing(self, kind: object, session: object, moment: bytes) -> tuple[object, object, bytes, bytes]:
+    def _shared_part(self, kind: object, session: object, moment: bytes) -> tuple[object, object, bytes, bytes]:
         word = _word(kind)
         if word == b'""':
             raise ValueError("an event has a type")
-        who = b"null" if session is None else _word(session)
-        part = b'","type":%s,"timestamp":%s,"sessionId":%s,"writer":%s,"seq":' % (word, moment, who, self._name_json)
-        # What is no plain text may be another one when it is asked again.
-        told = kind if kind.__class__ is str and (session is None or session.__class__ is str) else part
-        return told, session, moment, part
+        owner = b"null" if session is None else _word(session)
+        part = b'","type":%s,"timestamp":%s,"sessionId":%s,"writer":%s,"seq":' % (word, moment, owner, self._name_json)
+        # An object that is no plain text may have another text the next time: then `part` matches no type.
+        is_stable = kind.__class__ is str and (session is None or session.__class__ is str)
+        return kind if is_stable else part, session, moment, part
 
     def _stamped(self, milliseconds: int) -> tuple[int, str, bytes]:
         moment = "null"
         if 0 <= milliseconds < _MILLISECONDS:
             moment = f'"{format_milliseconds(milliseconds)}"'
         else:
-            # No reader would take such a moment, and the event is worth more than its time.
+            # No reader accepts such a moment, and the event is worth more than its time.
             self._warn("the clock is out of the years 1970 to 2199: events are logged without a time")
         return milliseconds, id_head(milliseconds, self._high), moment.encode()
 
@@ -288,7 +302,7 @@ def _placeholder_line(record: dict[str, Any], length: int) -> bytes:
 
 
 def _word(value: object) -> bytes:
-    """A text of the envelope as JSON."""
+    """Encode a text of the envelope as JSON."""
     clean = _clean(value)
     return _json(clean if isinstance(clean, str) else str(clean))
 

@@ -1,8 +1,8 @@
 """A conversation as agents keep it: messages of Anthropic, of OpenAI (chat or Responses), of Gemini, or plain ones.
 
-Invariant: messages are read, never changed; what is changed is a copy. Mappings and objects with attributes both do.
+Invariant: messages are read, never changed; changes are made to copies. A message is a mapping or an object.
 
-What a message carries besides text (images, documents, sounds, films, files) is known in the shapes of the providers.
+Attachments (images, documents, sounds, films, files) are recognised in the shapes of the providers.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 MEDIA_TOKENS = 1_600
-"""The estimate for an attachment, whatever its bytes: the most that Anthropic takes for an image."""
+"""The estimate for an attachment of any size: the most that Anthropic takes for an image."""
 LOW_DETAIL_TOKENS = 85
 """An image of OpenAI's `detail: low` (https://platform.openai.com/docs/guides/images-vision)."""
 _NAME_CHARS = 200
 
-# Blocks of Anthropic and OpenAI have a type; in Gemini's parts and Bedrock's blocks the one key says what it is.
+# Blocks of Anthropic and OpenAI have a type; Gemini's parts and Bedrock's blocks have one key that is their kind.
 _TYPES = {
     "audio": "audio",
     "container_upload": "file",
@@ -48,7 +48,7 @@ _MAJOR = {"image": "image", "audio": "audio", "video": "video", "application": "
 
 @dataclass(frozen=True, slots=True)
 class Media:
-    """What an attachment is."""
+    """The kind, name and size of an attachment."""
 
     kind: str
     """`image`, `document`, `audio`, `video` or `file`."""
@@ -57,19 +57,22 @@ class Media:
     media_type: str | None
     """The media type, such as `image/png`."""
     tokens: int | None
-    """As estimated; null where it is text, and weighs what its text does."""
+    """The estimate; None for a document of text, which counts by its text."""
 
     def __str__(self) -> str:
-        named = f'{self.kind} "{self.name}"' if self.name else self.kind
-        return f"{named} ({self.media_type})" if self.media_type else named
+        label = f'{self.kind} "{self.name}"' if self.name else self.kind
+        return f"{label} ({self.media_type})" if self.media_type else label
 
 
 def media_of(block: object) -> Media | None:
-    """The attachment that a block of a message is; None for text, tool calls and results, and anything unknown."""
-    named = get(block, "type")
-    if isinstance(named, str):
-        kind = _TYPES.get(named)
-        return None if kind is None else _media(kind, block, get(block, named), get(block, "source"))
+    """Return the attachment in a block of a message.
+
+    None for text, tool calls and results, and unknown blocks.
+    """
+    block_type = get(block, "type")
+    if isinstance(block_type, str):
+        kind = _TYPES.get(block_type)
+        return None if kind is None else _media(kind, block, get(block, block_type), get(block, "source"))
     if isinstance(block, Mapping) and "role" not in block:
         for key, kind in _KEYS.items():
             inside = block.get(key)
@@ -79,39 +82,39 @@ def media_of(block: object) -> Media | None:
 
 
 def text_block(text: str, beside: Sequence[Any]) -> dict[str, Any]:
-    """A text as a block of the same shape as those that it will stand among."""
+    """Make a block of a text, in the shape of the blocks that it is put among (`beside`)."""
     types = [get(block, "type") for block in beside]
-    if beside and not any(isinstance(each, str) for each in types):
+    if beside and not any(isinstance(block_type, str) for block_type in types):
         return {"text": text}
     return {"type": "input_text" if _RESPONSES.intersection(filter(_is_text, types)) else "text", "text": text}
 
 
 def get(thing: object, name: str) -> Any:
-    """Return the value of a mapping's key or of an object's attribute; None where it has none."""
+    """Return the value of a mapping's key or of an object's attribute; None if it has none."""
     return thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None)
 
 
-def _media(kind: str, *places: object) -> Media:
-    """What the block and what it holds say about the attachment."""
-    name = _said(places, "title", "filename", "name", "displayName", "display_name")
-    media_type = _said(places, "media_type", "mime_type", "mimeType") or _of_url(places)
+def _media(kind: str, *holders: object) -> Media:
+    """Describe an attachment by its block and the objects in it."""
+    name = _first_text(holders, "title", "filename", "name", "displayName", "display_name")
+    media_type = _first_text(holders, "media_type", "mime_type", "mimeType") or _of_url(holders)
     if kind == "file" and media_type:
         kind = _MAJOR.get(media_type.partition("/")[0], kind)
-    if _said(places, "detail") == "low":
+    if _first_text(holders, "detail") == "low":
         return Media(kind, name, media_type, LOW_DETAIL_TOKENS)
-    is_text = kind == "document" and any(get(place, "type") in ("text", "content") for place in places)
+    is_text = kind == "document" and any(get(holder, "type") in ("text", "content") for holder in holders)
     return Media(kind, name, media_type, None if is_text else MEDIA_TOKENS)
 
 
-def _of_url(places: Sequence[object]) -> str | None:
-    """The media type of a data URL."""
-    url = _said(places, "url", "image_url", "file_url", "file_data", "data")
+def _of_url(holders: Sequence[object]) -> str | None:
+    """Return the media type of a data URL."""
+    url = _first_text(holders, "url", "image_url", "file_url", "file_data", "data")
     return (url[5:].partition(";")[0] or None) if url is not None and url.startswith("data:") else None
 
 
-def _said(places: Sequence[object], *names: str) -> str | None:
-    found = (get(place, name) for place in places for name in names)
-    return next((" ".join(each.split())[:_NAME_CHARS] for each in found if _is_text(each) and each.strip()), None)
+def _first_text(holders: Sequence[object], *names: str) -> str | None:
+    values = (get(holder, name) for holder in holders for name in names)
+    return next((" ".join(text.split())[:_NAME_CHARS] for text in values if _is_text(text) and text.strip()), None)
 
 
 def _is_text(thing: object) -> bool:
@@ -119,15 +122,17 @@ def _is_text(thing: object) -> bool:
 
 
 BYTES_PER_TOKEN = 4
-"""The estimate where nobody counted: four bytes of UTF-8 make a token."""
+"""The estimate for texts without a count: four bytes of UTF-8 make a token."""
 _SYSTEM = frozenset({"system", "developer"})
 _TOOL_ROLES = frozenset({"tool", "function"})
 _OTHER_NAMES = {"model": "assistant"}
 _BODIES = ("content", "parts", "output")
-"""Where messages keep what they say: most of them, Gemini's, and the outputs among the items of Responses."""
+"""The keys of contents: that of most messages, Gemini's,
+and that of outputs among the items of Responses.
+"""
 _MAX_DEPTH = 20
 _NONSENSE_TOKENS = 10**12
-"""No message has so many; a count from here on is none."""
+"""The least count of tokens that is no count: no message has so many."""
 
 Message = Any
 """A mapping, or an object of a client library, with a role and a content."""
@@ -136,10 +141,10 @@ Messages = Sequence[Message]
 
 @dataclass(frozen=True, slots=True)
 class Compression:
-    """How a conversation was made smaller."""
+    """The amount by which a conversation was made smaller."""
 
     strategy: str
-    """What was done; several strategies in a row are joined by `+`."""
+    """The strategy that was used; several are joined by `+`."""
     pre_tokens: int
     post_tokens: int
     removed_messages: int
@@ -147,21 +152,28 @@ class Compression:
 
 
 def role_of(message: Message) -> str:
-    """Return the role in lower case, Gemini's `model` as `assistant`; a Responses item's follows from its type."""
+    """Return the role in lower case, Gemini's `model` as `assistant`.
+
+    That of a Responses item by its type.
+    """
     role = get(message, "role")
     if isinstance(role, str):
         return _OTHER_NAMES.get(role.lower(), role.lower())
     kind = _item(message)
-    return "" if not kind else "tool" if kind.endswith("_output") else "assistant"
+    if not kind:
+        return ""
+    return "tool" if kind.endswith("_output") else "assistant"
 
 
 def is_system(message: Message) -> bool:
-    """Whether a message holds instructions; such a message is never removed."""
+    """Return true for a message with instructions, which is never removed."""
     return role_of(message) in _SYSTEM
 
 
 def is_tool_output(message: Message) -> bool:
-    """Whether the whole message is the output of a tool: OpenAI's `tool`, or a plain message that names one."""
+    """Return true for a message that is the output of a tool:
+    OpenAI's `tool`, or a plain one that names a tool.
+    """
     if role_of(message) in _TOOL_ROLES:
         return True
     metadata = get(message, "metadata")
@@ -169,51 +181,53 @@ def is_tool_output(message: Message) -> bool:
 
 
 def body_of(message: Message) -> Any:
-    """The content of a message: a text, a list of blocks, or None."""
+    """Return the content of a message: a text, a list of blocks, or None."""
     return get(message, _body_key(message))
 
 
 def blocks_of(message: Message) -> list[Any]:
-    """Return the blocks of the content; an empty list where it is a text."""
+    """Return the blocks of the content; an empty list if it is a text."""
     body = body_of(message)
     return list(body) if isinstance(body, (list, tuple)) else []
 
 
 def calls_of(message: Message) -> list[str]:
-    """Ids of the tool calls that a message makes; instructions make none."""
+    """Return the ids of the tool calls that a message makes; instructions make none."""
     if is_system(message):
         return []
-    found = [get(block, "id") for block in blocks_of(message) if get(block, "type") == "tool_use"]
-    found += [get(_keyed(block, "functionCall", "function_call"), "id") for block in blocks_of(message)]
-    found += [get(_keyed(block, "toolUse"), "toolUseId") for block in blocks_of(message)]
+    ids = [get(block, "id") for block in blocks_of(message) if get(block, "type") == "tool_use"]
+    ids += [get(_keyed(block, "functionCall", "function_call"), "id") for block in blocks_of(message)]
+    ids += [get(_keyed(block, "toolUse"), "toolUseId") for block in blocks_of(message)]
     calls = get(message, "tool_calls")
-    found += [get(call, "id") for call in calls] if isinstance(calls, (list, tuple)) else []
-    found += [get(message, "call_id")] if _item(message).endswith("_call") else []
-    return [each for each in found if isinstance(each, str)]
+    ids += [get(call, "id") for call in calls] if isinstance(calls, (list, tuple)) else []
+    ids += [get(message, "call_id")] if _item(message).endswith("_call") else []
+    return [call_id for call_id in ids if isinstance(call_id, str)]
 
 
 def calls_made(message: Message) -> list[str]:
-    """The tool calls that a message makes, each as its name and its arguments."""
+    """Return the tool calls that a message makes, each as its name and its arguments."""
     blocks = [block for block in blocks_of(message) if get(block, "type") == "tool_use"]
     called = [f"{get(block, 'name')} {get(block, 'input')}" for block in blocks]
     functions = [get(call, "function") for call in get(message, "tool_calls") or ()]
-    return called + [f"{get(each, 'name')} {get(each, 'arguments')}" for each in functions if each is not None]
+    return called + [
+        f"{get(function, 'name')} {get(function, 'arguments')}" for function in functions if function is not None
+    ]
 
 
 def results_of(message: Message) -> list[str]:
-    """Ids of the tool calls that a message answers; instructions answer none."""
+    """Return the ids of the tool calls that a message answers; instructions answer none."""
     if is_system(message):
         return []
-    found = [get(block, "tool_use_id") for block in blocks_of(message) if get(block, "type") == "tool_result"]
-    found += [get(_keyed(block, "functionResponse", "function_response"), "id") for block in blocks_of(message)]
-    found += [get(_keyed(block, "toolResult"), "toolUseId") for block in blocks_of(message)]
-    found.append(get(message, "tool_call_id"))
-    found += [get(message, "call_id")] if _item(message).endswith("_output") else []
-    return [each for each in found if isinstance(each, str)]
+    ids = [get(block, "tool_use_id") for block in blocks_of(message) if get(block, "type") == "tool_result"]
+    ids += [get(_keyed(block, "functionResponse", "function_response"), "id") for block in blocks_of(message)]
+    ids += [get(_keyed(block, "toolResult"), "toolUseId") for block in blocks_of(message)]
+    ids.append(get(message, "tool_call_id"))
+    ids += [get(message, "call_id")] if _item(message).endswith("_output") else []
+    return [call_id for call_id in ids if isinstance(call_id, str)]
 
 
 def answers_a_call(message: Message) -> bool:
-    """Whether a message brings results of tools, with or without the ids of their calls."""
+    """Return true for a message with results of tools, with or without the ids of their calls."""
     if role_of(message) in _TOOL_ROLES or results_of(message):
         return True
     names = ("functionResponse", "function_response", "toolResult")
@@ -221,18 +235,20 @@ def answers_a_call(message: Message) -> bool:
 
 
 def leads_to_the_next(message: Message) -> bool:
-    """Whether a message must be followed by its successor, as a `reasoning` of Responses must."""
+    """Return true for a message that must be followed by its successor,
+    as a `reasoning` of Responses.
+    """
     return _item(message) == "reasoning"
 
 
 def tokens_of(message: Message) -> int:
-    """Tokens as the message's metadata counts them (`metadata.tokens.total`), else as they are estimated."""
+    """Return the tokens by the message's metadata (`metadata.tokens.total`), else the estimate."""
     counted = counted_tokens(message)
     return estimated_tokens(message) if counted is None else counted
 
 
 def counted_tokens(message: Message) -> int | None:
-    """Tokens as the message's metadata counts them; None where they do not."""
+    """Return the tokens by the message's metadata; None if they have no count."""
     metadata = get(message, "metadata")
     tokens = get(metadata, "tokens") if metadata is not None else None
     total = get(tokens, "total") if isinstance(tokens, Mapping) else tokens
@@ -240,18 +256,24 @@ def counted_tokens(message: Message) -> int | None:
 
 
 def estimated_tokens(message: Message) -> int:
-    """Content and tool calls at four bytes a token, and what attachments take; metadata are not sent: they are free."""
+    """Estimate the tokens of content and tool calls, four bytes a token, and of attachments.
+
+    Metadata are not sent, and cost nothing.
+    """
     size = _size(message if _item(message) else body_of(message), 0) + _size(get(message, "tool_calls"), 0)
     return max(1, math.ceil(size / BYTES_PER_TOKEN))
 
 
 def text_of(message: Message) -> str:
-    """The texts of a message, tool outputs included, one after another."""
+    """Return the texts of a message, tool outputs included, one after another."""
     return "\n".join(_texts(body_of(message), 0))
 
 
 def with_content(message: Mapping[str, Any], content: Any) -> dict[str, Any]:
-    """A copy with other content; a count of tokens in its metadata changes in proportion to the estimate."""
+    """Copy a message with other content.
+
+    A count in its metadata changes in proportion to the estimate.
+    """
     changed = {**message, _body_key(message): content}
     counted = counted_tokens(message)
     if counted is not None:
@@ -266,14 +288,17 @@ def with_content(message: Mapping[str, Any], content: Any) -> dict[str, Any]:
 
 
 def _item(message: Message) -> str:
-    """The type of an item of Responses that has no role: a call, its output, a reasoning; empty for the rest."""
+    """Return the type of a Responses item without a role: a call, its output, a reasoning.
+
+    Empty for others.
+    """
     kind = None if isinstance(get(message, "role"), str) else get(message, "type")
-    known = isinstance(kind, str) and (kind == "reasoning" or kind.endswith(("_call", "_call_output")))
-    return str(kind) if known else ""
+    is_item = isinstance(kind, str) and (kind == "reasoning" or kind.endswith(("_call", "_call_output")))
+    return str(kind) if is_item else ""
 
 
 def _keyed(block: object, *names: str) -> Any:
-    """The value that a block of Gemini or Bedrock has under one of these keys."""
+    """Return the value that a block of Gemini or Bedrock has under one of these keys."""
     return next((value for value in (get(block, name) for name in names) if value is not None), None)
 
 
@@ -282,7 +307,7 @@ def _body_key(message: Message) -> str:
 
 
 def _size(thing: object, depth: int) -> int:
-    """The bytes of all texts and numbers in a value."""
+    """Count the bytes of all texts and numbers in a value."""
     if isinstance(thing, str):
         return len(thing) if thing.isascii() else len(thing.encode("utf-8", "replace"))
     if thing is None or depth > _MAX_DEPTH:

@@ -1,6 +1,6 @@
 """Context recovery as a handler of an agent's session events.
 
-Invariant: one recovery of a session at a time, `max_attempts` until one lasts; a deleted session leaves nothing behind.
+Invariant: one recovery of a session at a time, `max_attempts` until one lasts; a deleted session leaves no state.
 
 Conversations are kept in a `SessionStore`; a summary of old turns needs no model.
 """
@@ -43,17 +43,17 @@ _LINE_CHARS = 200
 
 
 class SessionStore(Protocol):
-    """What context recovery needs of whoever keeps the conversations."""
+    """The interface to the owner of the conversations."""
 
     def messages(self, session_id: str) -> Messages:
-        """The conversation as it is now; empty for an unknown session."""
+        """Return the conversation as it is now; empty for an unknown session."""
 
     def replace(self, session_id: str, messages: list[Message]) -> None:
-        """Puts a smaller conversation in its place."""
+        """Replace the conversation by a smaller one."""
 
 
 class MemorySessions(dict[str, list[Message]]):
-    """Conversations in memory, by session. An agent may go on appending to the lists that it put in."""
+    """Conversations in memory, by session. An agent may go on appending to its lists."""
 
     def messages(self, session_id: str) -> Messages:
         """See `SessionStore`."""
@@ -65,7 +65,7 @@ class MemorySessions(dict[str, list[Message]]):
 
 
 def outline(messages: list[Message]) -> str:
-    """A summarizer without a model: what was asked, which tools were called, what was answered, one line each."""
+    """Summarize without a model: questions, tool calls and answers, one line each."""
     lines = [line for message in messages for line in _lines(message)]
     kept: list[str] = []
     room = OUTLINE_CHARS
@@ -84,8 +84,8 @@ def _lines(message: Message) -> list[str]:
         return []
     label = {"user": "Asked", "assistant": "Answered"}.get(role, role or "Said")
     text = " ".join(text_of(message).split())
-    found = [f"{label}: {_short(text)}"] if text else []
-    return found + [f"Called: {_short(call)}" for call in calls_made(message)]
+    lines = [f"{label}: {_short(text)}"] if text else []
+    return lines + [f"Called: {_short(call)}" for call in calls_made(message)]
 
 
 def _short(text: str) -> str:
@@ -104,10 +104,10 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class HookResult:
-    """Tells the agent what to do with the event."""
+    """The answer to the agent about an event."""
 
     stop_propagation: bool
-    """The error is dealt with: nobody else need see it."""
+    """True if the error is dealt with, and no other handler need see it."""
 
 
 @dataclass(slots=True)
@@ -120,9 +120,9 @@ class _Session:
     truncate: TruncateState = field(default_factory=TruncateState)
     pruned_tokens: int = 0
     remains: Remains = field(default_factory=Remains)
-    """What the last attempt left of the conversation."""
+    """The part of the conversation that the last attempt left."""
     recovered: float | None = None
-    """When the last attempt succeeded, by the steady clock; null if it did not."""
+    """When the last attempt succeeded, by the monotonic clock; None if it did not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,12 +136,15 @@ class _Job:
 
 
 class ContextRecoveryHook:
-    """Recovers sessions whose context is full: hand it the events, and give it the store and a way to go on."""
+    """A handler that recovers sessions whose context is full.
+
+    Pass it the agent's events, a store of the conversations and a function that resumes a session.
+    """
 
     name = "context-window-limit-recovery"
     description = "Recovers from context window limit errors."
     priority = 100
-    """High: it wants to see errors first."""
+    """High, so that it sees errors first."""
     events = ("session.error", "message.error", "session.idle", "session.deleted")
 
     def __init__(
@@ -155,8 +158,10 @@ class ContextRecoveryHook:
         caller: str = "context-recovery",
         clock: Clock | None = None,
     ) -> None:
-        """`resume` gets the session's id once its conversation fits again; for `handle_async` it may be a coroutine
-        function. `notify` gets what a person should see.
+        """Prepare the handler.
+
+        `resume` gets the session's id once its conversation fits again; for `handle_async` it may
+        be a coroutine function. `notify` gets messages for the person who uses the agent.
         """
         self._store = store
         self._recovery = recovery or ContextRecovery()
@@ -169,7 +174,10 @@ class ContextRecoveryHook:
         self._lock = threading.Lock()
 
     def handle(self, event: str, session_id: str, error: object = None) -> HookResult | None:
-        """One of `events`. None: the event goes on to others; so does an error that could not be mended."""
+        """Handle one of `events`.
+
+        None lets the event go on to others, as does an error that was not mended.
+        """
         job = self._begin(event, session_id, error)
         if job is None:
             return None
@@ -183,8 +191,10 @@ class ContextRecoveryHook:
         return HookResult(stop_propagation=True) if recovered else None
 
     async def handle_async(self, event: str, session_id: str, error: object = None) -> HookResult | None:
-        """`handle` for coroutines: the store is used in a thread, `resume` and the summarizer may be coroutines."""
-        import asyncio  # only loaded where somebody runs it anyway
+        """Run `handle` for coroutines: the store is used in a thread,
+        `resume` and the summarizer may be coroutines.
+        """
+        import asyncio  # only loaded if somebody runs it anyway
 
         job = await asyncio.to_thread(self._begin, event, session_id, error)
         if job is None:
@@ -201,12 +211,15 @@ class ContextRecoveryHook:
         return HookResult(stop_propagation=True) if recovered else None
 
     def pending(self, session_id: str) -> bool:
-        """Whether a recovery waits for the session to become idle."""
+        """Return true if a recovery waits for the session to become idle."""
         session = self._sessions.get(session_id)
         return session is not None and session.pending is not None
 
     def state(self, session_id: str) -> SessionState | None:
-        """What is known of a session now; None for one that had no token limit error, or was deleted."""
+        """Return the state of a session.
+
+        None for one without a token limit error, or a deleted one.
+        """
         settings = self._recovery.settings
         with self._lock:
             session = self._sessions.get(session_id)
@@ -222,7 +235,7 @@ class ContextRecoveryHook:
             )
 
     def _begin(self, event: str, session_id: str, error: object) -> _Job | None:
-        """Begin the recovery that the event asks for; None where it asks for none or none is allowed."""
+        """Begin the recovery that the event asks for; None if it asks for none or none is allowed."""
         if not self._recovery.settings.enabled:
             return None
         if event == "session.deleted":
@@ -254,7 +267,7 @@ class ContextRecoveryHook:
         return None
 
     def _enter(self, session_id: str, limit: TokenLimit | None) -> _Session | None:
-        """Mark a session as busy and return it; None where it is busy already."""
+        """Mark a session as busy and return it; None if it is busy already."""
         with self._lock:
             session = self._sessions.setdefault(session_id, _Session())
             session.pending = limit or session.pending
@@ -264,35 +277,41 @@ class ContextRecoveryHook:
             return session
 
     def _may_try(self, session_id: str, session: _Session, messages: Messages) -> bool:
-        """Count one more attempt; False where none is left. A recovery that lasted starts the count again."""
+        """Count one more attempt; False if none is left.
+
+        A recovery that lasted starts the count again.
+        """
         settings = self._recovery.settings
-        smaller, behind = session.remains.compared(messages)
-        if session.attempts and smaller and (went_on(behind) or self._held(session)):
+        is_smaller, newer = session.remains.compared(messages)
+        if session.attempts and is_smaller and (went_on(newer) or self._has_lasted(session)):
             session.attempts = 0
         if session.attempts < settings.max_attempts:
             session.attempts += 1
             session.last_attempt_at = self._clock.now()
             return True
         session.pending = None
-        if smaller:
-            session.remains = session.remains.followed_by(behind)
+        if is_smaller:
+            session.remains = session.remains.followed_by(newer)
         if self._log is not None:
             self._log.context_unrecovered(session=session_id, caller=self._caller, attempt=session.attempts)
-        said = f"It was tried {settings.max_attempts} times; start a fresh conversation."
-        self._notify(Notice("Context recovery gave up", said, "error"))
+        advice = f"It was tried {settings.max_attempts} times; start a fresh conversation."
+        self._notify(Notice("Context recovery gave up", advice, "error"))
         return False
 
-    def _held(self, session: _Session) -> bool:
-        """Whether the last recovery was followed by no overflow for so long that this is another one."""
+    def _has_lasted(self, session: _Session) -> bool:
+        """Return true if no overflow followed the last recovery for `lasting_seconds`."""
         passed = None if session.recovered is None else self._clock.monotonic() - session.recovered
         return passed is not None and passed >= self._recovery.settings.lasting_seconds
 
     def _finish(self, job: _Job, fitted: Fitted) -> bool:
-        """Stores what fits, leaves the event, tells the person; whether the session can go on."""
+        """Store what fits, log the event and notify the person.
+
+        Return true if the session can go on.
+        """
         if self._sessions.get(job.session_id) is not job.session:
             return False  # deleted in the meantime
         change, session = fitted.change, job.session
-        passed_over = f" Passed over: {'; '.join(fitted.skipped)}." if fitted.skipped else ""
+        skipped = f" Passed over: {'; '.join(fitted.skipped)}." if fitted.skipped else ""
         if change is None:
             session.remains, session.recovered = Remains.of(job.messages, job.messages), None
             before = job.limit.current_tokens or sum(map(tokens_of, job.messages))
@@ -300,7 +319,7 @@ class ContextRecoveryHook:
                 self._log.context_unrecovered(
                     session=job.session_id, caller=self._caller, attempt=session.attempts, pre_tokens=before
                 )
-            self._notify(Notice("Context recovery failed", f"Nothing more can be taken out.{passed_over}", "error"))
+            self._notify(Notice("Context recovery failed", f"Nothing more can be taken out.{skipped}", "error"))
             return False
         self._store.replace(job.session_id, fitted.messages)
         session.pending = None
@@ -319,7 +338,7 @@ class ContextRecoveryHook:
             Notice(
                 "Context recovered",
                 f"{change.pre_tokens} → {change.post_tokens} tokens: {change.removed_messages} messages removed, "
-                f"{change.truncated_messages} cut short.{passed_over}",
+                f"{change.truncated_messages} cut short.{skipped}",
                 "success",
             )
         )

@@ -1,8 +1,8 @@
-"""A conversation that no longer fits is made to fit: strategy after strategy, until it does.
+"""Making a conversation fit that no longer does: strategy after strategy, until it fits.
 
-Invariant: the conversation is exchanged as a whole or stays untouched; what comes out is smaller and still valid.
+Invariant: the conversation is replaced as a whole or stays untouched; the result is smaller and still valid.
 
-An account is kept of which messages went, which were cut, and how many tokens are left.
+The result says which messages were removed, which were cut, and how many tokens are left.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ class Fitted:
     """The result of making a conversation fit."""
 
     messages: list[Message]
-    """The smaller conversation; the one that was given, where it could not be made to fit."""
+    """The smaller conversation; the original one if it could not be made to fit."""
     change: Compression | None
-    """What was done; null where it could not be made to fit."""
+    """The changes; None if it could not be made to fit."""
     skipped: tuple[str, ...] = ()
-    """The strategies that were skipped, each with why."""
+    """The strategies that were skipped, each with its reason."""
     truncated: TruncateState = field(default_factory=TruncateState)
-    """Which tool outputs were cut, and how far."""
+    """The tool outputs that were cut, and how far."""
     pruned_tokens: int = 0
-    """Tokens of the messages that are gone, less those of a summary in their place."""
+    """Tokens of the removed messages, less those of a summary that replaces them."""
 
 
 class Work:
-    """A conversation while it is made smaller, with the count of what was done to it."""
+    """A conversation while it is made smaller, with the count of changes."""
 
     def __init__(self, messages: list[Message], total: int) -> None:
         self.present = messages
         self.total = total
         self.used: list[str] = []
         self.skipped: list[str] = []
-        self._places = list(range(len(messages)))
-        """Where each message stood at first."""
+        self._positions = list(range(len(messages)))
+        """The original position of each message."""
         self._shortened: set[int] = set()
-        """Where messages stood that lost a part of them."""
+        """The original positions of messages that lost a part of them."""
         self._removed = 0
         self._pruned = 0
         self._sizes: dict[str, tuple[int, int]] = {}
@@ -58,32 +58,35 @@ class Work:
             return
         for index in sorted(changed):
             own = get(before[index], "id")
-            key = own if isinstance(own, str) and own else f"#{self._places[index]}"
+            key = own if isinstance(own, str) and own else f"#{self._positions[index]}"
             self._sizes[key] = (len(text_of(before[index])), len(text_of(smaller[index])))
 
     def shorten(self, smaller: list[Message], changed: set[int], name: str) -> bool:
-        """Replace messages by copies without some of their parts, if that saves tokens; returns whether it does."""
+        """Replace messages by copies without some of their parts, if that saves tokens.
+
+        Return true if it does.
+        """
         if not changed or not self._saves(smaller, name):
             self._skip(name)
             return False
-        self._shortened |= {self._places[index] for index in changed}
+        self._shortened |= {self._positions[index] for index in changed}
         return True
 
     def remove(self, gone: set[int], name: str, smaller: list[Message] | None = None) -> None:
         """Remove messages, if that saves tokens.
 
-        `smaller` is the conversation afterwards, where more than that changes.
+        `smaller` is the conversation afterwards, if more than that changes.
         """
         before = self.total
         if not gone or not self._saves(strategies.without(self.present, gone) if smaller is None else smaller, name):
             self._skip(name)
             return
-        self._places = [place for index, place in enumerate(self._places) if index not in gone]
+        self._positions = [position for index, position in enumerate(self._positions) if index not in gone]
         self._removed += len(gone)
         self._pruned += before - self.total
 
     def fitted(self, pre_tokens: int) -> Fitted:
-        """The result, with the count of what was done."""
+        """Return the result, with the count of changes."""
         change = Compression("+".join(self.used), pre_tokens, self.total, self._removed, len(self._shortened))
         sizes = self._sizes
         truncated = TruncateState(
@@ -102,34 +105,36 @@ class Work:
         return True
 
     def _skip(self, name: str) -> None:
-        said = f"{name}: there is nothing that it could make smaller"
-        if said not in self.skipped:
-            self.skipped.append(said)
+        reason = f"{name}: there is nothing that it could make smaller"
+        if reason not in self.skipped:
+            self.skipped.append(reason)
 
 
 STRATEGIES = ("truncate_tool_outputs", "drop_attachments", "prune", "summarize", "remove_old_messages")
 COMPRESSED_SHARE = 0.5
-"""How much a retry after an overflow drops."""
+"""The share of tokens that a retry after an overflow drops."""
 
 Summarizer = Callable[[list[Message]], str | Awaitable[str]]
-"""Messages that will be removed, oldest first → a text that stands for them."""
+"""A function from messages that will be removed, oldest first, to a text that replaces them."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContextSettings:
-    """What context recovery may do, and how far."""
+    """The strategies of context recovery and their bounds."""
 
     enabled: bool = True
     strategies: tuple[str, ...] = STRATEGIES
-    """In the order in which they are tried."""
+    """The strategies in the order in which they are tried."""
     max_attempts: int = 3
-    """Recoveries of one conversation, counted anew after one that lasted."""
+    """Recoveries of one conversation; the count starts again after one that lasted."""
     lasting_seconds: float = 600.0
-    """A recovery has lasted when no overflow followed for so long; sooner, when the model went on answering."""
+    """A recovery has lasted if no overflow followed for so long;
+    sooner, if the model went on answering.
+    """
     truncate_over_chars: int = 50_000
     """Tool outputs longer than this are cut to four fifths of it."""
     target_ratio: float = 0.8
-    """How full the context may be afterwards."""
+    """The share of the context that may be filled afterwards."""
 
     def __post_init__(self) -> None:
         for name in self.strategies:
@@ -144,7 +149,10 @@ class ContextSettings:
 
 
 class ContextRecovery:
-    """Makes conversations fit. It has no state: one object serves all conversations."""
+    """A function object that makes conversations fit.
+
+    It has no state: one object serves all conversations.
+    """
 
     def __init__(self, settings: ContextSettings | None = None, *, summarizer: Summarizer | None = None) -> None:
         self.settings = settings or ContextSettings()
@@ -166,8 +174,8 @@ class ContextRecovery:
             return fitted
 
     async def fit_async(self, messages: Messages, limit: TokenLimit | None = None) -> Fitted:
-        """`fit` with a summarizer that may be a coroutine function; another one runs in a thread."""
-        import asyncio  # only loaded where somebody runs it anyway
+        """Run `fit` with a summarizer that may be a coroutine function; any other runs in a thread."""
+        import asyncio  # only loaded if somebody runs it anyway
 
         work = self._fit(list(messages), limit or TokenLimit())
         summary: str | None = None
@@ -187,10 +195,11 @@ class ContextRecovery:
             return fitted
 
     def compress(self, messages: MutableSequence[Message], *_: Any, **__: Any) -> Compression | None:
-        """Makes a conversation smaller by about half of its tokens, in place: what `Retry` asks for.
+        """Make a conversation smaller by about half of its tokens, in place, as `Retry` asks for.
 
-        Attachments go first, oldest first, then the oldest turns that do not instruct. Where no turn can go, long tool
-        outputs are cut; where nothing else helps, attachments of the newest question go. None where it stays as it is.
+        Attachments are removed first, oldest first, then the oldest turns without instructions. If no turn can be
+        removed, long tool outputs are cut; if nothing else helps, attachments of the newest question are removed.
+        Returns None if the conversation stays as it is.
         """
         before = strategies.weigh(messages, None).total
         need = before * COMPRESSED_SHARE
@@ -228,21 +237,21 @@ class ContextRecovery:
         return answer if isinstance(answer, str) else None
 
     def _ask(self, old: list[Message]) -> Any:
-        assert self._summarizer is not None  # asked only where there is one
+        assert self._summarizer is not None  # asked only if there is one
         try:
             return self._summarizer(old)
         except Exception:  # noqa: BLE001 - a foreign summarizer, often a model call: the next strategy takes over
             return None
 
     def _fit(self, messages: list[Message], limit: TokenLimit) -> Generator[list[Message], str | None, Fitted]:
-        """Yields messages to summarize, takes their summary or None, and returns the outcome."""
+        """Yield messages to summarize, receive their summary or None, and return the outcome."""
         settings = self.settings
         current = limit.current_tokens
         if current is None and limit.max_tokens is not None:
-            # It did not fit, whatever the estimate says.
+            # The conversation did not fit, whatever the estimate says.
             current = max(limit.max_tokens, strategies.weigh(messages, None).total)
         before = strategies.weigh(messages, current)
-        # An overflow without a figure still says that what there is, is too much.
+        # An overflow without a figure still says that the present size is too much.
         most = limit.max_tokens if limit.max_tokens is not None else before.total
         target = most * settings.target_ratio
         work = Work(list(messages), before.total)
@@ -272,8 +281,9 @@ class ContextRecovery:
                     work.remove(gone, name)
         if (not work.used or work.total > most) and "drop_attachments" in settings.strategies:
             scale = strategies.weigh(work.present, work.total)
-            found = without_attachments(work.present, scale.share, work.total - target, newest=True)
-            work.shorten(*found, "drop_attachments")
+            work.shorten(
+                *without_attachments(work.present, scale.share, work.total - target, newest=True), "drop_attachments"
+            )
         if not work.used or work.total > most or work.total >= before.total:
             return Fitted(messages, None, tuple(work.skipped))
         return work.fitted(before.total)

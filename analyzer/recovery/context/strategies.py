@@ -1,9 +1,8 @@
 """The ways to make a conversation smaller, each a function of messages to messages.
 
-Invariant: what comes out is as valid for its provider as what went in, or the strategy answers None.
+Invariant: the result is as valid for its provider as the input, or the strategy returns None.
 
-Which messages can go is decided by turns, so that what stays is a conversation that a provider still takes;
-attachments go oldest first.
+Messages are removed by turns, so that a provider still takes the rest; attachments are removed oldest first.
 """
 
 from __future__ import annotations
@@ -38,18 +37,20 @@ from analyzer.recovery.context.conversation import (
 
 @dataclass(frozen=True, slots=True)
 class MessageTurn:
-    """From one message of the user to the next: what was asked, the steps, the answer."""
+    """The messages from one message of the user to the next: the question, the steps, the answer."""
 
     messages: frozenset[int]
     """Positions of its messages, instructions left out."""
     opener: int | None
-    """Position of the user's message; null for what stands before the first one."""
+    """Position of the user's message; None for the messages before the first one."""
     steps: tuple[frozenset[int], ...]
-    """What can go while the turn stays, oldest first: a call with its results, a word between two others."""
+    """Parts that can be removed while the turn stays, oldest first:
+    a call with its results, a word between two others.
+    """
 
 
 def turns_of(messages: Messages) -> list[MessageTurn]:
-    """The turns, oldest first."""
+    """Return the turns, oldest first."""
     turns: list[list[range]] = []
     for atom in _atoms(messages):
         if not turns or _opens(messages, atom):
@@ -59,16 +60,16 @@ def turns_of(messages: Messages) -> list[MessageTurn]:
 
 
 def task_of(messages: Messages) -> frozenset[int]:
-    """Positions of the first message and of the first question: without them nobody knows what it is all about."""
+    """Return the positions of the first message and of the first question, which state the task."""
     asked = next((turn.opener for turn in turns_of(messages) if turn.opener is not None), 0)
     return frozenset({0, asked}) if messages else frozenset()
 
 
 def removable(messages: Messages, weights: list[float], need: float, keep: AbstractSet[int]) -> set[int]:
-    """Positions that can go, oldest first, until they weigh `need`; fewer where not so much can go.
+    """Return positions that can be removed, oldest first, until they weigh `need`, or fewer.
 
-    A whole turn goes where none of it is to be kept. Where that would be more than needed, or part of it is to be kept,
-    its steps go one by one.
+    A whole turn is removed if none of it is in `keep`. If that would be more than needed, or a part
+    is in `keep`, its steps are removed one by one.
     """
     gone: set[int] = set()
     weight = 0.0
@@ -93,7 +94,7 @@ def _turn(messages: Messages, atoms: list[range]) -> MessageTurn:
     inner = atoms if opener is None else atoms[1:]
     steps = []
     for atom, following in pairwise(inner):
-        # What goes must leave a reply behind what stands before it.
+        # The message before a removed step must still be followed by a reply.
         if role_of(messages[atom[0]]) == "assistant" and role_of(messages[following[0]]) == "assistant":
             steps.append(frozenset(index for index in atom if not is_system(messages[index])))
     everything = (index for atom in atoms for index in atom if not is_system(messages[index]))
@@ -105,15 +106,17 @@ def _opens(messages: Messages, atom: range) -> bool:
 
 
 def _atoms(messages: Messages) -> list[range]:
-    """The conversation in the smallest pieces that keep each tool call and its results together."""
+    """Split the conversation into the smallest pieces that keep
+    each tool call and its results together.
+    """
     calls: dict[str, int] = {}
-    # By first position: where the piece that begins there has to end at the earliest.
+    # By first position: the earliest end of the piece that begins there.
     reaches = list(range(len(messages)))
     for index, message in enumerate(messages):
         answered = results_of(message)
-        starts = [calls[each] for each in answered if each in calls]
+        starts = [calls[call_id] for call_id in answered if call_id in calls]
         if not answered and index and answers_a_call(message):
-            starts.append(index - 1)  # an output without an id belongs to what stands before it
+            starts.append(index - 1)  # an output without an id belongs to the message before it
         for start in starts:
             reaches[start] = max(reaches[start], index)
         if leads_to_the_next(message):
@@ -133,40 +136,44 @@ def _atoms(messages: Messages) -> list[range]:
 
 
 KEEP_LAST = 3
-"""Messages at the end that pruning leaves alone."""
+"""Messages at the end that pruning keeps."""
 KEEP_RECENT = 10
 """Messages at the end that `remove_old_messages` keeps, beside the first one."""
 KEPT_SHARE = 0.8
-"""How much of the threshold stays of an output that passed it: 40,000 characters of 50,000."""
+"""The share of the threshold to which a longer output is cut: 40,000 characters of 50,000."""
 
 
 DENSEST = 8.0
-"""A message may weigh so many times its estimate: two tokens a character. Beyond that it is prompt and tools."""
+"""The most that a message may weigh, as a multiple of its estimate:
+two tokens a character. The rest is prompt and tools.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """What the conversation weighs, in the provider's tokens."""
+    """The weight of a conversation, in the provider's tokens."""
 
     total: int
-    """As the error says, else as counted or estimated."""
+    """The tokens that the error names, else the counted or estimated ones."""
     weights: list[float]
-    """By message. Where the provider counted more than the messages can weigh, the rest is prompt and tools."""
+    """Weights by message. If the provider counted more than the messages can weigh,
+    the rest is prompt and tools.
+    """
     share: float
-    """What a token as estimated here weighs."""
+    """The weight of one estimated token."""
     counted_share: float
-    """What a token as the messages' metadata count it weighs, 0..1."""
+    """The weight of one token that the messages' metadata count, 0..1."""
 
     def weight(self, messages: Messages) -> float:
-        """The weight of messages of this conversation, or of what they became."""
-        return sum(_weight(each, self.share, self.counted_share) for each in messages)
+        """Return the weight of messages of this conversation, or of their shortened copies."""
+        return sum(_weight(message, self.share, self.counted_share) for message in messages)
 
 
 def weigh(messages: Messages, current_tokens: int | None) -> Scale:
-    """Weighs each message by the provider's own count.
+    """Weigh each message by the provider's own count.
 
-    Dense text has more tokens than are estimated, and light text fewer: estimates grow and shrink to what the count
-    leaves for them. Counts of single messages are what they are, unless they come to more than the whole.
+    Dense text has more tokens than the estimate, and light text fewer: estimates are scaled to the part of the count
+    that is left for them. Counts of single messages stay, unless their sum is more than the whole.
     """
     counted = sum(counted_tokens(message) or 0 for message in messages)
     total = sum(map(tokens_of, messages))
@@ -186,55 +193,61 @@ def _weight(message: Message, share: float, counted_share: float) -> float:
 
 
 def truncated(messages: Messages, over_chars: int) -> tuple[list[Message], set[int]]:
-    """Tool outputs longer than `over_chars` cut to `KEPT_SHARE` of it; and the positions of messages that were cut."""
+    """Cut tool outputs longer than `over_chars` to `KEPT_SHARE` of it.
+
+    Also return the positions of the cut messages.
+    """
     shortened = [_truncated(message, over_chars) for message in messages]
     pairs = enumerate(zip(shortened, messages, strict=True))
     return shortened, {index for index, (new, old) in pairs if new is not old}
 
 
 def old_enough(messages: Messages, scale: Scale, need: float) -> set[int]:
-    """What pruning takes: the oldest turns and steps, until they weigh `need`; the task and the last messages stay."""
+    """Return what pruning removes: the oldest turns and steps, until they weigh `need`.
+
+    The task and the last messages stay.
+    """
     last = range(max(0, len(messages) - KEEP_LAST), len(messages))
     return removable(messages, scale.weights, need, task_of(messages).union(last))
 
 
 def all_but_recent(messages: Messages, scale: Scale) -> set[int]:
-    """Everything between the task and the last messages, as far as calls and turns allow."""
+    """Return everything between the task and the last messages, as far as calls and turns allow."""
     last = range(max(0, len(messages) - KEEP_RECENT), len(messages))
     return removable(messages, scale.weights, float("inf"), task_of(messages).union(last))
 
 
 def oldest_turns(messages: Messages, scale: Scale, need: float) -> set[int]:
-    """The oldest turns, until they weigh `need`; the last message stays."""
+    """Return the oldest turns, until they weigh `need`; the last message stays."""
     return removable(messages, scale.weights, need, frozenset({len(messages) - 1}))
 
 
 def without(messages: Messages, gone: set[int]) -> list[Message]:
-    """The messages without those that go."""
+    """Return the messages without the removed ones."""
     return [message for index, message in enumerate(messages) if index not in gone]
 
 
 def with_summary(messages: Messages, gone: set[int], summary: str) -> list[Message] | None:
-    """The messages without those that go. The next question begins with the summary of what went.
+    """Return the messages without the removed ones, with their summary at the beginning of the next question.
 
-    Where no question is asked behind it, the summary stands before the words of the question that led to it. None where
-    that message cannot be written to: then there is no place that every provider takes.
+    If no question follows, the summary is put before the words of the question that led to them. None if that message
+    cannot be written to: no other position is valid for every provider.
     """
     text = f"[Summary of the earlier conversation]\n{summary.strip()}\n[End of the summary]"
     openers = [turn.opener for turn in turns_of(messages) if turn.opener is not None and turn.opener not in gone]
-    place = next((each for each in openers if each > min(gone)), max(openers, default=None))
-    if place is None:
+    position = next((opener for opener in openers if opener > min(gone)), max(openers, default=None))
+    if position is None:
         return None
-    opener = messages[place]
+    opener = messages[position]
     body = body_of(opener)
     if not isinstance(opener, Mapping) or not isinstance(body, (str, list)):
         return None
     joined: Any = f"{text}\n\n{body}" if isinstance(body, str) else [text_block(text, body), *body]
-    return without([*messages[:place], with_content(opener, joined), *messages[place + 1 :]], gone)
+    return without([*messages[:position], with_content(opener, joined), *messages[position + 1 :]], gone)
 
 
 def _truncated(message: Message, over_chars: int) -> Message:
-    """The message itself where there is nothing to cut."""
+    """Cut the outputs in a message; a message with nothing to cut is returned as it is."""
     if not isinstance(message, Mapping):
         return message
     content = body_of(message)
@@ -252,7 +265,7 @@ def _truncated(message: Message, over_chars: int) -> Message:
 
 
 def _cut_result(block: Any, over_chars: int) -> Any:
-    """A `tool_result` block with its content cut."""
+    """Cut the content of a `tool_result` block."""
     if not isinstance(block, Mapping) or block.get("type") != "tool_result":
         return block
     content = block.get("content")
@@ -265,7 +278,7 @@ def _cut_result(block: Any, over_chars: int) -> Any:
 
 
 def _cut_blocks(blocks: Sequence[Any], over_chars: int) -> list[Any]:
-    """Blocks of one output with their texts cut."""
+    """Cut the texts in the blocks of one output."""
     return [
         {**block, "text": cut(block["text"], over_chars)}
         if isinstance(block, Mapping) and isinstance(block.get("text"), str) and len(block["text"]) > over_chars
@@ -275,15 +288,15 @@ def _cut_blocks(blocks: Sequence[Any], over_chars: int) -> list[Any]:
 
 
 def cut(text: str, over_chars: int) -> str:
-    """The beginning of a text, with a note of how many characters were cut."""
+    """Return the beginning of a text, with a note of how many characters were cut."""
     kept = int(over_chars * KEPT_SHARE)
     return f"{text[:kept]}\n\n[... truncated {len(text) - kept} of {len(text)} characters due to context limit ...]"
 
 
 _INSIDE = (("content",), ("toolResult", "content"), ("functionResponse", "parts"), ("function_response", "parts"))
-"""Where results of tools keep blocks of their own."""
+"""The paths to the blocks in results of tools."""
 _DEEPEST = 5
-"""Results within results are looked into so far; no provider takes that many."""
+"""The deepest level of results within results that is read; no provider takes that many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,38 +306,38 @@ class Attachment:
     message: int
     """Position of its message in the conversation, from 0."""
     number: int
-    """Which of that message's attachments it is, from 0."""
+    """Its number among the attachments of that message, from 0."""
     tokens: int
-    """What its message saves without it, as estimated."""
+    """The estimated tokens that its message saves without it."""
 
 
 def attachments_of(messages: Messages) -> list[Attachment]:
-    """The attachments that can be taken out, oldest first."""
+    """Return the attachments that can be removed, oldest first."""
     return [
         Attachment(index, number, estimated_tokens({"content": [block]}))
         for index, message in enumerate(messages)
         if isinstance(message, Mapping) and not is_system(message)
-        for number, block in enumerate(_found(blocks_of(message)))
+        for number, block in enumerate(_attached_blocks(blocks_of(message)))
     ]
 
 
 def without_attachments(
     messages: Messages, share: float, need: float, *, newest: bool = False
 ) -> tuple[list[Message], set[int]]:
-    """The conversation without its oldest attachments that weigh `need`, and the positions of messages that had them.
+    """Remove the oldest attachments that weigh `need`; also return the positions of the messages that had them.
 
-    A token as estimated weighs `share`. Those of the newest question and of the last message stay, unless `newest`
-    asks for them too.
+    An estimated token weighs `share`. Attachments of the newest question and of the last message stay, unless `newest`
+    is set.
     """
     kept = frozenset[int]() if newest else _newest(messages)
     gone: dict[int, set[int]] = {}
     weight = 0.0
-    for each in attachments_of(messages):
+    for attachment in attachments_of(messages):
         if weight >= need:
             break
-        if each.message not in kept:
-            gone.setdefault(each.message, set()).add(each.number)
-            weight += each.tokens * share
+        if attachment.message not in kept:
+            gone.setdefault(attachment.message, set()).add(attachment.number)
+            weight += attachment.tokens * share
     changed = [_without(message, gone[index]) if index in gone else message for index, message in enumerate(messages)]
     return changed, set(gone)
 
@@ -335,35 +348,39 @@ def _newest(messages: Messages) -> frozenset[int]:
 
 
 def _without(message: Message, numbers: AbstractSet[int]) -> Message:
-    count = iter(range(len(_found(blocks_of(message)))))
+    count = iter(range(len(_attached_blocks(blocks_of(message)))))
 
-    def taken(block: Any, media: Media, beside: Sequence[Any]) -> Any:
+    def replaced(block: Any, media: Media, beside: Sequence[Any]) -> Any:
         if next(count) not in numbers:
             return block
-        said = text_block(f"[Removed due to context limit: {media}]", beside)
-        # A mark of the prompt cache stands for all before it: it must not go with the attachment.
-        return {**said, "cache_control": block["cache_control"]} if "cache_control" in block else said
+        note = text_block(f"[Removed due to context limit: {media}]", beside)
+        # A mark of the prompt cache covers everything before it: it must not go with the attachment.
+        return {**note, "cache_control": block["cache_control"]} if "cache_control" in block else note
 
-    return with_content(message, _mapped(blocks_of(message), taken))
+    return with_content(message, _mapped(blocks_of(message), replaced))
 
 
-def _found(blocks: Sequence[Any]) -> list[Any]:
-    found: list[Any] = []
+def _attached_blocks(blocks: Sequence[Any]) -> list[Any]:
+    attached: list[Any] = []
 
-    def seen(block: Any, _: Media, __: Sequence[Any]) -> Any:
-        found.append(block)
+    def collect(block: Any, _: Media, __: Sequence[Any]) -> Any:
+        attached.append(block)
         return block
 
-    _mapped(blocks, seen)
-    return found
+    _mapped(blocks, collect)
+    return attached
 
 
 def _mapped(blocks: Sequence[Any], change: Callable[[Any, Media, Sequence[Any]], Any]) -> list[Any]:
-    """The blocks with `change` applied to each attachment, also to those in the results of tools."""
-    return list(_each(blocks, change, 0))
+    """Return the blocks with `change` applied to each attachment,
+    also to those in the results of tools.
+    """
+    return list(_changed_blocks(blocks, change, 0))
 
 
-def _each(blocks: Sequence[Any], change: Callable[[Any, Media, Sequence[Any]], Any], depth: int) -> Iterator[Any]:
+def _changed_blocks(
+    blocks: Sequence[Any], change: Callable[[Any, Media, Sequence[Any]], Any], depth: int
+) -> Iterator[Any]:
     for block in blocks:
         media = media_of(block) if isinstance(block, Mapping) else None
         if media is not None:
@@ -379,6 +396,6 @@ def _inside(block: Mapping[str, Any], change: Callable[[Any, Media, Sequence[Any
         holder = block.get(path[0]) if len(path) > 1 else block
         inner = holder.get(path[-1]) if isinstance(holder, Mapping) else None
         if isinstance(inner, list) and isinstance(holder, Mapping):
-            held = {**holder, path[-1]: list(_each(inner, change, depth))}
-            return {**block, path[0]: held} if len(path) > 1 else held
+            changed = {**holder, path[-1]: list(_changed_blocks(inner, change, depth))}
+            return {**block, path[0]: changed} if len(path) > 1 else changed
     return block

@@ -1,1 +1,1 @@
-"""What is known of limits, on disk for every process of a machine: rate limits by provider, usage limits by agent."""
+"""Limits on disk for all processes of a machine: rate limits by provider, usage limits by agent."""

@@ -1,8 +1,8 @@
-"""The rate guard: what every process of a machine knows about each provider's limits, and the wait until they reset.
+"""The rate guard: each provider's limits, shared by all processes of a machine, and the wait until they reset.
 
-Invariant: of what is recorded for a limit, the smallest remainder and the latest reset hold until that reset.
+Invariant: of the records of a limit, the smallest remainder and the latest reset hold until that reset.
 
-What a response's headers say of limits is a pure function of them and of the present moment, and an answer to anything.
+The limits in a response's headers are a pure function of these and of the present moment, for any input.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from analyzer.classifier.reading.reset_times import header_value
+from analyzer.classifier.reading.responses import attribute_of
 from analyzer.errors import BUSY, AnalyzerError
 from analyzer.events.appending.places import absolute
 from analyzer.events.times import format_time, parse_time
@@ -27,65 +28,68 @@ from analyzer.recovery.limits.state_file import State, StateFile
 from analyzer.recovery.waiting import SYSTEM_CLOCK, Clock
 
 RETRY_AFTER = "retry-after"
-"""Name under which an explicit request to wait is kept among the limits."""
+"""The name under which an explicit request to wait is kept among the limits."""
 MAX_SECONDS = 400 * 86_400.0
-"""No limit holds longer; what claims so is garbled."""
+"""The longest time that a limit holds; a longer one is garbled."""
 
 _MAX_HEADERS = 500
 _MAX_CAUSES = 5
 # "x-ratelimit-reset-tokens", "anthropic-ratelimit-requests-remaining", "x-rate-limit-reset", "x-codex-primary-reset-at"
 _LIMIT_NAME = re.compile(r"^(?:x-|anthropic-|openai-)*(?:ratelimit|rate-limit|codex)-(.+)$")
-# What a name says of the value, as opposed to which limit it belongs to.
+# Words of a name that describe the value; the others name the limit.
 _FIELD_WORDS = frozenset({"remaining", "reset", "status", "used", "percent", "after", "at", "seconds", "ms", "time"})
 # `"burst";r=0;t=30` and `limit=10, remaining=0, reset=30`: the header `RateLimit` of the IETF's drafts, new and old.
 _PARAMETER = re.compile(r"\b(r|remaining|t|reset)=(\d+(?:\.\d+)?)")
 
 DEFAULT_BLOCK_SECONDS = 60.0
-"""How long a limit holds that names no time: most are counted by the minute."""
+"""The time that a limit holds if it names none: most are counted by the minute."""
 RECHECK_SECONDS = 1.0
-"""How often who waits looks whether another process has learned of a later reset."""
+"""The interval in which a waiting process looks for a later reset,
+which another process may have recorded.
+"""
 _STEP = timedelta(seconds=1)
 """A record that is further ahead of the clock than this was made before the clock was set back."""
 _LONGEST = timedelta(seconds=MAX_SECONDS) + _STEP
-"""What holds longer on file was not written here."""
+"""The longest time that a record may hold; a longer one was not written by this module."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """One of the limits that a response speaks of."""
+    """One limit in a response."""
 
     remaining: float | None = None
-    """What is left, in the limit's own unit: requests, tokens, per cent."""
+    """The rest in the limit's own unit: requests, tokens, per cent."""
     seconds: float | None = None
-    """Until it resets, from the moment of the response."""
+    """Seconds until it resets, from the moment of the response."""
 
     def stricter(self, other: Limit) -> Limit:
-        """The smaller remainder and the later reset of two limits."""
-        left = [each.remaining for each in (self, other) if each.remaining is not None]
-        resets = [each.seconds for each in (self, other) if each.seconds is not None]
+        """Return the smaller remainder and the later reset of two limits."""
+        left = [limit.remaining for limit in (self, other) if limit.remaining is not None]
+        resets = [limit.seconds for limit in (self, other) if limit.seconds is not None]
         return Limit(min(left, default=None), max(resets, default=None))
 
 
 def read_limits(headers: object, now: datetime) -> dict[str, Limit]:
-    """The limits by name; `headers` is a mapping or pairs, names in any case; `now` is aware.
+    """Return the limits by name; `headers` is a mapping or pairs, names in any case; `now` is aware.
 
-    Moments are measured against the server's own clock where it sent a `Date`, so that a wrong clock here does no harm.
+    Moments are measured against the server's own clock if it sent a `Date`, so that a wrong clock of this machine does
+    no harm.
     """
     pairs = list(_pairs(headers))
     server_now = _server_time(dict(pairs)) or now
-    found: dict[str, Limit] = {}
+    limits: dict[str, Limit] = {}
     for name, text in pairs:
         for limit, value in _read(name, text, server_now):
-            found[limit] = found.get(limit, Limit()).stricter(value)
+            limits[limit] = limits.get(limit, Limit()).stricter(value)
     millis = dict(pairs).get("retry-after-ms")
     if millis is not None and (exact := _number(millis)) is not None:
         # The same wait as `retry-after`, which is rounded up to whole seconds.
-        found[RETRY_AFTER] = Limit(0.0, sane(exact / 1000))
-    return found
+        limits[RETRY_AFTER] = Limit(0.0, sane(exact / 1000))
+    return limits
 
 
 def response_headers(error: BaseException) -> list[tuple[str, str]]:
-    """The headers of the response that an exception, or one that it was raised from, carries; else nothing.
+    """Return the headers of the response in an exception, or in one that it was raised from; else nothing.
 
     Client libraries agree on `error.response.headers`; some have `error.headers`, botocore a dict.
     """
@@ -93,32 +97,27 @@ def response_headers(error: BaseException) -> list[tuple[str, str]]:
     for _ in range(_MAX_CAUSES):
         if seen is None:
             break
-        response = _attribute(seen, "response")
+        response = attribute_of(seen, "response")
         if isinstance(response, Mapping):
             metadata = response.get("ResponseMetadata")
             candidate = metadata.get("HTTPHeaders") if isinstance(metadata, Mapping) else None
         else:
-            candidate = _attribute(response, "headers")
-        pairs = list(_pairs(candidate)) or list(_pairs(_attribute(seen, "headers")))
+            candidate = attribute_of(response, "headers")
+        pairs = list(_pairs(candidate)) or list(_pairs(attribute_of(seen, "headers")))
         if pairs:
             return pairs
         seen = seen.__cause__
     return []
 
 
-def _attribute(thing: object, name: str) -> object:
-    try:
-        return getattr(thing, name, None)
-    except Exception:  # noqa: BLE001 - a property of a foreign class may raise anything
-        return None
-
-
 def _pairs(headers: object) -> Iterator[tuple[str, str]]:
-    """The headers as pairs of lower-case name and text; other values are left out."""
+    """Yield the headers as pairs of lower-case name and text,
+    without values that are no text or number.
+    """
     try:
         items: Any = headers.items() if hasattr(headers, "items") else headers
         listed = list(islice(items, _MAX_HEADERS))
-    except Exception:  # noqa: BLE001 - a foreign class of headers; what is none has no pairs
+    except Exception:  # noqa: BLE001 - a foreign class of headers may raise anything
         return
     for item in listed:
         if isinstance(item, (list, tuple)) and len(item) == 2:
@@ -177,7 +176,10 @@ def _read(name: str, text: str, now: datetime) -> Iterator[tuple[str, Limit]]:
 
 
 def _seconds(text: str, now: datetime) -> float | None:
-    """The seconds until the moment that a value names, 0 where it is past; None where it names none."""
+    """Return the seconds until the moment that a value names, 0 if it is past.
+
+    None if it names none.
+    """
     reset = header_value(text)
     if reset.seconds is not None:
         return reset.seconds
@@ -195,12 +197,14 @@ def _number(text: str) -> float | None:
 
 
 def sane(seconds: float) -> float | None:
-    """The seconds, or None where no limit can hold so long: then the value is garbled."""
+    """Return the seconds; None if they are negative or longer than a limit can hold."""
     return seconds if 0 <= seconds <= MAX_SECONDS else None
 
 
 class RateLimitedError(AnalyzerError):
-    """The guard knows that a provider would refuse: it says so before the call, or after too long a wait."""
+    """A refusal by the guard, before the call or after too long a wait,
+    because the provider would refuse.
+    """
 
     exit_code = BUSY
 
@@ -211,33 +215,33 @@ class RateLimitedError(AnalyzerError):
         self.reset_at = reset_at
 
     def __reduce__(self) -> tuple[type[RateLimitedError], tuple[str, datetime | None]]:
-        """Copies and pickles are made of provider and moment, not of the message."""
+        """Copy and pickle by provider and moment, not by the message."""
         return type(self), (self.provider, self.reset_at)
 
 
 @dataclass(frozen=True, slots=True)
 class RateState:
-    """What is known of one provider's limits at one moment."""
+    """The limits of one provider at one moment."""
 
     provider: str
     remaining: float | None
-    """The smallest of what is left of any limit; null where nothing says."""
+    """The smallest remainder of any limit; None if it is unknown."""
     reset_at: datetime | None
-    """When the last of the limits that have nothing left resets, aware, UTC; null where calls may be made."""
+    """The reset of the last limit with nothing left, aware, UTC; None if calls may be made."""
     wait_seconds: float
-    """From now until then; 0 where calls may be made."""
+    """Seconds from now until then; 0 if calls may be made."""
 
     @property
     def ready(self) -> bool:
-        """Whether a call may be made."""
+        """Return true if a call may be made."""
         return self.wait_seconds <= 0
 
 
 class RateGuard:
-    """Limits by provider, kept in one state file each below `folder`, so that all processes hold back together.
+    """Limits by provider, each in a state file below `folder`, shared by all processes.
 
-    Without a folder it knows what this process was told and no more. `StateError` is raised where the folder cannot be
-    used.
+    Without a folder it only has what this process recorded. `StateError` is raised if the folder
+    cannot be used.
     """
 
     def __init__(self, folder: str | os.PathLike[str] | None = None, *, clock: Clock = SYSTEM_CLOCK) -> None:
@@ -253,37 +257,37 @@ class RateGuard:
         limited: bool = False,
         wait_seconds: float | None = None,
     ) -> RateState:
-        """Takes note of a response's headers: a mapping or pairs, any case, of a success as well as of a refusal.
+        """Record a response's headers: a mapping or pairs, any case, of a success as well as of a refusal.
 
-        `limited` says that the provider refused for a limit (429). What then holds is what the headers name, else
-        `wait_seconds` (what the error's text says), else a minute.
+        `limited` says that the provider refused for a limit (429). Then the wait is that of the headers, else
+        `wait_seconds` (from the error's text), else `DEFAULT_BLOCK_SECONDS`.
         """
         now = self._clock.now()
         limits = read_limits(headers, now) if headers is not None else {}
         if limited and not any(limit.remaining == 0 and limit.seconds for limit in limits.values()):
             resets = [limit.seconds for limit in limits.values() if limit.seconds is not None]
             asked = None if wait_seconds is None else sane(wait_seconds)
-            known = asked if asked is not None else max(resets, default=None)
-            limits[RETRY_AFTER] = Limit(0.0, DEFAULT_BLOCK_SECONDS if known is None else known)
+            seconds = asked if asked is not None else max(resets, default=None)
+            limits[RETRY_AFTER] = Limit(0.0, DEFAULT_BLOCK_SECONDS if seconds is None else seconds)
         if not limits:
             return self.state(provider)
         state = self._cell(provider).update(lambda before: _merged(provider, before, limits, now))
         return _state(provider, _limits_of(state), now)
 
     def state(self, provider: str) -> RateState:
-        """The limits of a provider as they are known now."""
+        """Return the present limits of a provider."""
         now = self._clock.now()
         cell = self._cell(provider)
         limits = _limits_of(cell.read())
         if any(limit.recorded_at > now + _STEP for limit in limits.values()):
-            # The clock was set back. The moments on file mean nothing any more, the lengths of the waits do.
+            # The clock was set back: the moments on file have no meaning any more, but the lengths of the waits have.
             limits = _limits_of(cell.update(lambda before: _merged(provider, before, {}, now)))
         return _state(provider, limits, now)
 
     def block_until_ready(
         self, provider: str, *, max_wait_seconds: float | None = None, cancel: threading.Event | None = None
     ) -> float:
-        """Waits until a call may be made; the seconds waited.
+        """Wait until a call may be made, and return the seconds waited.
 
         Raises:
             RateLimitedError: it would take longer than `max_wait_seconds`.
@@ -297,8 +301,8 @@ class RateGuard:
     async def block_until_ready_async(
         self, provider: str, *, max_wait_seconds: float | None = None, cancel: threading.Event | None = None
     ) -> float:
-        """`block_until_ready` for coroutines; files and locks are used in a thread, so that the loop goes on."""
-        import asyncio  # only loaded where somebody runs it anyway
+        """Run `block_until_ready` for coroutines; files and locks are used in a thread, so that the loop goes on."""
+        import asyncio  # only loaded if somebody runs it anyway
 
         wait = _Wait(self._clock, max_wait_seconds)
         while (seconds := wait.next_seconds(await asyncio.to_thread(self.state, provider))) > 0:
@@ -314,7 +318,7 @@ class RateGuard:
 
 
 class _Wait:
-    """How long to sleep next; a clock that is set back while one waits makes the wait no longer."""
+    """A wait in steps; a clock that is set back meanwhile makes it no longer."""
 
     def __init__(self, clock: Clock, max_wait_seconds: float | None) -> None:
         self._clock = clock
@@ -340,7 +344,7 @@ class _Wait:
 
 
 def _rebased(state: RateState, before: datetime) -> bool:
-    """Whether a reset became earlier: only a clock that was set back does that."""
+    """Return true if a reset became earlier, which only happens when the clock is set back."""
     return state.reset_at is not None and state.reset_at < before
 
 
@@ -352,7 +356,7 @@ class _Recorded:
 
 
 def _merged(provider: str, before: Mapping[str, Any], new: Mapping[str, Limit], now: datetime) -> State:
-    """The state after a response; limits that have reset are gone."""
+    """Return the state after a response, without limits that have reset."""
     limits: dict[str, _Recorded] = {}
     for name, old in _limits_of(before).items():
         if old.recorded_at > now + _STEP:
@@ -361,13 +365,13 @@ def _merged(provider: str, before: Mapping[str, Any], new: Mapping[str, Limit], 
             limits[name] = old
     for name, limit in new.items():
         seconds = DEFAULT_BLOCK_SECONDS if limit.seconds is None else limit.seconds
-        standing = limits.get(name)
-        # Up to the next millisecond: the file keeps no more, and ready too early is refused again.
+        earlier = limits.get(name)
+        # Rounded up to the millisecond, the precision of the file: a call that comes too early is refused again.
         left, reset_at = limit.remaining, now + timedelta(milliseconds=math.ceil(seconds * 1000))
-        if standing is not None:
-            left = min((each for each in (left, standing.remaining) if each is not None), default=None)
-            reset_at = max(reset_at, standing.reset_at)
-        if standing is None or (left, reset_at) != (standing.remaining, standing.reset_at):
+        if earlier is not None:
+            left = min((rest for rest in (left, earlier.remaining) if rest is not None), default=None)
+            reset_at = max(reset_at, earlier.reset_at)
+        if earlier is None or (left, reset_at) != (earlier.remaining, earlier.reset_at):
             limits[name] = _Recorded(left, reset_at, now)
     return {
         "provider": provider,
@@ -383,9 +387,9 @@ def _merged(provider: str, before: Mapping[str, Any], new: Mapping[str, Limit], 
 
 
 def _limits_of(state: Mapping[str, Any]) -> dict[str, _Recorded]:
-    """The limits in a state file. An entry that makes no sense is left out."""
+    """Return the limits in a state file, without entries that make no sense."""
     stored = state.get("limits")
-    found: dict[str, _Recorded] = {}
+    limits: dict[str, _Recorded] = {}
     for name, limit in stored.items() if isinstance(stored, dict) else ():
         if not isinstance(limit, dict):
             continue
@@ -398,8 +402,8 @@ def _limits_of(state: Mapping[str, Any]) -> dict[str, _Recorded]:
             continue
         if reset_at - recorded_at > _LONGEST:
             continue
-        found[name] = _Recorded(left, reset_at.replace(tzinfo=UTC), recorded_at.replace(tzinfo=UTC))
-    return found
+        limits[name] = _Recorded(left, reset_at.replace(tzinfo=UTC), recorded_at.replace(tzinfo=UTC))
+    return limits
 
 
 def _state(provider: str, limits: Mapping[str, _Recorded], now: datetime) -> RateState:
@@ -410,7 +414,7 @@ def _state(provider: str, limits: Mapping[str, _Recorded], now: datetime) -> Rat
 
 
 def _file_name(provider: str) -> str:
-    """The provider's name where it is a harmless file name, else one that follows from it."""
+    """Return the provider's name if it is a harmless file name, else one that is derived from it."""
     if re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,63}", provider):
         return provider
     legible = re.sub(r"[^a-z0-9]+", "-", provider.lower()).strip("-")[:40]

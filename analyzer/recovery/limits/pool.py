@@ -1,8 +1,8 @@
-"""The agents that may be asked, shared by processes through a file: who has run into its limit is out until it resets.
+"""The agents that may be asked, shared by processes through a file: an agent at its limit is out until it resets.
 
-Invariant: an agent leaves by an `Exhaustion` alone, and comes back once, whoever looks first.
+Invariant: an agent leaves only by an `Exhaustion`, and comes back once, whichever process looks first.
 
-A plan's usage limit is told from everything else that can end a run.
+Only a plan's usage limit takes an agent out, and no other end of a run.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 UNKNOWN_RESET_SECONDS = 3_600.0
-"""How long an agent stays away whose limit does not say when it resets."""
+"""The time that an agent stays out if its limit does not say when it resets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,23 +33,24 @@ class Exhaustion:
 
     agent: str
     reason_text: str
-    """For people: what it ran into, and when that resets."""
+    """For people: the limit, and when it resets."""
     exhausted_at: datetime
     """Aware, UTC."""
     reset_at: datetime | None
-    """Aware, UTC; None where the limit does not say."""
+    """Aware, UTC; None if the limit does not say."""
     exit_code: int | None
 
     @property
     def back_at(self) -> datetime:
-        """When the agent may be asked again, aware, UTC."""
+        """Return when the agent may be asked again, aware, UTC."""
         return self.reset_at or self.exhausted_at + timedelta(seconds=UNKNOWN_RESET_SECONDS)
 
 
 def exhaustion(agent: str, verdict: Classification, exit_code: int, at: datetime) -> Exhaustion | None:
-    """What a run says about the agent's usage limit; `at` (aware) is the moment of its end.
+    """Return the exhaustion that a run shows; None if it did not hit the usage limit.
 
-    The classifier knows the limit's lines and when they count; the exit code has the last word.
+    `at` (aware) is the moment of its end. The classifier decides which lines count; a run that
+    ended with 0 never counts.
     """
     if exit_code == 0 or verdict.detail != "usage_limit" or not verdict.retryable:
         return None
@@ -57,8 +58,8 @@ def exhaustion(agent: str, verdict: Classification, exit_code: int, at: datetime
     if reset_at is None and verdict.retry_after_seconds is not None:
         reset_at = at + timedelta(seconds=verdict.retry_after_seconds)
     when = f"resets {reset_at:%Y-%m-%d %H:%M} UTC" if reset_at else "does not say when it resets"
-    said = _line(verdict)
-    text = f"usage limit reached, {when}{f': {said}' if said else ''}"
+    line = _limit_line(verdict)
+    text = f"usage limit reached, {when}{f': {line}' if line else ''}"
     return Exhaustion(agent, text, at, reset_at, exit_code)
 
 
@@ -73,8 +74,8 @@ def log_exhausted(log: EventLog, gone: Exhaustion, *, session: str | None = None
     )
 
 
-def _line(verdict: Classification) -> str:
-    """The line that says so: of the record's text, else the last words of the output."""
+def _limit_line(verdict: Classification) -> str:
+    """Return the line about the limit: in the record's text, else in the last words of the output."""
     from analyzer.classifier.rules.text_evidence import last_line
 
     facts = verdict.facts
@@ -86,7 +87,7 @@ _AGENTS = "agents"
 
 
 class AgentPool:
-    """Which agents are out, and until when. Safe between threads and processes of one machine."""
+    """The agents that are out, and until when. Safe between threads and processes of one machine."""
 
     def __init__(
         self, path: str | os.PathLike[str], *, log: EventLog | None = None, clock: Clock = SYSTEM_CLOCK
@@ -112,7 +113,9 @@ class AgentPool:
             log_exhausted(self._log, gone, session=session)
 
     def out(self, agent: str) -> Exhaustion | None:
-        """Why an agent is out; None when it may be asked. One whose limit has reset is brought back here.
+        """Return why an agent is out; None if it may be asked.
+
+        An agent whose limit has reset is brought back.
 
         Raises:
             StateError: the file cannot be used.
@@ -120,19 +123,19 @@ class AgentPool:
         return self.everyone_out().get(agent)
 
     def everyone_out(self) -> dict[str, Exhaustion]:
-        """All agents that are out, by name.
+        """Return all agents that are out, by name.
 
         Raises:
             StateError: the file cannot be used.
         """
         present = self._clock.now()
-        known = {name: _exhaustion(name, entry) for name, entry in _agents(self._file.read()).items()}
-        if any(_is_over(gone, present) for gone in known.values()):
-            known = self._bring_back(present)
-        return {name: gone for name, gone in known.items() if gone is not None}
+        entries = {name: _exhaustion(name, entry) for name, entry in _agents(self._file.read()).items()}
+        if any(_is_over(gone, present) for gone in entries.values()):
+            entries = self._bring_back(present)
+        return {name: gone for name, gone in entries.items() if gone is not None}
 
     def choose(self, agents: Iterable[str]) -> str | None:
-        """The first of these that may be asked; None when all are out.
+        """Return the first of these agents that may be asked; None if all are out.
 
         Raises:
             StateError: the file cannot be used.
@@ -141,8 +144,9 @@ class AgentPool:
         return next((agent for agent in agents if agent not in gone), None)
 
     def wait_for(self, agent: str, max_wait_seconds: float, cancel: threading.Event | None = None) -> Exhaustion | None:
-        """Waits until an agent is back; None once it is. Where that takes longer than allowed it does not wait at all:
-        the answer says why the agent is out.
+        """Wait until an agent is back, and return None.
+
+        If that takes longer than `max_wait_seconds`, return at once why the agent is out.
 
         Raises:
             StateError: the file cannot be used.
@@ -173,12 +177,12 @@ class AgentPool:
 
 
 def _agents(state: State) -> dict[str, Any]:
-    found = state.get(_AGENTS)
-    return found if isinstance(found, dict) else {}
+    agents = state.get(_AGENTS)
+    return agents if isinstance(agents, dict) else {}
 
 
 def _exhaustion(agent: str, entry: Any) -> Exhaustion | None:
-    """The exhaustion in an entry of the file; None where the entry has another form."""
+    """Return the exhaustion in an entry of the file; None if the entry has another form."""
     if not isinstance(entry, dict):
         return None
     try:
@@ -197,7 +201,7 @@ def _moment(value: object) -> datetime | None:
 
 
 def _is_over(gone: Exhaustion | None, present: datetime) -> bool:
-    """Also for an entry that cannot be read, and for one that ends far ahead of our clock: nobody is out for ever."""
+    """Return true if an agent may come back, also for an unreadable entry or one that ends far ahead of the clock."""
     from analyzer.classifier.reading.reset_times import FARTHEST
 
     return gone is None or not present < gone.back_at <= present + FARTHEST

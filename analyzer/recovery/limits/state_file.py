@@ -1,6 +1,6 @@
-"""A small JSON object on disk that many processes share: locked to change, replaced in one step, for its owner's eyes.
+"""A small JSON object on disk that many processes share: locked for a change, replaced in one step, mode 0600.
 
-Invariant: whoever reads sees a whole state, old or new, whenever a writer dies; a damaged file is set aside.
+Invariant: a reader sees a whole state, old or new, whenever a writer dies; a damaged file is set aside.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from analyzer.errors import BUSY, UNREADABLE, AnalyzerError, system_text
 from analyzer.events.appending.places import absolute
 
 MAX_BYTES = 4 * 1024 * 1024
-"""A state file larger than this is somebody else's file."""
+"""The largest state file; a larger one is somebody else's file."""
 POLL_SECONDS = 0.005
 
 State = dict[str, Any]
@@ -35,7 +35,7 @@ class StateError(AnalyzerError):
 
 
 class StateBusyError(StateError):
-    """Others keep the state file locked; trying again later makes sense."""
+    """A state file that other processes keep locked; trying again later makes sense."""
 
     exit_code = BUSY
 
@@ -44,9 +44,9 @@ class StateFile:
     """One JSON object in one file with mode 0600, safe between threads and processes of one machine.
 
     A reader needs no lock. A writer holds `<path>.lock` while it reads, changes and replaces. The kernel frees the lock
-    of a process that died. A holder that lives but does not move (stopped, or a forked child that does not know of it)
-    is overruled after `stale_after_seconds`: the lock file is replaced, and what that holder still wants to write is
-    refused. There is no fsync: the state survives the death of processes, not a power cut.
+    of a process that died. A holder that lives but does not move (stopped, or a forked child that holds it unknowingly)
+    is overruled after `stale_after_seconds`: the lock file is replaced, and a later write of that holder is refused.
+    There is no fsync: the state survives the death of processes, not a power cut.
     """
 
     def __init__(
@@ -56,14 +56,14 @@ class StateFile:
         stale_after_seconds: float = 5.0,
         give_up_after_seconds: float = 30.0,
     ) -> None:
-        self.path = Path(absolute(path))  # once: a program that moves, or a fork that does, shares it still
+        self.path = Path(absolute(path))  # once, so that it stays the same when the program changes its folder
         self._named = os.fsdecode(path)
         self.stale_after_seconds = stale_after_seconds
         self.give_up_after_seconds = give_up_after_seconds
         self._lock_path = self.path.with_name(self.path.name + ".lock")
 
     def read(self) -> State:
-        """The state; empty where there is no file yet, or a damaged one.
+        """Return the state; empty if there is no file yet, or a damaged one.
 
         Raises:
             StateError: the path is no regular file of this user, or the system refuses to read it.
@@ -72,12 +72,12 @@ class StateFile:
             return self._load()[0]
 
     def update(self, change: Callable[[State], State]) -> State:
-        """Replaces the state by `change(state)` and returns it. Nothing else can change it in between.
+        """Replace the state by `change(state)` and return it. Nothing else can change it in between.
 
-        `change` must be quick: everybody waits for it. When it raises, the state stays as it was.
+        `change` must be quick, because others wait for it. If it raises, the state stays as it was.
 
         Raises:
-            StateBusyError: the lock was not to be had within `give_up_after_seconds`, or this holder was overruled.
+            StateBusyError: the lock was not free within `give_up_after_seconds`, or this holder was overruled.
             StateError: the path is no regular file of this user, or the system refuses to read or write it.
         """
         with self._translated(), self._locked() as lock:
@@ -90,19 +90,19 @@ class StateFile:
             return after
 
     def _load(self) -> tuple[State, bool]:
-        """The state, and whether there is a file that holds none."""
+        """Return the state, and true if there is a file that holds none."""
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
         try:
             descriptor = os.open(self.path, flags)
         except FileNotFoundError:
             return {}, False
         with os.fdopen(descriptor, "rb") as file:
-            found = os.fstat(descriptor)
-            if not stat.S_ISREG(found.st_mode):
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
                 raise OSError(errno.EINVAL, "not a regular file")
-            if found.st_uid != os.geteuid():
+            if status.st_uid != os.geteuid():
                 raise OSError(errno.EPERM, "it belongs to another user")
-            if found.st_size > MAX_BYTES:
+            if status.st_size > MAX_BYTES:
                 raise OSError(errno.EFBIG, "too large for a state file")
             text = file.read()
         try:
@@ -113,8 +113,8 @@ class StateFile:
 
     def _store(self, state: State, lock: int) -> None:
         data = json.dumps(state, indent=1, sort_keys=True, allow_nan=False).encode() + b"\n"
-        # One name for all holders of one lock file: what a killed writer left behind goes with the next one. Who was
-        # overruled, and goes on with a lock file of former times, touches no draft of theirs.
+        # All holders of one lock file share the name: the next one removes the draft of a killed writer. A writer that
+        # was overruled, and still has an earlier lock file, uses another name.
         draft = self.path.with_name(f"{self.path.name}.{os.fstat(lock).st_ino}.tmp")
         with contextlib.suppress(FileNotFoundError):
             os.unlink(draft)
@@ -127,13 +127,13 @@ class StateFile:
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[int]:
-        """Holds the lock; gives its descriptor."""
+        """Hold the lock, and yield its descriptor."""
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = self._take_lock()
         try:
             yield lock
         finally:
-            # Explicitly: a child forked in the meantime shares the descriptor, and closing ours would not free it.
+            # A child forked in the meantime shares the descriptor, so closing ours would not free the lock.
             with contextlib.suppress(OSError):
                 fcntl.flock(lock, fcntl.LOCK_UN)
             os.close(lock)
@@ -145,15 +145,15 @@ class StateFile:
         while True:
             lock = self._open_lock()
             if _try_lock(lock) and self._holds(lock):
-                os.utime(lock)  # a sign of life: who waits sees that the holder changed
+                os.utime(lock)  # a sign of life, by which waiting processes see that the holder changed
                 return lock
-            found = _stamp(os.fstat(lock))
+            stamp = _stamp(os.fstat(lock))
             os.close(lock)
             now = time.monotonic()
-            if found != holder:
-                holder, seen_since = found, now
+            if stamp != holder:
+                holder, seen_since = stamp, now
             elif now - seen_since > self.stale_after_seconds:
-                self._overrule(found)
+                self._overrule(stamp)
             if now - begun > self.give_up_after_seconds:
                 raise StateBusyError(
                     f"{self._named} is locked by other processes",
@@ -166,7 +166,7 @@ class StateFile:
         return os.open(self._lock_path, flags, 0o600)
 
     def _holds(self, lock: int) -> bool:
-        """Whether the lock file of this descriptor is still the one that everybody sees."""
+        """Return true if this descriptor's lock file is still the one at the lock's path."""
         try:
             shown = os.stat(self._lock_path, follow_symlinks=False)
         except FileNotFoundError:
@@ -175,7 +175,9 @@ class StateFile:
         return (held.st_dev, held.st_ino) == (shown.st_dev, shown.st_ino)
 
     def _overrule(self, holder: tuple[int, int]) -> None:
-        """Takes the stale lock file away, once: under the folder's lock, so that nobody removes a successor's."""
+        """Remove the stale lock file, under the folder's lock,
+        so that nobody removes a successor's.
+        """
         folder = os.open(self.path.parent, os.O_RDONLY | os.O_CLOEXEC)
         try:
             if _try_lock(folder):
@@ -198,7 +200,10 @@ class StateFile:
 
 
 def _finite(number: str) -> float:
-    """A number that JSON knows: `NaN`, and what is beyond all floats, could be read but never written again."""
+    """Parse a number of JSON.
+
+    `NaN` and numbers beyond all floats could be read but not written again.
+    """
     value = float(number)
     if not math.isfinite(value):
         raise ValueError(f"{number} is no number in JSON")
@@ -213,6 +218,6 @@ def _try_lock(descriptor: int) -> bool:
     return True
 
 
-def _stamp(found: os.stat_result) -> tuple[int, int]:
-    """A text that is different each time the lock is taken."""
-    return found.st_ino, found.st_mtime_ns
+def _stamp(status: os.stat_result) -> tuple[int, int]:
+    """Return a value that is different each time the lock is taken."""
+    return status.st_ino, status.st_mtime_ns

@@ -1,1 +1,1 @@
-"""A command as a group of processes: started, fed, listened to, ended."""
+"""A command as a group of processes: its start, its streams and its end."""

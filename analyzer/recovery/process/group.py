@@ -1,6 +1,6 @@
-"""A command in a process group of its own: output handed on as it comes; it can be ended with whatever it started.
+"""A command in a process group of its own: its output is handed on as it comes, and it is ended with its children.
 
-Invariant: what was read is written on before anybody looks at it, and nothing here keeps output.
+Invariant: output is written on before a watcher sees it, and this module keeps none of it.
 
 Processes that the command has started outside its group are found on Linux; the terminal is lent to a command that
 asks for it; signals are held back while it is being started.
@@ -31,7 +31,10 @@ _adopts = False
 
 
 class Stray(NamedTuple):
-    """A process, which its number alone does not name for good."""
+    """A process outside its command's group.
+
+    Its start time distinguishes it from a later process with its number.
+    """
 
     pid: int
     started: str
@@ -39,9 +42,9 @@ class Stray(NamedTuple):
 
 
 def adopt_orphans() -> None:
-    """Become the parent of whatever our children leave behind; it is ours for good, so a program of its own calls this.
+    """Become the parent of all orphans of our children. This cannot be undone, so only our own program calls it.
 
-    Who has children already, as a shell that has become this program, leaves it: theirs are none of ours.
+    A process that has children already, such as a shell that became this program, does not: their orphans are not ours.
     """
     global _adopts
     if sys.platform != "linux":
@@ -49,16 +52,16 @@ def adopt_orphans() -> None:
     with contextlib.suppress(ChildProcessError):
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         return
-    import ctypes  # 8 ms, for whoever runs a command
+    import ctypes  # 8 ms, only for programs that run a command
 
     _adopts = ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
 
 
-def strays(group: int, others: Collection[int], known: Collection[Stray] = ()) -> set[Stray]:
-    """The living processes below a command that have left its group, and those that were orphaned where we adopt them.
+def strays(group: int, others: Collection[int], earlier: Collection[Stray] = ()) -> set[Stray]:
+    """Return the living processes below a command that have left its group; also its orphans, if we adopt them.
 
-    `others` are commands of ours that run beside it, whose processes are not its own. Of those that were `known`
-    before the living ones are among them, wherever they are now.
+    `others` are the numbers of our other commands, whose processes do not count. `earlier` is an earlier result: its
+    living processes count, wherever they are now.
     """
     try:
         names = [name for name in os.listdir("/proc") if name.isdecimal()]
@@ -68,24 +71,24 @@ def strays(group: int, others: Collection[int], known: Collection[Stray] = ()) -
     living: set[Stray] = set()
     for name in names:
         with contextlib.suppress(OSError, ValueError, IndexError), open(f"/proc/{name}/stat", "rb") as file:
-            state, parent, its_group, *more = file.read().decode("ascii", "replace").rpartition(") ")[2].split()
-            stray = Stray(int(name), more[16])
+            state, parent, its_group, *fields = file.read().decode("ascii", "replace").rpartition(") ")[2].split()
+            stray = Stray(int(name), fields[16])
             children.setdefault(int(parent), []).append((stray, int(its_group)))
             if state != _ZOMBIE:
                 living.add(stray)
-    found = set(known)
+    outside = set(earlier)
     parents = [os.getpid() if _adopts else group]
     while parents:
         for stray, of_group in children.pop(parents.pop(), ()):
             if stray.pid not in others:
                 parents.append(stray.pid)
                 if of_group != group:
-                    found.add(stray)
-    return found & living
+                    outside.add(stray)
+    return outside & living
 
 
 def bury(commands: Collection[int]) -> None:
-    """Forget the orphans that have ended. Of `commands` somebody else waits for the end."""
+    """Reap the orphans that have ended, but none of `commands`, whose end others wait for."""
     if not _adopts:
         return
     with contextlib.suppress(ChildProcessError):
@@ -100,19 +103,27 @@ _ASKING = frozenset({signal.SIGTTIN, signal.SIGTTOU})
 
 
 class Terminal:
-    """The terminal on our stdin, as seen by one process group; does nothing where there is none."""
+    """The terminal on our stdin, lent to a process group.
+
+    Without a terminal its methods do nothing.
+    """
 
     def __init__(self, group: int) -> None:
         self._group = group
         self._lent = False
 
     def stopped(self, by: int) -> None:
-        """The command was stopped: lends it the terminal, or, after Ctrl-Z, stops us too until a shell goes on."""
+        """Lend the terminal to a stopped command that asks for it.
+
+        After Ctrl-Z stop this program, too.
+
+        `by` is the signal that stopped it.
+        """
         if not (by in _ASKING or (by == signal.SIGTSTP and self._lent)) or not os.isatty(_STDIN):
             return  # somebody stopped it on purpose
         self.take_back()
         if by not in _ASKING or not self._ours():
-            # The whole job stops, as it would without us; whoever continues it brings us here again.
+            # The whole job stops, as it would without us; this function goes on when the job is continued.
             with contextlib.suppress(OSError):
                 os.killpg(os.getpgrp(), signal.SIGTSTP)
         if self._ours():
@@ -122,7 +133,7 @@ class Terminal:
             os.killpg(self._group, signal.SIGCONT)
 
     def take_back(self) -> None:
-        """Makes us the foreground again, where we had lent it."""
+        """Make this program the foreground again, if the terminal was lent."""
         if self._lent:
             self._lent = False
             self._give(os.getpgrp())
@@ -134,7 +145,7 @@ class Terminal:
             return False
 
     def _give(self, group: int) -> None:
-        # Who is in the background and does this is stopped by SIGTTOU, unless that is blocked.
+        # SIGTTOU would stop a background process that does this, unless it is blocked.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTTOU})
         try:
             with contextlib.suppress(OSError):
@@ -146,9 +157,9 @@ class Terminal:
 _POLL_SECONDS = 0.02
 _CANCEL_POLL_SECONDS = 0.1
 _SIGNAL_POLL_SECONDS = 0.5
-"""A signal that comes just before a wait begins is heard of when the wait is over."""
+"""The longest wait: a signal that comes just before a wait begins is handled after it."""
 _AFTER_KILL_SECONDS = 5.0
-"""A process that the kernel cannot end is not waited for without end."""
+"""The longest wait for a killed process, which the kernel may be unable to end."""
 
 _running: set[int] = set()
 """The commands of this process that are started and not closed."""
@@ -161,26 +172,28 @@ class NotStartedError(AnalyzerError):
 
 
 class OutputError(AnalyzerError):
-    """What the command printed could not be written to where it belongs."""
+    """Output of the command that could not be written to its target."""
 
     exit_code = UNREADABLE
 
 
 Watch = Callable[[bytes], None]
-"""Sees each piece of output once it has been handed on."""
+"""A function that sees each piece of output after it was handed on."""
 
 
 class Process:
-    """One start of a command. Made by `start`; `wait`, then `end` or `drain`, then `close`."""
+    """One start of a command, made by `start`. Call `wait`, then `end` or `drain`, then `close`."""
 
     def __init__(
         self, popen: subprocess.Popen[bytes], stdout: int | None, stderr: int | None, watches: tuple[Watch, Watch]
     ) -> None:
         assert popen.stdout is not None and popen.stderr is not None
         self.pid = popen.pid
-        """Of the command, and the number of its process group."""
+        """The number of the command and of its process group."""
         self.exit_code: int | None = None
-        """As a shell gives it: 128 and the signal's number for a command that a signal ended."""
+        """The exit code as a shell gives it:
+        128 and the signal's number for a command that a signal ended.
+        """
         self._popen = popen
         self._news: SimpleQueue[str] = SimpleQueue()
         self._exited = threading.Event()
@@ -190,7 +203,7 @@ class Process:
             Pump(popen.stderr, stderr, watches[1], lambda: self._news.put("eof")),
         ]
         self._open_pumps = len(self._pumps)
-        # What runs beside this command and has left its own group is not this one's.
+        # Strays of commands that already run are not those of this command.
         self._before = {stray.pid for stray in strays(self.pid, ())} if _running else set()
         _running.add(self.pid)
         for pump in self._pumps:
@@ -198,8 +211,9 @@ class Process:
         threading.Thread(target=self._await_exit, daemon=True).start()
 
     def wait(self, timeout: float | None = None, cancel: threading.Event | None = None) -> str:
-        """Until the command has ended (`exited`), time is over (`timed_out`), somebody cancelled (`cancelled`), or a
-        word that was given to `interrupt`.
+        """Wait until the command ends, and return what ended the wait.
+
+        `exited`, `timed_out`, `cancelled`, or the word that was passed to `interrupt`.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
@@ -226,44 +240,47 @@ class Process:
 
     @property
     def reader_gone(self) -> bool:
-        """Whether nobody reads our output any more."""
+        """Return true if nobody reads our output any more."""
         return any(pump.reader_gone for pump in self._pumps)
 
     def interrupt(self, word: str) -> None:
-        """Make `wait` return this word. May be called from any thread."""
+        """Make `wait` return this word. Any thread may call it."""
         self._news.put(word)
 
     def pause(self) -> None:
-        """Stops the group where it is."""
+        """Stop the group until `go_on`."""
         self._signal(signal.SIGSTOP)
 
     def go_on(self) -> None:
-        """Lets a paused group go on."""
+        """Let a paused group go on."""
         self._signal(signal.SIGCONT)
 
     def end(self, grace_seconds: float) -> None:
-        """Ask the whole group, and what has left it, to end, give them the grace, then kill what is left of them."""
-        apart = self._apart()
+        """Ask the group and its strays to end, and kill those that still live after the grace."""
+        strays_left = self._strays()
         try:
-            for number in (signal.SIGTERM, signal.SIGCONT):  # one that is paused would not hear of it
-                self._signal(number, apart)
+            for number in (signal.SIGTERM, signal.SIGCONT):  # a paused process would not handle SIGTERM
+                self._signal(number, strays_left)
             deadline = time.monotonic() + grace_seconds
             self._exited.wait(grace_seconds)
-            while (self._group_lives() or (apart := self._apart(apart))) and time.monotonic() < deadline:
+            while (self._group_lives() or (strays_left := self._strays(strays_left))) and time.monotonic() < deadline:
                 time.sleep(_POLL_SECONDS)
         finally:
-            # Also where the grace was interrupted: a person who asks twice does not want to wait.
+            # Also after an interrupted grace: a person who asks twice does not want to wait.
             if self._group_lives():
                 self._signal(signal.SIGKILL)
             deadline = time.monotonic() + _AFTER_KILL_SECONDS
-            while (apart := self._apart(apart)) and time.monotonic() < deadline:
-                self._signal(signal.SIGKILL, apart)
+            while (strays_left := self._strays(strays_left)) and time.monotonic() < deadline:
+                self._signal(signal.SIGKILL, strays_left)
                 time.sleep(_POLL_SECONDS)
             self._exited.wait(_AFTER_KILL_SECONDS)
 
     def drain(self, silent_seconds: float, deadline: float | None = None) -> bool:
-        """Reads the rest of the output, as long as it comes: who holds it and is silent for so long is not waited for.
-        False where it still comes at `deadline` (monotonic).
+        """Read the rest of the output while it comes.
+
+        False if it still comes at `deadline` (monotonic).
+
+        A holder of the pipe that writes nothing for `silent_seconds` is not waited for.
         """
         self._exited.wait(_AFTER_KILL_SECONDS)
         moved, since = -1, time.monotonic()
@@ -303,7 +320,7 @@ class Process:
             try:
                 _, status = os.waitpid(self.pid, os.WUNTRACED)
             except ChildProcessError:
-                # The host has told the kernel to forget its children: how this one ended, nobody knows.
+                # The host has told the kernel to forget its children, so the exit code is lost.
                 code = 255
                 break
             if os.WIFSTOPPED(status):
@@ -326,13 +343,13 @@ class Process:
             return not self._exited.is_set()
         return True
 
-    def _apart(self, known: Collection[Stray] = ()) -> set[Stray]:
-        return strays(self.pid, (_running | self._before) - {self.pid}, known)
+    def _strays(self, earlier: Collection[Stray] = ()) -> set[Stray]:
+        return strays(self.pid, (_running | self._before) - {self.pid}, earlier)
 
-    def _signal(self, number: int, apart: Iterable[Stray] = ()) -> None:
+    def _signal(self, number: int, strays_left: Iterable[Stray] = ()) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, number)
-        for stray in apart:
+        for stray in strays_left:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(stray.pid, number)
 
@@ -346,7 +363,7 @@ def start(
     watches: tuple[Watch, Watch],
     environment: Mapping[str, str] | None = None,
 ) -> Process:
-    """Starts the command. `stdin` is what it reads; `stdout` and `stderr` are where its output goes (None: nowhere).
+    """Start the command. It reads `stdin`; its output goes to `stdout` and `stderr` (None: nowhere).
 
     Raises:
         NotStartedError: there is no such command, or it may not be run.
@@ -369,30 +386,32 @@ def start(
 
 _NAMES = "INT TERM HUP QUIT USR1 USR2 ALRM VTALRM PROF XCPU ABRT IO PWR STKFLT"
 ENDING = tuple(signal.Signals[f"SIG{name}"] for name in _NAMES.split() if f"SIG{name}" in signal.Signals.__members__)
-"""Signals that end a process that does not ask for them, and come from elsewhere than a fault of its own."""
+"""Signals that end a process that does not handle them,
+and that do not come from a fault of its own.
+"""
 
 
 @contextmanager
 def held_back() -> Iterator[None]:
     """Delay the handlers of SIGINT, SIGTERM and the like until the end of the block.
 
-    What is ignored stays ignored and what kills us still does, so that a child that is started inherits the same.
+    Signals that are ignored or kill the process stay as they are, so that a child inherits the same.
     """
     if threading.current_thread() is not threading.main_thread():
-        yield  # handlers are called in the main thread alone
+        yield  # handlers are called only in the main thread
         return
     came: list[int] = []
 
     def note(number: int, _: FrameType | None) -> None:
         came.append(number)
 
-    before = {each: handler for each in ENDING if callable(handler := signal.getsignal(each))}
-    for each in before:
-        signal.signal(each, note)
+    before = {ending: handler for ending in ENDING if callable(handler := signal.getsignal(ending))}
+    for ending in before:
+        signal.signal(ending, note)
     try:
         yield
     finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
+        for ending, handler in before.items():
+            signal.signal(ending, handler)
         if came:
             signal.raise_signal(came[0])

@@ -1,4 +1,6 @@
-"""The streams of a command: its output handed on and watched as it flows by, and our stdin for each of its starts."""
+"""The streams of a command: its output, handed on and watched,
+and our stdin for each of its starts.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from analyzer.errors import UNREADABLE, AnalyzerError, system_text
 
 TAIL_BYTES = 64 * 1024
 MAX_LINE_BYTES = 8 * 1024 * 1024
-"""A longer line is nobody's record; it flows by unread."""
+"""The longest line that is read; a longer one is no record."""
 _NAMELESS_BYTES = 256
 _LINE_END, _WORD_END = re.compile(rb"\n"), re.compile(rb"[\"'\s]")
 
@@ -35,8 +37,9 @@ class Tail:
             self._kept = (self._kept + data)[-self._limit :]
 
     def text(self) -> str:
-        """What is kept, as text, without what the cut left of a line; of an endless line, without what may be a secret
-        whose name is cut off.
+        """Return the kept bytes as text, without a line that was cut at its beginning.
+
+        Of an endless line, the beginning that may be a secret without its name is dropped.
         """
         kept = self._kept
         if len(kept) == self._limit:
@@ -46,7 +49,10 @@ class Tail:
 
 
 class Lines:
-    """Whole lines out of pieces. A piece is searched where it lies; only the lines that somebody wants are copied."""
+    """Whole lines out of pieces. A piece is searched in place.
+
+    Only lines that a caller wants are copied.
+    """
 
     def __init__(self, limit: int = MAX_LINE_BYTES) -> None:
         self._limit = limit
@@ -54,7 +60,7 @@ class Lines:
         self._begun_bytes = 0
 
     def feed(self, data: bytes) -> Iterator[tuple[bytes, int, int]]:
-        """Take a piece; gives regions `(bytes, start, end)` of whole lines, in order.
+        """Take a piece, and yield regions `(bytes, start, end)` of whole lines, in order.
 
         The rest waits for the next piece.
         """
@@ -76,7 +82,10 @@ class Lines:
             self._keep(data[last:])
 
     def rest(self) -> bytes:
-        """The last line, which has no newline yet; empty where it is longer than a line may be."""
+        """Return the last line, which has no newline yet.
+
+        Empty if it is longer than `MAX_LINE_BYTES`.
+        """
         return b"".join(self._begun)
 
     def _keep(self, data: bytes) -> None:
@@ -87,37 +96,40 @@ class Lines:
             self._begun = []
 
 
-def line_at(region: bytes, place: int, start: int, end: int) -> bytes:
-    """The whole line around a place in a region."""
-    begins = region.rfind(b"\n", start, place) + 1
-    ends = region.find(b"\n", place, end)
+def line_at(region: bytes, position: int, start: int, end: int) -> bytes:
+    """Return the whole line around a position in a region."""
+    begins = region.rfind(b"\n", start, position) + 1
+    ends = region.find(b"\n", position, end)
     return region[max(begins, start) : ends if ends >= 0 else end]
 
 
 def last_lines(region: bytes, start: int, end: int, needle: bytes) -> Iterator[bytes]:
-    """The lines with the needle in them, last one first."""
-    place = region.rfind(needle, start, end)
-    while place >= 0:
-        line = line_at(region, place, start, end)
+    """Yield the lines with the needle in them, last one first."""
+    position = region.rfind(needle, start, end)
+    while position >= 0:
+        line = line_at(region, position, start, end)
         yield line
-        # Over the whole line in one step, however often the needle stands in it.
-        begins = region.rfind(b"\n", start, place) + 1
-        place = region.rfind(needle, start, max(begins, start))
+        # Skip the whole line, however often the needle is in it.
+        begins = region.rfind(b"\n", start, position) + 1
+        position = region.rfind(needle, start, max(begins, start))
 
 
 CHUNK_BYTES = 1024 * 1024
-"""As much as a pipe may hold for an ordinary user of Linux."""
+"""The most that a pipe may hold for an ordinary user of Linux."""
 
 
 class Pump(threading.Thread):
-    """Reads until the end of a pipe. A reader behind us that has gone closes the pipe, as it would without us."""
+    """A thread that reads a pipe to its end.
+
+    If the reader of our output is gone, the pipe is closed, as without us.
+    """
 
     def __init__(
         self, source: IO[bytes], target: int | None, watch: Callable[[bytes], None], ended: Callable[[], None]
     ) -> None:
         super().__init__(daemon=True)
         self.failure: Exception | None = None
-        """What kept output from being handed on, or a watcher from watching."""
+        """The error that kept output from being handed on, or a watcher from watching."""
         self.reader_gone = False
         self.handing_on = False
         self.moved_bytes = 0
@@ -134,13 +146,13 @@ class Pump(threading.Thread):
         except Exception as error:  # noqa: BLE001 - handed to the thread that waits
             self.failure = error
         finally:
-            # A command that goes on writing learns from SIGPIPE that nobody reads.
+            # A command that goes on writing gets SIGPIPE, because nobody reads.
             self._source.close()
             self.handing_on = False
             self._ended()
 
     def stop(self) -> None:
-        """Ends the thread where it only waits for more."""
+        """End the thread once it only waits for more."""
         with contextlib.suppress(OSError):
             os.write(self._stop_write, b"x")
         self.join()
@@ -158,7 +170,7 @@ class Pump(threading.Thread):
             if not data:
                 return
             if self._stop_read in readable:
-                last_call -= len(data)  # what lies in the pipe is still taken; a writer without end is not waited for
+                last_call -= len(data)  # the rest in the pipe is still read; an endless writer is not waited for
             self.moved_bytes += len(data)
             if self._target is not None:
                 self.handing_on = True
@@ -178,7 +190,7 @@ def write_all(descriptor: int, data: bytes) -> None:
 
 
 def ready(reading: Iterable[int] = (), writing: Iterable[int] = ()) -> set[int]:
-    """Waits until one of the descriptors can be read or written, or has lost its other end; which ones."""
+    """Wait until descriptors can be read or written, or have lost their other end; return these."""
     poll = select.poll()  # unlike `select`, it takes descriptors of any number
     for descriptor in reading:
         poll.register(descriptor, select.POLLIN)
@@ -202,20 +214,20 @@ class StdinError(AnalyzerError):
 
 
 class Stdin:
-    """Feeds what comes from `source`, now and earlier, to one command after another."""
+    """A feed of `source`, from its beginning on, to one command after another."""
 
     def __init__(self, source: int) -> None:
         self._source = source
         self._kept = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as this object
-        # Who sits at a terminal speaks to the first command; a later one gets its preface and an end.
+        # A person at a terminal talks to the first command; a later one gets its preface and an end.
         self._ended = os.isatty(source)
         self._lost: OSError | None = None
-        """Why a part of what has been read is not kept."""
+        """The error because of which a part of stdin is not kept."""
         self._thread: threading.Thread | None = None
         self._stop: tuple[int, int] | None = None
 
     def feed(self, preface: bytes = b"") -> int:
-        """A descriptor for the next command to read: the preface, all of stdin so far, then what still comes.
+        """Return a descriptor for the next command: the preface, all of stdin so far, then the rest of it.
 
         Raises:
             StdinError: some of it could not be kept.
@@ -245,7 +257,7 @@ class Stdin:
         self._kept.close()
 
     def _feed(self, writing: int, preface: bytes, stop: int) -> None:
-        # A command need not read its stdin, nor be there any more.
+        # A command may not read its stdin, or may have ended.
         with contextlib.suppress(OSError):
             os.set_blocking(writing, False)
             if self._write(writing, preface, stop) and self._feed_kept(writing, stop):
@@ -274,7 +286,7 @@ class Stdin:
                 return
 
     def _write(self, writing: int, data: bytes, stop: int) -> bool:
-        """Whether all of it was written before somebody said stop."""
+        """Write data; return false if `stop` came before all of it was written."""
         view = memoryview(data)
         while view:
             if stop in ready(reading=(stop,), writing=(writing,)):

@@ -1,1 +1,3 @@
-"""Work handed to a fresh instance: when the context is full enough, by which checkpoint, written by whom."""
+"""Handing work to a fresh instance: the full context, the checkpoint,
+and the summarizer that writes it.
+"""

@@ -1,8 +1,8 @@
 """The document that one instance of an agent leaves to the next: five sections of Markdown.
 
-Invariant: what is handed over has been parsed and checked first; `parse(render(c)) == c`.
+Invariant: a checkpoint is parsed and checked before it is handed over; `parse(render(c)) == c`.
 
-A transcript is what an instance has said and done, as its summarizer reads it.
+A transcript is the record of an instance's messages and tool calls, as its summarizer reads it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from analyzer.redaction import redact, redact_value
 TITLE = "# Relay Checkpoint"
 SECTIONS = ("Completed Work", "Current State", "Modified Files", "Remaining Work", "Resume Instructions")
 CHARS_PER_TOKEN = 4
-"""English prose and code come to about four characters a token."""
+"""English prose and code have about four characters a token."""
 
 _ITEM = re.compile(r"^\s*(?:[-*+]|\d{1,3}[.)])\s+")
 
@@ -40,13 +40,13 @@ class Checkpoint:
     current_state: tuple[str, ...]
     modified_files: tuple[str, ...]
     remaining_work: tuple[str, ...]
-    """In the order in which it is to be done; never empty."""
+    """Steps in the order in which they are to be done; never empty."""
     resume_instructions: str
-    """What the next instance should do first; never empty."""
+    """The first thing that the next instance should do; never empty."""
 
     def render(self) -> str:
-        """The checkpoint as a Markdown document."""
-        numbered = (f"{place}. {_one_line(item)}" for place, item in enumerate(self.remaining_work, 1))
+        """Return the checkpoint as a Markdown document."""
+        numbered = (f"{number}. {_one_line(item)}" for number, item in enumerate(self.remaining_work, 1))
         bodies = (
             _bullets(self.completed_work),
             _bullets(self.current_state),
@@ -59,12 +59,12 @@ class Checkpoint:
 
     @property
     def tokens(self) -> int:
-        """Estimated tokens of the document."""
+        """Estimate the tokens of the document."""
         return estimate_tokens(self.render())
 
 
 def estimate_tokens(text: str) -> int:
-    """An estimate of the tokens of a text."""
+    """Estimate the tokens of a text."""
     return -(-len(text) // CHARS_PER_TOKEN)
 
 
@@ -75,7 +75,7 @@ def parse(text: str) -> Checkpoint:
         CheckpointError: it has no title, lacks a section or has one twice, or does not say what remains.
     """
     lines = text.splitlines()
-    titles = [place for place, line in enumerate(lines) if line.strip() == TITLE]
+    titles = [number for number, line in enumerate(lines) if line.strip() == TITLE]
     if not titles:
         raise CheckpointError(f"no {TITLE!r} in it", f"the document begins with that title; its sections: {_names()}")
     bodies: dict[str, list[str]] = {}
@@ -103,7 +103,7 @@ def parse(text: str) -> Checkpoint:
 
 
 def write(checkpoint: Checkpoint, folder: str | os.PathLike[str], name: str) -> Path:
-    """Writes the document, secrets taken out, for its owner's eyes; it appears whole or not at all. Its path.
+    """Write the document, redacted and with mode 0600, in one step; return its path.
 
     Raises:
         CheckpointError: it cannot be written there, or others may write to the folder.
@@ -124,14 +124,17 @@ def write(checkpoint: Checkpoint, folder: str | os.PathLike[str], name: str) -> 
 
 
 def _end_of_fence(lines: list[str], begins: int) -> int:
-    """Where the fence around the document ends; the end of the text where there is none."""
+    """Return the line of the end of the fence around the document.
+
+    The number of lines if there is none.
+    """
     before = next((line for line in reversed(lines[: begins - 1]) if line.strip()), "")
-    fences = [place for place in range(begins, len(lines)) if lines[place].strip() == "```"]
+    fences = [number for number in range(begins, len(lines)) if lines[number].strip() == "```"]
     return fences[-1] if before.strip().startswith("```") and fences else len(lines)
 
 
 def _items(lines: Iterable[str]) -> tuple[str, ...]:
-    """List items, each on one line; a line that begins none goes on with the one before."""
+    """Return list items, each on one line; a line that begins no item continues the one before."""
     items: list[str] = []
     for line in lines:
         if not line.strip():
@@ -156,7 +159,9 @@ def _names() -> str:
 
 
 class SummarizerLimitError(Exception):
-    """The session is more than the summarizer may read, or its checkpoint more than a fresh instance may be given."""
+    """A session that the summarizer cannot hold,
+    or a checkpoint that a fresh instance may not be given.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,23 +172,23 @@ class Turn:
     """`assistant`, `user`, `tool` (a call) or `result` (its answer)."""
     text: str
     tool: str | None = None
-    """Name of the tool of a call."""
+    """Name of the tool in a call."""
     arguments: Mapping[str, Any] | None = None
-    """What a tool was called with."""
+    """The arguments of a call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """What was said and done in a session so far."""
+    """The messages and tool calls of a session so far."""
 
     task: str
-    """What was asked for: a prompt or a command."""
+    """The prompt or the command that was asked for."""
     turns: tuple[Turn, ...]
     checkpoint: Checkpoint | None = None
-    """What the session began with, where it is itself a continuation."""
+    """The checkpoint that the session began with, if it is itself a continuation."""
 
     def render(self) -> str:
-        """The transcript as text."""
+        """Return the transcript as text."""
         parts = [f"TASK: {self.task}"]
         if self.checkpoint is not None:
             parts.append(f"BEGAN FROM:\n{self.checkpoint.render()}")
@@ -192,17 +197,17 @@ class Transcript:
 
     @property
     def tokens(self) -> int:
-        """An estimate of the tokens of the transcript."""
+        """Estimate the tokens of the transcript."""
         return estimate_tokens(self.render())
 
 
 def transcript(
     task: str, records: Iterable[Mapping[str, Any]], checkpoint: Checkpoint | None, token_cap: int
 ) -> Transcript:
-    """The transcript of a stream's records.
+    """Make the transcript of a stream's records.
 
     Raises:
-        SummarizerLimitError: it is longer than `token_cap`; it is not read on from there.
+        SummarizerLimitError: it is longer than `token_cap`; the rest is not read.
     """
     turns = []
     tokens = estimate_tokens(task) + (checkpoint.tokens if checkpoint else 0)
@@ -216,7 +221,7 @@ def transcript(
 
 
 def turns_of(record: Mapping[str, Any]) -> Iterator[Turn]:
-    """The turns in one record of a stream, secrets taken out; those of subagents stay with their own agents."""
+    """Yield the turns in one record of a stream, redacted; those of subagents are left out."""
     role = record.get("type")
     if role not in ("assistant", "user") or record.get("parent_tool_use_id"):
         return
@@ -230,11 +235,11 @@ def turns_of(record: Mapping[str, Any]) -> Iterator[Turn]:
             arguments = redact_value(mapping(block.get("input")))
             yield Turn("tool", json.dumps(dict(arguments), ensure_ascii=False), text(block.get("name")), arguments)
         elif kind == "tool_result":
-            yield Turn("result", redact(_said(block.get("content"))))
+            yield Turn("result", redact(_result_text(block.get("content"))))
 
 
 def tool_calls(record: Mapping[str, Any]) -> tuple[set[str], set[str]]:
-    """Ids of the tools that a record calls, and of those that it answers."""
+    """Return the ids of the tool calls that a record makes, and of those that it answers."""
     content = mapping(record.get("message")).get("content")
     called, answered = set(), set()
     for block in map(mapping, content if isinstance(content, list) else ()):
@@ -245,7 +250,7 @@ def tool_calls(record: Mapping[str, Any]) -> tuple[set[str], set[str]]:
     return called, answered
 
 
-def _said(content: object) -> str:
+def _result_text(content: object) -> str:
     if isinstance(content, str):
         return content
     blocks = content if isinstance(content, list) else []

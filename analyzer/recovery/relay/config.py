@@ -1,4 +1,4 @@
-"""When and how a step hands off: for all steps, and for one of them.
+"""The settings of hand-offs, for all steps and for single ones.
 
 A pipeline's manifest, which has its own names for these settings, becomes a config.
 """
@@ -22,23 +22,29 @@ _TRIGGER = re.compile(r"(?:token_limit_)?(\d{1,3}(?:\.\d+)?)%?")
 
 @dataclass(frozen=True, slots=True)
 class RelaySettings:
-    """When and by whom the work of one step is handed off."""
+    """When one step hands off its work, and which summarizer writes the checkpoint."""
 
     threshold_percent: float = 70.0
-    """How full the context may get, 0..100. Agents that compact by themselves do so at about 95."""
+    """The share of the context, in percent, at which the step hands off.
+    Agents compact by themselves at about 95.
+    """
     strategy: str = STRATEGIES[0]
     summarizer: str | None = None
-    """A command; None is the one that needs no model."""
+    """A command; None for the summarizer that needs no model."""
     summarizer_limits: str = PRESET
-    """`preset`: a known agent is held to reading. `none`: the command runs as it is written."""
+    """`preset`: a known agent may only read. `none`: the command runs as it is written."""
     summarizer_prompt_file: str | None = None
-    """A file with words of the summarizer's own, which it gets before what a checkpoint is."""
+    """A file with the summarizer's own prompt,
+    which it gets before the instructions for a checkpoint.
+    """
     summarizer_token_cap: int = 160_000
-    """A session of more tokens is not summarized: the step halts."""
+    """The most tokens of a session that is summarized; for a longer one the step halts."""
     checkpoint_token_cap: int = 8_000
-    """A longer checkpoint is none: the step halts."""
+    """The most tokens of a checkpoint; for a longer one the step halts."""
     context_window: int | None = None
-    """Tokens that the model's context holds. None: as the stream says, else a million for a `…[1m]`, else 200,000."""
+    """Tokens that the model's context holds. None: by the stream,
+    else a million for a `…[1m]`, else 200,000.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +55,15 @@ class RelayConfig:
     steps: Mapping[str, RelaySettings] = field(default_factory=lambda: MappingProxyType({}))
 
     def of_step(self, step_id: str | None) -> RelaySettings:
-        """The settings of a step."""
+        """Return the settings of a step."""
         return self.settings if step_id is None else self.steps.get(step_id, self.settings)
 
 
 def threshold(value: object) -> float:
-    """A threshold in percent: 80, `80`, `80%` or `token_limit_80%`.
+    """Read a threshold in percent: 80, `80`, `80%` or `token_limit_80%`.
 
     Raises:
-        AnalyzerError: it is none, or not above 0 and at most 100.
+        AnalyzerError: it is no number, or not above 0 and at most 100.
     """
     match = _TRIGGER.fullmatch(value.strip()) if isinstance(value, str) else None
     number = float(match[1]) if match else value
@@ -67,9 +73,9 @@ def threshold(value: object) -> float:
 
 
 def relay_config(section: Mapping[str, Any], base: RelaySettings | None = None, *, where: str = "relay") -> RelayConfig:
-    """The config out of a table such as `[relay]` of analyzer.toml, with tables `steps.NAME` that override it.
+    """Read the config in a table such as `[relay]` of analyzer.toml, with tables `steps.NAME` that override it.
 
-    What the table leaves open is as in `base`; errors call it `where`.
+    Keys that the table lacks are as in `base`; errors call the table `where`.
 
     Raises:
         AnalyzerError: a key or a value that cannot be used.
@@ -87,9 +93,9 @@ def relay_config(section: Mapping[str, Any], base: RelaySettings | None = None, 
     return RelayConfig(settings, MappingProxyType(own))
 
 
-def _settings(base: RelaySettings, given: Mapping[str, Any], where: str) -> RelaySettings:
+def _settings(base: RelaySettings, table: Mapping[str, Any], where: str) -> RelaySettings:
     values: dict[str, Any] = {}
-    for key, value in given.items():
+    for key, value in table.items():
         if key not in _NAMES:
             raise AnalyzerError.unknown_value(f"key in [{where}]", key, _NAMES)
         if key == "threshold_percent":
@@ -108,15 +114,15 @@ def _settings(base: RelaySettings, given: Mapping[str, Any], where: str) -> Rela
     return replace(base, **values)
 
 
-_NAMES = tuple(each.name for each in fields(RelaySettings))
+_NAMES = tuple(setting.name for setting in fields(RelaySettings))
 _COUNTS = frozenset({"summarizer_token_cap", "checkpoint_token_cap", "context_window"})
 
 
 TABLES = ("relay", "runtime", "steps", "personas")
-"""The tables that say how steps hand off: ours, and those of a manifest."""
+"""The tables with settings of hand-offs: ours, and those of a manifest."""
 
 SUMMARIZER = "summarizer"
-"""The persona that summarizes where none is described: whatever summarizes for all steps."""
+"""The persona that summarizes if none is described: the summarizer of all steps."""
 
 _PERSONA = ("adapter", "permissions", "temperature", "system_prompt_file", "description", "model")
 _PERMISSIONS = ("allowed_tools", "deny")
@@ -125,17 +131,17 @@ _THRESHOLD = "token_threshold_percent"
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The relay settings of a manifest, and what was read under other names than ours."""
+    """The relay settings of a manifest, and the keys that were read under other names."""
 
     config: RelayConfig
     everywhere: bool
-    """Whether steps that it does not name hand off as well."""
+    """True if steps that it does not name hand off as well."""
     notes: tuple[str, ...] = ()
-    """What was read under other names than ours."""
+    """Sentences about keys that were read under other names."""
 
 
 def manifest(tables: Mapping[str, Any]) -> Manifest | None:
-    """The config out of the `TABLES` of a file; None where they say nothing of hand-offs. Our own table stands above.
+    """Read the config in the `TABLES` of a file; None if they have no hand-offs. Our own table has priority.
 
     Raises:
         AnalyzerError: a key or a value that cannot be used.
@@ -146,8 +152,8 @@ def manifest(tables: Mapping[str, Any]) -> Manifest | None:
     steps = _steps(tables, notes)
     if ours is None and not theirs and not steps:
         return None
-    base = relay_config(_named(theirs, "runtime.relay", notes), where="runtime.relay").settings
-    own = _named(_table(tables, "relay", "relay"), "relay", notes)
+    base = relay_config(_with_our_names(theirs, "runtime.relay", notes), where="runtime.relay").settings
+    own = _with_our_names(_table(tables, "relay", "relay"), "relay", notes)
     named = _table(own, "steps", "relay.steps")
     merged = {
         name: {**steps.get(name, {}), **_table(named, name, f"relay.steps.{name}")} for name in {**steps, **named}
@@ -156,35 +162,35 @@ def manifest(tables: Mapping[str, Any]) -> Manifest | None:
     return Manifest(config, ours is not None or bool(theirs), tuple(notes))
 
 
-def _named(table: Mapping[str, Any], where: str, notes: list[str]) -> dict[str, Any]:
-    """The table with the manifest's name of the threshold as ours."""
-    found = dict(table)
-    if _THRESHOLD in found:
-        if "threshold_percent" in found:
+def _with_our_names(table: Mapping[str, Any], where: str, notes: list[str]) -> dict[str, Any]:
+    """Rename the manifest's key of the threshold to ours."""
+    renamed = dict(table)
+    if _THRESHOLD in renamed:
+        if "threshold_percent" in renamed:
             raise AnalyzerError(f"[{where}] names its threshold twice", f"leave out {_THRESHOLD}")
-        found["threshold_percent"] = found.pop(_THRESHOLD)
+        renamed["threshold_percent"] = renamed.pop(_THRESHOLD)
         notes.append(f"[{where}] {_THRESHOLD} is read as [relay] threshold_percent")
-    elif where == "runtime.relay" and found:
+    elif where == "runtime.relay" and renamed:
         notes.append("[runtime.relay] is read as [relay]")
-    return found
+    return renamed
 
 
 def _steps(tables: Mapping[str, Any], notes: list[str]) -> dict[str, dict[str, Any]]:
-    """Settings of the steps of `[[steps]]` that have a compaction of their own, by their ids."""
-    found: dict[str, dict[str, Any]] = {}
+    """Return the settings of the `[[steps]]` with a compaction of their own, by their ids."""
+    settings_of: dict[str, dict[str, Any]] = {}
     steps = tables.get("steps", [])
     if not isinstance(steps, list):
         raise AnalyzerError("steps is no list", 'write [[steps]] with id = "implement", or [relay.steps.implement]')
-    for place, step in enumerate(steps, 1):
+    for number, step in enumerate(steps, 1):
         if not isinstance(step, Mapping):
             raise AnalyzerError(f"steps holds {step!r}", 'write [[steps]] with id = "implement"')
-        name = step.get("id", f"number {place}")
+        name = step.get("id", f"number {number}")
         where = f"steps.{name}.handover.compaction"
         handover = _table(step, "handover", f"steps.{name}.handover")
         if "compaction" not in handover:
             continue
         if not isinstance(step.get("id"), str):
-            raise AnalyzerError(f"step {place} hands off and has no id", 'write id = "implement"')
+            raise AnalyzerError(f"step {number} hands off and has no id", 'write id = "implement"')
         settings: dict[str, Any] = {}
         for key, value in _table(handover, "compaction", where).items():
             if key == "trigger":
@@ -193,63 +199,65 @@ def _steps(tables: Mapping[str, Any], notes: list[str]) -> dict[str, dict[str, A
                 settings |= _persona(value, tables, where, notes)
             else:
                 raise AnalyzerError.unknown_value(f"key in [{where}]", key, ("trigger", "persona"))
-        found[name] = settings
+        settings_of[name] = settings
         notes.append(f"[{where}] is read as [relay.steps.{name}]")
-    return found
+    return settings_of
 
 
 def _persona(name: object, tables: Mapping[str, Any], where: str, notes: list[str]) -> dict[str, Any]:
-    """The summarizer that a persona stands for: its adapter's command within our limits, which no persona widens."""
+    """Return the settings of a persona's summarizer:
+    its adapter's command within our limits, which no persona widens.
+    """
     personas = _table(tables, "personas", "personas")
     if name not in personas:
         if name == SUMMARIZER:
             return {}
         raise AnalyzerError.unknown_value(f"persona in [{where}]", str(name), (*personas, SUMMARIZER))
-    place = f"personas.{name}"
-    persona = _table(personas, str(name), place)
+    label = f"personas.{name}"
+    persona = _table(personas, str(name), label)
     unknown = sorted(set(persona) - set(_PERSONA))
     if unknown:
-        raise AnalyzerError.unknown_value(f"key in [{place}]", unknown[0], _PERSONA)
+        raise AnalyzerError.unknown_value(f"key in [{label}]", unknown[0], _PERSONA)
     adapter = str(persona.get("adapter"))
     if adapter not in PRESETS:
-        raise AnalyzerError.unknown_value(f"adapter in [{place}]", adapter, PRESETS)
+        raise AnalyzerError.unknown_value(f"adapter in [{label}]", adapter, PRESETS)
     if persona.get("temperature", 0) != 0:
-        raise AnalyzerError(f"[{place}] has a temperature of {persona['temperature']!r}", "a summarizer has 0")
-    _check_permissions(_table(persona, "permissions", f"{place}.permissions"), place)
+        raise AnalyzerError(f"[{label}] has a temperature of {persona['temperature']!r}", "a summarizer has 0")
+    _check_permissions(_table(persona, "permissions", f"{label}.permissions"), label)
     command = PRESETS[adapter].command
     if "model" in persona:
         model = persona["model"]
         if not isinstance(model, str) or not model or model.startswith("-"):
-            raise AnalyzerError(f"[{place}] has the model {model!r}", "name it as its agent does, or leave it out")
+            raise AnalyzerError(f"[{label}] has the model {model!r}", "name it as its agent does, or leave it out")
         command = f"{command} {PRESETS[adapter].model} {shlex.quote(model)}"
     settings = {"summarizer": command}
     if "system_prompt_file" in persona:
         settings["summarizer_prompt_file"] = persona["system_prompt_file"]
-        notes.append(f"[{place}] system_prompt_file is read as summarizer_prompt_file")
+        notes.append(f"[{label}] system_prompt_file is read as summarizer_prompt_file")
     return settings
 
 
-def _check_permissions(permissions: Mapping[str, Any], place: str) -> None:
-    """Raises AnalyzerError where a summarizer were to do more than read, or less.
+def _check_permissions(permissions: Mapping[str, Any], label: str) -> None:
+    """Raise AnalyzerError if a summarizer would be allowed more than reading, or less.
 
-    What else it is denied, it cannot do anyway.
+    Other tools may be denied, because it cannot use them anyway.
     """
     unknown = sorted(set(permissions) - set(_PERMISSIONS))
     if unknown:
-        raise AnalyzerError.unknown_value(f"key in [{place}.permissions]", unknown[0], _PERMISSIONS)
+        raise AnalyzerError.unknown_value(f"key in [{label}.permissions]", unknown[0], _PERMISSIONS)
     allowed = permissions.get("allowed_tools", [])
     if not isinstance(allowed, list) or not {str(tool).partition("(")[0] for tool in allowed} <= READING:
         raise AnalyzerError(
-            f"[{place}.permissions] allows {allowed!r}",
+            f"[{label}.permissions] allows {allowed!r}",
             'a summarizer reads: leave it at ["Read"], or name a command as summarizer with summarizer_limits = "none"',
         )
     denied = permissions.get("deny", [])
     if not isinstance(denied, list) or {str(tool).partition("(")[0] for tool in denied} & READING:
-        raise AnalyzerError(f"[{place}.permissions] denies {denied!r}", "a summarizer may read; deny it what it writes")
+        raise AnalyzerError(f"[{label}.permissions] denies {denied!r}", "a summarizer may read; deny it what it writes")
 
 
 def _table(table: Mapping[str, Any], key: str, where: str) -> Mapping[str, Any]:
-    found = table.get(key, {})
-    if not isinstance(found, Mapping):
+    inner = table.get(key, {})
+    if not isinstance(inner, Mapping):
         raise AnalyzerError(f"{where} is no table", f"write [{where}]")
-    return found
+    return inner

@@ -1,8 +1,8 @@
-"""Relay: watches how full an agent's context gets, and hands its work to a fresh instance by a checkpoint.
+"""Relay: watches the size of an agent's context, and hands its work to a fresh instance by a checkpoint.
 
-Invariant: a relay ends in `resumed`, `skipped` or `halted`, and a step that would relay without getting on halts.
+Invariant: a relay ends in `resumed`, `skipped` or `halted`, and a step that relays without progress halts.
 
-A stream of records says how full the context is, and where the agent may be paused.
+The agent's stream of records shows the size of the context, and when the agent may be paused.
 """
 
 from __future__ import annotations
@@ -29,19 +29,22 @@ from analyzer.recovery.relay.summarizers import CommandSummarizer, prompt_of
 from analyzer.recovery.supervision.step_error import RelayHaltedError, context_tokens, context_window, parse
 
 OFTEN = 3
-"""So many relays of one step are a sign that it should be split."""
+"""The number of relays of one step from which it should be split."""
 MOST = 50
-"""A step that relays so often gets nowhere."""
+"""The most relays of one step, which then makes no progress."""
 PUT_OFF_PERCENT = 5.0
-"""After a relay that was skipped, the next one is due when the context is so much fuller."""
+"""After a skipped relay, the next one is due when the context is fuller by this many percent."""
 
 Summarizer = Callable[[Transcript, int], str]
-"""From a session and the most tokens that its checkpoint may have to the text of the checkpoint. Raises
-`SummarizerLimitError` where it cannot hold the session, any `AnalyzerError` for other failures."""
+"""A function from a session and the most tokens of its checkpoint to the text of the checkpoint. It raises
+`SummarizerLimitError` if it cannot hold the session, any other `AnalyzerError` for other failures."""
 
 
 class RelayMonitor:
-    """How full one context is. Each step, and each worker of a matrix step, has a monitor of its own."""
+    """The size of one context.
+
+    Each step, and each worker of a matrix step, has a monitor of its own.
+    """
 
     def __init__(self, settings: RelaySettings, *, step_id: str | None = None, worker_id: str | None = None) -> None:
         self.settings = settings
@@ -50,58 +53,58 @@ class RelayMonitor:
         self.relay_count = 0
         """Hand-offs of this step so far."""
         self.tokens: int | None = None
-        """In the context now; None before the first reply of an instance."""
+        """Tokens in the context now; None before the first reply of an instance."""
         self.context_window = settings.context_window or DEFAULT_CONTEXT_WINDOW
         self.due_percent = settings.threshold_percent
 
     def observe(self, tokens: int) -> bool:
-        """The context holds so many tokens now; whether a relay is due."""
+        """Record the tokens in the context; return true if a relay is due."""
         self.tokens = tokens
         return self.due
 
     def observe_window(self, tokens: int) -> None:
-        """The model's context holds so many tokens; what the settings say stands above it."""
+        """Record the tokens that the model's context holds; a value in the settings has priority."""
         self.context_window = self.settings.context_window or tokens
 
     def observe_model(self, name: str) -> None:
-        """The model's name; `[1m]` in it stands for a context of a million tokens."""
+        """Record the model's name; `[1m]` in it means a context of a million tokens."""
         if "[1m]" in name.lower():
             self.observe_window(1_000_000)
 
     @property
     def usage_percent(self) -> float:
-        """How full the context is, 0..100 and above."""
+        """Return the used share of the context in percent; it may exceed 100."""
         return round(100 * (self.tokens or 0) / self.context_window, 1)
 
     @property
     def due(self) -> bool:
-        """Whether the context is so full that the work should be handed off."""
+        """Return true if the context is so full that the work should be handed off."""
         return 100 * (self.tokens or 0) >= self.due_percent * self.context_window
 
     @property
     def advice(self) -> str | None:
-        """Advice for a step that hands off often; empty where it does not."""
+        """Return advice for a step that hands off often; None for any other."""
         if self.relay_count < OFTEN:
             return None
         return f"{self.step_id or 'this step'} has handed off {self.relay_count} times: split it into smaller steps"
 
     def handed_off(self) -> None:
-        """Note that a fresh instance begins."""
+        """Record that a fresh instance begins."""
         self.relay_count += 1
         self.tokens = None
         self.due_percent = self.settings.threshold_percent
 
     def put_off(self) -> None:
-        """Note that no relay takes place and the same context goes on."""
+        """Record that the relay was skipped and the same context goes on."""
         self.due_percent = self.usage_percent + PUT_OFF_PERCENT
 
 
 class Relay:
-    """The hand-offs of one step: checkpoints made, checked, written and counted, with their events.
+    """The hand-offs of one step: checkpoints are made, checked, written and counted, with their events.
 
-    A program that holds its conversation itself asks `monitor.observe(tokens)` after each reply. When that says yes,
-    `hand_off(make)` gives the checkpoint to begin a fresh conversation with, or None to go on with this one, and
-    `resumed(tokens)` is told when the fresh one has answered.
+    A program with its own conversation calls `monitor.observe(tokens)` after each reply. If that returns true,
+    `hand_off(make)` returns the checkpoint to begin a fresh conversation with, or None to go on with this one. After
+    the first reply of the fresh one it calls `resumed(tokens)`.
     """
 
     def __init__(
@@ -116,26 +119,28 @@ class Relay:
     ) -> None:
         self.monitor = monitor
         self.checkpoint: Checkpoint | None = None
-        """The newest one; a fresh instance gets this one alone."""
+        """The newest checkpoint; a fresh instance gets only this one."""
         self.path: Path | None = None
         """The file of the newest checkpoint."""
         self.skipped: str | None = None
-        """Why the last hand-off was skipped."""
+        """The reason why the last hand-off was skipped."""
         self._folder = Path(folder)
         self._summarizer = summarizer or summarizer_of(monitor.settings)
         self._log = log
         self._caller = caller
         self._session = session
-        self._known: RelayPayload = {}
+        self._identity: RelayPayload = {}
         self._began = 0.0
 
     @property
     def resuming(self) -> bool:
-        """Whether a fresh instance has begun and not answered yet."""
-        return bool(self._known)
+        """Return true if a fresh instance has begun and not answered yet."""
+        return bool(self._identity)
 
     def hand_off(self, make: Callable[[], Transcript]) -> Checkpoint | None:
-        """Summarizes the session that `make` gives. None where that failed: the agent goes on with what it has.
+        """Summarize the session that `make` returns.
+
+        None after a failure: the agent goes on with its context.
 
         Raises:
             RelayHaltedError: the session or its checkpoint is too large, or the step relays without end.
@@ -143,8 +148,8 @@ class Relay:
         monitor = self.monitor
         cap = monitor.settings.checkpoint_token_cap
         self._began = time.monotonic()
-        self._known = {"relay": new_id(), "caller": self._caller, "relay_count": monitor.relay_count + 1}
-        self._known |= {"step_id": monitor.step_id, "worker_id": monitor.worker_id}
+        self._identity = {"relay": new_id(), "caller": self._caller, "relay_count": monitor.relay_count + 1}
+        self._identity |= {"step_id": monitor.step_id, "worker_id": monitor.worker_id}
         self._event(
             "relay.triggered",
             token_usage_percent=monitor.usage_percent,
@@ -156,29 +161,29 @@ class Relay:
         try:
             if monitor.relay_count >= MOST:
                 raise SummarizerLimitError(f"{MOST} hand-offs, and no end of the step")
-            found = self._summarized(make(), cap)
-            name = "-".join(filter(None, (monitor.step_id, monitor.worker_id, self._known["relay"])))
-            self.path = documents.write(found, self._folder, name)
+            checkpoint = self._summarized(make(), cap)
+            name = "-".join(filter(None, (monitor.step_id, monitor.worker_id, self._identity["relay"])))
+            self.path = documents.write(checkpoint, self._folder, name)
         except SummarizerLimitError as error:
             raise self.halt(str(error)) from error
         except AnalyzerError as error:
             self.skipped = error.message
             self._event("relay.skipped", cause=error.message)
-            self._known = {}
+            self._identity = {}
             monitor.put_off()
             return None
-        self.checkpoint = found
+        self.checkpoint = checkpoint
         monitor.handed_off()
-        self._event("relay.checkpointed", checkpoint_tokens=found.tokens)
-        return found
+        self._event("relay.checkpointed", checkpoint_tokens=checkpoint.tokens)
+        return checkpoint
 
     def resumed(self, tokens: int | None = None) -> None:
-        """The fresh instance has answered, and its context holds so many tokens.
+        """Record that the fresh instance has answered, and the tokens in its context.
 
         Raises:
-            RelayHaltedError: a relay is due again already: the next one would be no better.
+            RelayHaltedError: a relay is due again already, and the next one would be no better.
         """
-        if not self._known:
+        if not self._identity:
             return
         if tokens is not None and self.monitor.observe(tokens):
             raise self.halt(
@@ -190,12 +195,12 @@ class Relay:
             duration_seconds=round(time.monotonic() - self._began, 3),
             advice=self.monitor.advice,
         )
-        self._known = {}
+        self._identity = {}
 
     def halt(self, cause: str, tokens: int | None = None) -> RelayHaltedError:
-        """Logs `relay.halted`; the error to raise."""
+        """Log `relay.halted`, and return the error to raise."""
         self._event("relay.halted", cause=cause, post_tokens=tokens)
-        self._known = {}
+        self._identity = {}
         return RelayHaltedError(
             f"relay halted: {cause}",
             "split the step into smaller ones, give it less to read, or raise the caps in [relay] of analyzer.toml",
@@ -205,21 +210,21 @@ class Relay:
         most = self.monitor.settings.summarizer_token_cap
         if transcript.tokens > most:
             raise SummarizerLimitError(f"the session has more than the summarizer's {most:,} tokens")
-        found = documents.parse(self._summarizer(transcript, token_cap))
-        if found.tokens > token_cap:
-            raise SummarizerLimitError(f"the checkpoint has {found.tokens:,} tokens, more than {token_cap:,}")
-        return found
+        checkpoint = documents.parse(self._summarizer(transcript, token_cap))
+        if checkpoint.tokens > token_cap:
+            raise SummarizerLimitError(f"the checkpoint has {checkpoint.tokens:,} tokens, more than {token_cap:,}")
+        return checkpoint
 
     def _event(self, kind: str, **payload: Any) -> None:
         if self._log is not None:
-            self._log.append(kind, present({**self._known, **payload}), session=self._session())
+            self._log.append(kind, present({**self._identity, **payload}), session=self._session())
 
 
 def summarizer_of(settings: RelaySettings) -> Summarizer:
-    """The function that summarizes, by the name in the settings.
+    """Return the summarizer of the settings.
 
     Raises:
-        AnalyzerError: a command line or a prompt file that cannot be read, or a prompt for nobody.
+        AnalyzerError: the command line or the prompt file cannot be read, or there is a prompt without a command.
     """
     path = settings.summarizer_prompt_file
     if settings.summarizer is None:
@@ -233,12 +238,12 @@ def summarizer_of(settings: RelaySettings) -> Summarizer:
 
 _WINDOW, _USAGE = b'"contextWindow"', b'"usage"'
 _TRIES = 8
-"""Lines of subagents that are passed over in search of a reply."""
-_TELLING = re.compile(rb'"type": ?"(?:assistant|user|result)"')
+"""Lines of subagents that are skipped in the search for a reply."""
+_RELEVANT = re.compile(rb'"type": ?"(?:assistant|user|result)"')
 
 
 class RelayStream:
-    """Follows one instance in the thread that hands its output on."""
+    """The records of one instance, read in the thread that hands its output on."""
 
     def __init__(
         self, monitor: RelayMonitor, *, at_safe_point: Callable[[], None], first_reply: Callable[[int], None]
@@ -257,14 +262,17 @@ class RelayStream:
         if self._replied and not self._monitor.due:
             if not self._matters(lines):
                 return
-            # Tools of earlier replies have been answered by the time of the one that makes a relay due.
+            # Tool calls of earlier replies are answered before the reply that makes a relay due.
             self._pending = set()
         for line in lines.splitlines():
-            if _TELLING.search(line):
+            if _RELEVANT.search(line):
                 self._record(parse(line))
 
     def _matters(self, lines: bytes) -> bool:
-        """Whether lines below the threshold have to be read one by one; their last reply is enough to tell."""
+        """Return true if lines below the threshold must be read one by one.
+
+        Their last reply decides.
+        """
         if _WINDOW in lines:
             return True
         for line, tries in zip(last_lines(lines, 0, len(lines), _USAGE), range(_TRIES + 1), strict=False):
@@ -293,13 +301,13 @@ class RelayStream:
             self._at_safe_point()
 
     def go_on(self) -> None:
-        """Note that the agent goes on; its next safe point counts again."""
+        """Record that the agent goes on; its next safe point counts again."""
         self._paused = False
 
     def records(self) -> Iterator[Mapping[str, Any]]:
-        """Return the records of the instance so far."""
+        """Yield the records of the instance so far."""
         lines, offset = Lines(), 0
-        while data := os.pread(self._kept.fileno(), CHUNK_BYTES, offset):  # the place for writing stays where it is
+        while data := os.pread(self._kept.fileno(), CHUNK_BYTES, offset):  # the position of the writer stays
             offset += len(data)
             for region, start, end in lines.feed(data):
                 yield from map(parse, region[start:end].splitlines())

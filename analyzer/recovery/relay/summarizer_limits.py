@@ -1,6 +1,6 @@
-"""What a summarizer may do: nothing but read, at temperature 0 as far as its agent lets that be said.
+"""Limits of a summarizer: it may only read, at temperature 0 if its agent has an option for it.
 
-Invariant: a known agent runs within its preset, is refused, or was taken out of it by name; an unknown one is told of.
+Invariant: a known agent runs within its preset, is refused, or is exempted by the settings; an unknown one gets a note.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from analyzer.errors import AnalyzerError
 
 PRESET, NONE = "preset", "none"
 LIMITS = (PRESET, NONE)
-"""`preset`: a known agent is held to reading. `none`: a command runs as it is written."""
+"""`preset`: a known agent may only read. `none`: a command runs as it is written."""
 
 READING = frozenset({"", "Read", "Glob", "Grep", "LS"})
 """Tools that only read, in the names of Claude Code."""
@@ -32,20 +32,20 @@ class SummarizerLimit:
     """One command-line option that limits what an agent may do."""
 
     words: tuple[str, ...]
-    """What is added where a command does not have it."""
+    """The words that are added if a command does not have the option."""
     names: tuple[str, ...] = ()
-    """How a command may have the option of its own; without a name it is added always."""
+    """Names of the option in a command; without a name it is always added."""
     enough: frozenset[str] = frozenset()
-    """Values of a command's own option that hold it back as well."""
+    """Values of a command's own option that limit it as well."""
     values: int = 1
-    """Words that stand behind the option: 0 for a flag, -1 for all words up to the next option."""
+    """Words after the option: 0 for a flag, -1 for all words up to the next option."""
     key: str = ""
-    """Of an option that sets several things, the first word behind it where it is this one."""
+    """For an option that sets several things, the first word after it that means this one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """The options under which one agent can do nothing but read."""
+    """The options under which one agent can only read."""
 
     command: str
     """The command line that asks the agent without a person."""
@@ -53,17 +53,17 @@ class Preset:
     model: str = "--model"
     """The option that names the model."""
     temperature: bool = False
-    """Whether temperature 0 is among the limits: most agents have no option for it."""
+    """True if temperature 0 is among the limits: most agents have no option for it."""
     packages: tuple[str, ...] = ()
     """Other names of the program."""
     behind: tuple[str, ...] = ()
-    """Subcommands that its options stand behind."""
+    """Subcommands that its options come after."""
     opening: tuple[str, ...] = ()
     """Options that lift all limits."""
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
 
-# From the agents' own references of 2026. `=` where an option would take a prompt behind it for another value of its.
+# From the agents' own references of 2026. `=` if an option would take the prompt after it for another value.
 PRESETS: Mapping[str, Preset] = MappingProxyType(
     {
         "claude": Preset(
@@ -131,11 +131,11 @@ class Limited:
     words: tuple[str, ...]
     environment: Mapping[str, str]
     note: str | None
-    """What to tell of it; nothing where it was taken as it is written."""
+    """A sentence about the limits; None if the command is used as it is written."""
 
 
 def limited(command: str, limits: str = PRESET) -> Limited:
-    """A summarizer's command line, held to reading where its agent is known.
+    """Limit a summarizer's command line to reading, if its agent is known.
 
     Raises:
         AnalyzerError: the command line cannot be read, or asks for more than reading.
@@ -148,38 +148,38 @@ def limited(command: str, limits: str = PRESET) -> Limited:
         raise AnalyzerError("the summarizer's command is empty", "name a program")
     if limits == NONE:
         return Limited(tuple(words), {}, None)
-    place, name = _program(words)
+    position, name = _program(words)
     preset = PRESETS.get(name)
     if preset is None:
         note = f"nothing is known of the summarizer {name!r}: what it may do is up to its command"
         return Limited(tuple(words), {}, note)
-    missing = _missing(name, preset, words[place + 1 :])
-    place = next((at for at in range(place + 1, len(words)) if words[at] in preset.behind), place) + 1
-    held = (*words[:place], *missing, *words[place:])
+    missing = _missing(name, preset, words[position + 1 :])
+    position = next((at for at in range(position + 1, len(words)) if words[at] in preset.behind), position) + 1
+    limited_words = (*words[:position], *missing, *words[position:])
     does = f"runs with {shlex.join(missing)}" if missing else "has its limits"
     cold = "at temperature 0" if preset.temperature else "at its own temperature, for which it has no option"
-    return Limited(held, preset.environment, f"the summarizer {name} {does}: it may only read, {cold}")
+    return Limited(limited_words, preset.environment, f"the summarizer {name} {does}: it may only read, {cold}")
 
 
 def _program(words: Sequence[str]) -> tuple[int, str]:
-    """Where the agent stands in a command line, and its name."""
-    place = 0
-    while place + 1 < len(words) and os.path.basename(words[place]) in _WRAPPERS:
-        place += 1
-        while place + 1 < len(words) and (words[place].startswith("-") or re.match(r"\w+=", words[place])):
-            place += 1
-    word = words[place]
+    """Return the position of the agent in a command line, and its name."""
+    position = 0
+    while position + 1 < len(words) and os.path.basename(words[position]) in _WRAPPERS:
+        position += 1
+        while position + 1 < len(words) and (words[position].startswith("-") or re.match(r"\w+=", words[position])):
+            position += 1
+    word = words[position]
     for name, preset in PRESETS.items():
         if any(word == package or word.startswith(f"{package}@") for package in preset.packages):
-            return place, name
-    return place, os.path.basename(word)
+            return position, name
+    return position, os.path.basename(word)
 
 
 def _missing(name: str, preset: Preset, words: Sequence[str]) -> list[str]:
-    """The options that a command lacks.
+    """Return the options that a command lacks.
 
     Raises:
-        AnalyzerError: they ask for more than reading.
+        AnalyzerError: its options allow more than reading.
     """
     options = list(words[: words.index("--")] if "--" in words else words)
     for option in options:
@@ -187,30 +187,30 @@ def _missing(name: str, preset: Preset, words: Sequence[str]) -> list[str]:
             raise _too_much(name, option)
     missing: list[str] = []
     for limit in preset.limits:
-        given = _given(limit, options)
-        if given is None:
+        values = _own_values(limit, options)
+        if values is None:
             missing += limit.words
-        elif not given <= limit.enough:
+        elif not values <= limit.enough:
             raise _too_much(
-                name, " ".join([limit.names[0], limit.key, *sorted(given - limit.enough)]).replace("  ", " ")
+                name, " ".join([limit.names[0], limit.key, *sorted(values - limit.enough)]).replace("  ", " ")
             )
     return missing
 
 
-def _given(limit: SummarizerLimit, options: Sequence[str]) -> set[str] | None:
-    """The values that a command's own option names; None where it does not have the option."""
-    found: set[str] | None = None
-    for place, option in enumerate(options):
-        behind = _behind(limit, option, options[place + 1 :])
-        if behind is None or (limit.key and behind[:1] != [limit.key]):
+def _own_values(limit: SummarizerLimit, options: Sequence[str]) -> set[str] | None:
+    """Return the values of a command's own option; None if it does not have the option."""
+    values: set[str] | None = None
+    for position, option in enumerate(options):
+        words = _words_of_option(limit, option, options[position + 1 :])
+        if words is None or (limit.key and words[:1] != [limit.key]):
             continue
-        values = behind[1:] if limit.key else behind
-        found = (found or set()) | {each for text in values for each in re.split(r"[,\s]+", text.strip())}
-    return found
+        texts = words[1:] if limit.key else words
+        values = (values or set()) | {value for text in texts for value in re.split(r"[,\s]+", text.strip())}
+    return values
 
 
-def _behind(limit: SummarizerLimit, option: str, words: Sequence[str]) -> list[str] | None:
-    """The words of a limit's option where this is one: joined to it or behind it; None where it is another option."""
+def _words_of_option(limit: SummarizerLimit, option: str, words: Sequence[str]) -> list[str] | None:
+    """Return the words of a limit's option, joined to it or after it; None for another option."""
     name, equals, value = option.partition("=")
     if name in limit.names:
         if equals:

@@ -27,35 +27,38 @@ from analyzer.redaction import redact
 
 TIMEOUT_SECONDS = 300.0
 _STDOUT_BYTES = 1024 * 1024
-"""Of what it prints, the end is kept: a checkpoint and many words before it."""
+"""Bytes at the end of its output that are kept: a checkpoint and many words before it."""
 _SILENT_SECONDS = 1.0
-"""Who holds its stdout and says nothing for so long, once it has ended, is not waited for."""
+"""Seconds of silence after which a process that still holds its stdout is not waited for."""
 _CLASSIFIED_CHARS = 4_000
 PROMPT_BYTES = 64 * 1024
 """The longest prompt file of a summarizer."""
 
 
 class SummarizerError(AnalyzerError):
-    """The summarizer gave no checkpoint."""
+    """A summarizer that returned no checkpoint."""
 
 
 class CommandSummarizer:
-    """Runs a command for each checkpoint."""
+    """A summarizer that runs a command for each checkpoint."""
 
     def __init__(
         self, command: str, *, limits: str = PRESET, prompt: str = "", timeout_seconds: float = TIMEOUT_SECONDS
     ) -> None:
-        """`prompt` holds words of the summarizer's own, which it gets before what a checkpoint is."""
+        """Prepare the command.
+
+        `prompt` is the summarizer's own, before the instructions for a checkpoint.
+        """
         held = limited(command, limits)
         self._command = held.words
         self._environment = held.environment
         self._prompt = f"{prompt.strip()}\n\n" if prompt.strip() else ""
         self._timeout_seconds = timeout_seconds
         self.note = held.note
-        """What to tell of what it may do; see `relay_limits`."""
+        """A sentence about its limits; see `summarizer_limits`."""
 
     def __call__(self, transcript: Transcript, max_tokens: int) -> str:
-        """Run the command on a transcript; returns what it prints.
+        """Run the command on a transcript, and return its output.
 
         Raises:
             SummarizerLimitError: its own context is too small for the session.
@@ -63,14 +66,14 @@ class CommandSummarizer:
         """
         name = self._command[0]
         stdout, stderr = Tail(_STDOUT_BYTES), Tail()
-        with tempfile.TemporaryFile() as given:
-            given.write((self._prompt + instructions(max_tokens) + transcript.render()).encode("utf-8", "replace"))
-            given.seek(0)
+        with tempfile.TemporaryFile() as stdin:
+            stdin.write((self._prompt + instructions(max_tokens) + transcript.render()).encode("utf-8", "replace"))
+            stdin.seek(0)
             try:
                 with held_back():
                     process = start(
                         self._command,
-                        stdin=given.fileno(),
+                        stdin=stdin.fileno(),
                         stdout=None,
                         stderr=None,
                         watches=(stdout.feed, stderr.feed),
@@ -92,28 +95,28 @@ class CommandSummarizer:
             return stdout.text()
         from analyzer.classifier import classify
 
-        said = {"stdout": redact(stdout.text())[-_CLASSIFIED_CHARS:], "stderr": redact(stderr.text())}
-        verdict = classify({"exit_code": process.exit_code, **said})
+        output = {"stdout": redact(stdout.text())[-_CLASSIFIED_CHARS:], "stderr": redact(stderr.text())}
+        verdict = classify({"exit_code": process.exit_code, **output})
         if verdict.reason == "context_overflow":
             raise SummarizerLimitError("the summarizer's own context is too small for the session")
-        last = said["stderr"].strip().splitlines()[-1:] or ["it says nothing"]
+        last = output["stderr"].strip().splitlines()[-1:] or ["it says nothing"]
         raise SummarizerError(
             f"the summarizer {name!r} failed with exit code {process.exit_code}: {last[0][:200]}", verdict.remediation
         )
 
 
 def prompt_of(path: str) -> str:
-    """The words in a summarizer's prompt file.
+    """Read a summarizer's prompt file.
 
     Raises:
         AnalyzerError: it cannot be read, is not a text of at most `PROMPT_BYTES`, or others may write it.
     """
     try:
         with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
-            found = os.fstat(file.fileno())
-            if not stat.S_ISREG(found.st_mode) or found.st_size > PROMPT_BYTES:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode) or status.st_size > PROMPT_BYTES:
                 raise AnalyzerError(f"{path}: no prompt", f"name a text of at most {PROMPT_BYTES:,} bytes")
-            if found.st_mode & stat.S_IWOTH:
+            if status.st_mode & stat.S_IWOTH:
                 raise AnalyzerError(f"{path}: others may write it, so it is not used", "take their right to write")
             return file.read().decode("utf-8")
     except OSError as error:
@@ -125,7 +128,7 @@ def prompt_of(path: str) -> str:
 
 
 def instructions(max_tokens: int) -> str:
-    """The instructions to a model that summarizes a session."""
+    """Return the instructions to a model that summarizes a session."""
     headings = "\n".join(f"## {name}" for name in SECTIONS)
     return (
         "Below is the session of an agent whose context is nearly full. A fresh instance will go on with the work and "
@@ -143,16 +146,16 @@ _LAST_DECISIONS = 5
 _WORDS_CHARS = 400
 _EDITS = {"Write": "file_path", "Edit": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path"}
 _OPEN, _DONE = ("[ ]",), ("[x]", "[X]")
-# Sessions are as long and as odd as somebody makes them: these patterns look at each character once.
+# Sessions may be long and hostile: these patterns look at each character once.
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s|\n")
 _DECISION = re.compile(r"\b(?:decided|decision|chose|instead of|we will use|I will use|I'll use)\b")
 
 
 def summarize(transcript: Transcript, max_tokens: int) -> str:
-    """A checkpoint of at most `max_tokens`; of long lists, the newest items stay.
+    """Write a checkpoint of at most `max_tokens`; of long lists, the newest items stay.
 
     Raises:
-        SummarizerLimitError: not even the shortest one fits.
+        SummarizerLimitError: not even the shortest checkpoint fits.
     """
     checkpoint = _checkpoint(transcript)
     while checkpoint.tokens > max_tokens:
@@ -170,17 +173,17 @@ def summarize(transcript: Transcript, max_tokens: int) -> str:
 
 def _checkpoint(transcript: Transcript) -> Checkpoint:
     before = transcript.checkpoint
-    said = [turn.text for turn in transcript.turns if turn.role == "assistant"]
+    messages = [turn.text for turn in transcript.turns if turn.role == "assistant"]
     todos = _todos(transcript.turns)
     done = [*(before.completed_work if before else ()), *(item for item, state in todos if state == "completed")]
-    done += [*_marked(_DONE, said), *_deeds(transcript.turns)]
+    done += [*_marked(_DONE, messages), *_actions(transcript.turns)]
     doing = [item for item, state in todos if state == "in_progress"]
     waiting = [item for item, state in todos if state not in ("completed", "in_progress")]
-    left = _unique([*doing, *waiting, *_marked(_OPEN, said[-1:])])
+    left = _unique([*doing, *waiting, *_marked(_OPEN, messages[-1:])])
     if not left and before is not None and not todos:
         left = before.remaining_work
-    last = [_shortened(words) for words in said[-_LAST_WORDS:]]
-    decisions = [f"Decided: {words}" for words in _decisions(said)[-_LAST_DECISIONS:]]
+    last = [_shortened(words) for words in messages[-_LAST_WORDS:]]
+    decisions = [f"Decided: {words}" for words in _decisions(messages)[-_LAST_DECISIONS:]]
     state = [*(f"In progress: {item}" for item in doing), *decisions, *(f"Said: {words}" for words in last)]
     files = [*(before.modified_files if before else ()), *_files(transcript.turns)]
     return Checkpoint(
@@ -193,7 +196,7 @@ def _checkpoint(transcript: Transcript) -> Checkpoint:
 
 
 def _todos(turns: tuple[Turn, ...]) -> list[tuple[str, str]]:
-    """`(item, state)` of the newest to-do list."""
+    """Return `(item, state)` of the newest to-do list."""
     for turn in reversed(turns):
         todos = (turn.arguments or {}).get("todos") if turn.tool == "TodoWrite" else None
         if isinstance(todos, list):
@@ -202,7 +205,7 @@ def _todos(turns: tuple[Turn, ...]) -> list[tuple[str, str]]:
     return []
 
 
-def _deeds(turns: tuple[Turn, ...]) -> Iterator[str]:
+def _actions(turns: tuple[Turn, ...]) -> Iterator[str]:
     for turn in turns:
         arguments = turn.arguments or {}
         if turn.tool == "Bash" and isinstance(arguments.get("command"), str):
@@ -219,14 +222,14 @@ def _files(turns: tuple[Turn, ...]) -> Iterator[str]:
 
 
 def _marked(boxes: tuple[str, ...], texts: list[str]) -> list[str]:
-    """The items of a list that follow one of these check boxes."""
-    lines = (line.strip() for said in texts for line in said.splitlines())
+    """Return the items of a list that follow one of these check boxes."""
+    lines = (line.strip() for text in texts for line in text.splitlines())
     items = (line[1:].lstrip() if line[:1] in tuple("-*+") else line for line in lines)
     return [_shortened(item[3:]) for item in items if item.startswith(boxes) and item[3:].strip()]
 
 
 def _decisions(texts: list[str]) -> list[str]:
-    return [_shortened(words) for said in texts for words in _SENTENCE_END.split(said) if _DECISION.search(words)]
+    return [_shortened(words) for text in texts for words in _SENTENCE_END.split(text) if _DECISION.search(words)]
 
 
 def _shortened(words: str, limit: int = _WORDS_CHARS) -> str:
@@ -235,7 +238,7 @@ def _shortened(words: str, limit: int = _WORDS_CHARS) -> str:
 
 
 def _unique(items: list[str]) -> tuple[str, ...]:
-    """The items without repetitions, in the order of their last mention."""
+    """Return the items without repetitions, in the order of their last mention."""
     return tuple(reversed(dict.fromkeys(reversed(items))))
 
 

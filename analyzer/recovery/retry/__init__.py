@@ -1,1 +1,1 @@
-"""A call or a command tried again: what a policy allows, how long to wait, what a chain of tries leaves as events."""
+"""Retries of calls and commands: the policy, the waits, and the events of a chain of tries."""

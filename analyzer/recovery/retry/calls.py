@@ -1,8 +1,8 @@
-"""One chain of calls: what comes after a failure, decided without waiting and without knowing who waits.
+"""One chain of calls: the step after each failure, decided without waiting.
 
 Invariant: every chain ends. Each reason has its own allowance of calls, and no reason gives back another's.
 
-What has to happen before the next try is the same for calls and for commands.
+A step is the same for calls and for commands.
 """
 
 from __future__ import annotations
@@ -27,30 +27,30 @@ from analyzer.recovery.retry.policy import (
     advice,
     calls,
     care_of,
-    said,
+    quoted_message,
 )
 from analyzer.recovery.waiting import Clock
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What has to happen before the next try, in this order."""
+    """The work before the next try, in this order."""
 
     help: str | None = None
-    """`compress` or `reprobe`: what the caller does about the cause."""
+    """`compress` or `reprobe`: how the caller mends the cause."""
     block_seconds: float | None = None
-    """Wait until the guard says that the provider is ready, about so long; null where no limit is in the way."""
+    """The expected wait until the guard says that the provider is ready; None without a limit."""
     delay_seconds: float = 0.0
     """Seconds to wait after that."""
 
     @property
     def seconds(self) -> float:
-        """The whole wait in seconds, as far as it is known."""
+        """Return the whole wait in seconds, as far as it is known."""
         return (self.block_seconds or 0.0) + self.delay_seconds
 
 
 def asked_seconds(verdict: Classification, now: datetime) -> float | None:
-    """How long the error itself asks to wait; `now` is aware."""
+    """Return the seconds that the error itself asks to wait, or None; `now` is aware."""
     if verdict.retry_after_seconds is not None:
         return verdict.retry_after_seconds
     if verdict.reset_at is not None:
@@ -66,7 +66,9 @@ def wait(
     clock: Clock,
     cancel: threading.Event | None,
 ) -> RateLimitedError | None:
-    """Waits as a step says; the guard's refusal where the limit has grown longer meanwhile than `max_wait_seconds`.
+    """Wait as a step says.
+
+    Return the guard's refusal if the limit now holds longer than `max_wait_seconds`.
 
     Raises:
         WaitCancelledError: `cancel` was set.
@@ -90,7 +92,7 @@ async def wait_async(
     clock: Clock,
     cancel: threading.Event | None,
 ) -> RateLimitedError | None:
-    """`wait` for coroutines."""
+    """Run `wait` for coroutines."""
     if step.block_seconds is not None:
         try:
             await guard.block_until_ready_async(provider, max_wait_seconds=max_wait_seconds, cancel=cancel)
@@ -110,23 +112,23 @@ def limit_step(
     asked_seconds: float | None,
     jitter_seconds: float,
 ) -> Step:
-    """Records a refusal for a limit; the step is to wait until the provider is ready, then the jitter.
+    """Record a refusal for a limit, and return the step: wait until the provider is ready, then the jitter.
 
-    Weak words hold back who heard them, and nobody else: they may speak of something that did not happen here.
+    Weak words hold back only this caller, because they may speak of something that did not happen to it.
     """
-    alone = jitter_seconds + (DEFAULT_BLOCK_SECONDS if asked_seconds is None else asked_seconds)
+    own_seconds = jitter_seconds + (DEFAULT_BLOCK_SECONDS if asked_seconds is None else asked_seconds)
     certain = verdict.confidence != "weak" or verdict.evidence != "text"
     try:
         state = guard.record(provider, headers, limited=certain, wait_seconds=asked_seconds if certain else None)
     except StateError:
-        return Step(delay_seconds=alone)  # nobody else will know, but this one waits all the same
+        return Step(delay_seconds=own_seconds)  # without the file only this caller waits
     if state.ready:
-        return Step(delay_seconds=alone)
+        return Step(delay_seconds=own_seconds)
     return Step(block_seconds=state.wait_seconds, delay_seconds=jitter_seconds)
 
 
 _HELP = {"context_overflow": "compress", "tool_not_found": "reprobe"}
-"""Reasons that are tried again only when the caller mends the cause first, and how it does."""
+"""Reasons that are tried again only after the caller has mended the cause, and how."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,17 +146,17 @@ class Setting:
 
     @property
     def guarded(self) -> str:
-        """The name that the guard keeps the limits under."""
+        """Return the name that the guard keeps the limits under."""
         return self.provider or self.caller
 
     @property
     def waits(self) -> tuple[RateGuard, str, float, Clock]:
-        """The arguments of `wait` that are the same for every step."""
+        """Return the arguments of `wait` that are the same for every step."""
         return self.guard, self.guarded, self.policy.max_wait_seconds, self.clock
 
 
 class CallChain(Chain):
-    """Calls of one operation. `failed` says what comes next, or None when the error surfaces."""
+    """Calls of one operation. `failed` returns the next step, or None if the error surfaces."""
 
     def __init__(self, setting: Setting, helps: frozenset[str], log: EventLog | None, session: str | None) -> None:
         super().__init__(setting.caller, log, session, setting.provider)
@@ -164,10 +166,10 @@ class CallChain(Chain):
         self._verdict: Classification | None = None
 
     def admit(self) -> Step | None:
-        """What has to happen before the first call; None where a silent policy leaves it out.
+        """Return the step before the first call; None if a silent policy skips the call.
 
         Raises:
-            RateLimitedError: the guard says no, and the policy says not to wait.
+            RateLimitedError: the guard refuses, and the policy does not wait.
         """
         setting, policy = self._setting, self._setting.policy
         try:
@@ -177,7 +179,7 @@ class CallChain(Chain):
         if state.ready:
             return Step()
         if policy.wait_when_blocked and state.wait_seconds <= policy.max_wait_seconds:
-            # The jitter keeps those apart who waited for the same limit.
+            # The jitter spreads the callers that waited for the same limit.
             return Step(block_seconds=state.wait_seconds, delay_seconds=policy.backoff.delay_seconds(0, setting.rng))
         refused = self.short_circuit(state.reset_at)
         if not policy.silent:
@@ -185,14 +187,14 @@ class CallChain(Chain):
         return None
 
     def short_circuit(self, reset_at: datetime | None) -> RateLimitedError:
-        """Log that the call is not made; returns the error to raise."""
+        """Log that the call is not made, and return the error to raise."""
         self.call_short_circuited(self._setting.guarded, reset_at)
         return RateLimitedError(self._setting.guarded, reset_at)
 
     def failed(self, error: BaseException) -> Step | None:
-        """Take note of a call that raised; returns what comes before the next one.
+        """Record a call that raised, and return the step before the next one.
 
-        None: the error surfaces, with a note.
+        None means that the error surfaces, with a note.
         """
         policy = self._setting.policy
         self._verdict = verdict = classify(error, at=self._setting.clock.now())
@@ -216,19 +218,22 @@ class CallChain(Chain):
         if policy.silent:
             return None
         if outcome is not None:
-            self._over(error, outcome)
+            self._end(error, outcome)
             return None
         self._spend(error)
         return step
 
     def helped(self, result: object, error: BaseException) -> bool:
-        """Take note of the help for the last failure; False where it changed nothing, so that the error surfaces."""
+        """Record the help for the last failure.
+
+        False if it changed nothing, so that the error surfaces.
+        """
         if self.reason != "context_overflow":
             return True
         change = result if isinstance(result, Compression) else None
         self.context_changed(change)
         if change is None:
-            self._over(error, "escalated")
+            self._end(error, "escalated")
         return change is not None
 
     def waited(self, seconds: float) -> None:
@@ -237,8 +242,8 @@ class CallChain(Chain):
             self.waited_seconds += seconds
 
     def still_limited(self, error: BaseException) -> None:
-        """End the chain because the limit grew, during the wait, longer than the policy waits for."""
-        self._over(error, "surfaced")
+        """End the chain because the limit now holds longer than the policy waits."""
+        self._end(error, "surfaced")
 
     def left(self) -> None:
         """End the chain because an error was raised between two calls."""
@@ -259,7 +264,7 @@ class CallChain(Chain):
         self.settle("aborted")
 
     def _action(self, verdict: Classification, retried: bool) -> str:
-        """The action of this caller, which may differ from the recovery table's."""
+        """Return the action of this caller, which may differ from the recovery table's."""
         if self._setting.policy.silent or verdict.detail == "aborted":
             return "record"
         if not retried:
@@ -273,7 +278,7 @@ class CallChain(Chain):
         now = setting.clock.now()
         if verdict.reason != "rate_limited":
             return Step(delay_seconds=max(self._backoff(care), asked_seconds(verdict, now) or 0.0))
-        # The guard holds the wait; behind it the jitter starts anew.
+        # The guard holds the wait; the jitter after it starts again.
         self._backoffs = 0
         headers = response_headers(error) or verdict.facts.headers
         asked = asked_seconds(verdict, now)
@@ -293,18 +298,18 @@ class CallChain(Chain):
         except IterationBudgetExhaustedError as exhausted:
             self.budget_exhausted(budget)
             self.settle("exhausted", ended_by="iteration_budget")
-            verdict = self._known()
+            verdict = self._last_verdict()
             exhausted.add_note(
                 f"{self._setting.caller}: the iteration budget ended the retries after {calls(self.attempt)}; "
-                f"what failed is {verdict.reason}{said(verdict)}"
+                f"what failed is {verdict.reason}{quoted_message(verdict)}"
             )
             raise exhausted from error
 
-    def _over(self, error: BaseException, outcome: str) -> None:
+    def _end(self, error: BaseException, outcome: str) -> None:
         setting = self._setting
         self.settle(outcome)
         note = advice(
-            self._known(),
+            self._last_verdict(),
             caller=setting.caller,
             provider=setting.provider,
             credential=setting.credential,
@@ -315,6 +320,6 @@ class CallChain(Chain):
         if outcome != "aborted":
             error.add_note(note)
 
-    def _known(self) -> Classification:
-        assert self._verdict is not None  # asked for only after a failure
+    def _last_verdict(self) -> Classification:
+        assert self._verdict is not None  # only called after a failure
         return self._verdict

@@ -1,9 +1,9 @@
-"""A retry chain, of calls or of starts of a command: how often it was tried, whether it goes on, and its events.
+"""A retry chain, of calls or of starts of a command: its number of tries, its end, and its events.
 
-Invariant: a chain begins with its first retry and is settled once. A failure that nobody tries again belongs to no
+Invariant: a chain begins with its first retry and is settled once. A failure that is not tried again belongs to no
 chain: it carries its own outcome. Without a log nothing is written and nothing else changes.
 
-Retry loops that are not ours write the same events through a `RetryWatch`.
+Retry loops of other libraries write the same events through a `RetryWatch`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Chain:
-    """The state of one chain, and what it leaves in the log."""
+    """The state of one chain, and the writer of its events."""
 
     caller: str
     log: EventLog | None = None
@@ -38,35 +38,35 @@ class Chain:
     provider: str | None = None
     operation: str = field(default_factory=lambda: os.urandom(16).hex())
     attempt: int = 0
-    """1-based number of the try that is under way or has just ended; 0 before the first one."""
+    """1-based number of the try that runs or has just ended; 0 before the first one."""
     waited_seconds: float = 0.0
     """Seconds waited between tries."""
     reason: str = "unknown"
     """The reason of the last failure."""
     begun: bool = False
-    """Whether there is a chain: a failure was, or is about to be, tried again."""
+    """True if there is a chain: a failure was, or will be, tried again."""
     settled: bool = False
     _failures: Counter[str] = field(default_factory=Counter)
 
     def count(self, reason: str) -> int:
-        """Counts a failure; how many there were for this reason, which has an allowance of its own."""
+        """Count a failure; return the failures of its reason, which has an allowance of its own."""
         self.reason = reason
         self._failures[reason] += 1
         return self._failures[reason]
 
     @property
     def spent_as(self) -> str:
-        """The outcome of a chain whose last failure had no try left."""
+        """Return the outcome of a chain whose last failure had no try left."""
         return "escalated" if self.reason == "context_overflow" else "exhausted"
 
     def ends_as(self, *, retried: bool, left: int, waits: bool = True) -> str | None:
-        """The outcome of the chain after the failure just counted; None where another try comes.
+        """Return the outcome of the chain after the failure just counted; None if another try comes.
 
-        `retried`: this reason is tried again at all. `left`: so many more tries are allowed. `waits`: the wait before
-        the next one is no longer than allowed.
+        `retried` says that this reason is tried again at all, `left` how many more tries are allowed, `waits` that the
+        wait before the next one is no longer than allowed.
         """
         if retried and left <= 0:
-            # Where the first failure was the last one allowed, nothing was tried that could be exhausted.
+            # Without an earlier retry there is no chain that could be exhausted.
             return self.spent_as if self.begun else "surfaced"
         return None if retried and waits else "surfaced"
 
@@ -81,18 +81,18 @@ class Chain:
         at: datetime | None = None,
         **step: Any,
     ) -> None:
-        """Logs that a try failed. `again`: another one comes. `left`: so many are allowed; None where nobody knows.
+        """Log that a try failed.
 
-        `outcome` is what becomes of the failure where there is no chain: None where nobody is told. `step` is what a
-        supervised run knows besides.
+        `again` says that another one comes, `left` how many are allowed (None: unknown). `outcome` is that of a
+        failure without a chain; None if it is not raised. `step` holds further keys of a supervised run.
         """
         self.begun = self.begun or again
         if self.log is None:
             return
-        place: dict[str, Any] = {"outcome": outcome}
+        chain_keys: dict[str, Any] = {"outcome": outcome}
         if self.begun:
             most = None if left is None else self.attempt + left
-            place = {"operation": self.operation, "attempt": self.attempt, "max_attempts": most}
+            chain_keys = {"operation": self.operation, "attempt": self.attempt, "max_attempts": most}
         self.log.error_classified(
             verdict,
             session=self.session,
@@ -100,12 +100,12 @@ class Chain:
             caller=self.caller,
             action=action,
             provider=verdict.provider or self.provider,
-            **place,
+            **chain_keys,
             **step,
         )
 
     def retry_scheduled(self, delay_seconds: float) -> None:
-        """Logs that another try comes after a wait."""
+        """Log that another try comes after a wait."""
         if self.log is not None:
             self.log.retry_scheduled(
                 session=self.session,
@@ -117,10 +117,9 @@ class Chain:
             )
 
     def settle(self, outcome: str, ended_by: str | None = None) -> None:
-        """Ends the chain, if there is one, and logs it; only the first time counts.
+        """End the chain, if there is one, and log it; only the first call counts.
 
-        An exhausted `network_transient` ends as `network_permanent`, unless something else than its errors ended it
-        (`ended_by`).
+        An exhausted `network_transient` ends as `network_permanent`, unless `ended_by` names another cause of the end.
         """
         if self.settled or not self.begun:
             return
@@ -140,7 +139,7 @@ class Chain:
             )
 
     def call_short_circuited(self, provider: str, reset_at: datetime | None) -> None:
-        """Logs that nothing was tried, because the provider is known to refuse."""
+        """Log that nothing was tried, because the provider is known to refuse."""
         if self.log is not None:
             from analyzer.events.times import format_time
 
@@ -153,7 +152,7 @@ class Chain:
             )
 
     def context_changed(self, change: Compression | None) -> None:
-        """Logs that the conversation was made smaller for the next call, or could not be."""
+        """Log that the conversation was made smaller for the next call, or could not be."""
         if self.log is None:
             return
         if change is None:
@@ -164,7 +163,7 @@ class Chain:
             )
 
     def budget_exhausted(self, budget: IterationBudget) -> None:
-        """Logs that no iteration was left for the retry that was due."""
+        """Log that no iteration was left for the next retry."""
         if self.log is not None:
             self.log.budget_exhausted(
                 session=self.session,
@@ -181,10 +180,10 @@ T = TypeVar("T")
 
 
 class RetryWatch:
-    """Decorates what another library retries, and hooks into it: the same events that `Retry` leaves.
+    """A decorator and hooks for functions that another library retries, with the same events as `Retry`.
 
-    The decorator stands outside of the library's own and sees how a chain ends; the hook sees each failure before a
-    wait. Where the hook fires outside of a decorated call, the failure is logged without a chain.
+    The decorator goes outside of the library's own and sees the end of a chain; the hook sees each failure before a
+    wait. If the hook fires outside of a decorated call, the failure is logged without a chain.
     """
 
     def __init__(self, log: EventLog, caller: str, *, session: str | None = None, provider: str | None = None) -> None:
@@ -195,7 +194,7 @@ class RetryWatch:
         self._current: ContextVar[Chain | None] = ContextVar("analyzer_retry_watch", default=None)
 
     def __call__(self, function: Callable[P, T]) -> Callable[P, T]:
-        """Decorates a function or a coroutine function that some library retries."""
+        """Decorate a function or a coroutine function that another library retries."""
         if inspect.iscoroutinefunction(function):
 
             @functools.wraps(function)
@@ -214,7 +213,7 @@ class RetryWatch:
 
     @contextmanager
     def chain(self) -> Iterator[None]:
-        """One chain of calls, as a `with` around the other library's loop."""
+        """Watch one chain of calls, as a `with` around the other library's loop."""
         chain = Chain(self._caller, self._log, self._session, self._provider, attempt=1)
         token = self._current.set(chain)
         try:
@@ -228,11 +227,14 @@ class RetryWatch:
             self._current.reset(token)
 
     def stamina(self, details: Any) -> None:
-        """For `stamina.instrumentation.set_on_retry_hooks([watch.stamina])`."""
+        """Log a retry; pass it to `stamina.instrumentation.set_on_retry_hooks([watch.stamina])`."""
         self._failed(details.caused_by, details.retry_num, float(details.wait_for))
 
     def tenacity(self, state: Any) -> None:
-        """For `tenacity.retry(before_sleep=watch.tenacity, …)`. A retry because of a result is not logged."""
+        """Log a retry; pass it to `tenacity.retry(before_sleep=watch.tenacity, …)`.
+
+        A retry because of a result is not logged.
+        """
         error = state.outcome.exception() if state.outcome is not None else None
         wait = state.next_action.sleep if state.next_action is not None else 0.0
         self._failed(error, state.attempt_number, float(wait))
@@ -262,7 +264,7 @@ def _ended(chain: Chain, error: BaseException) -> None:
 
 
 def _last(error: BaseException) -> BaseException:
-    """What the last call raised, out of tenacity's `RetryError` around it."""
+    """Return the error of the last call, out of tenacity's `RetryError` around it."""
     attempt = getattr(error, "last_attempt", None)
     inner = attempt.exception() if attempt is not None and hasattr(attempt, "exception") else None
     return inner if isinstance(inner, BaseException) else error

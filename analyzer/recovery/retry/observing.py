@@ -1,8 +1,8 @@
-"""Calls of an SDK's client, watched: each attempt that its own retries make leaves the events of a chain.
+"""Watching the calls of an SDK's client: each attempt of its own retries is logged as part of a chain.
 
 Clients of OpenAI, Anthropic and others of the same generator (Stainless) have one method `request` around their retries
-and send each attempt by `send` of their httpx client. Both are wrapped on the objects given. Nothing is imported for
-it, and nothing that goes wrong here reaches the program.
+and send each attempt by `send` of their httpx client. Both are wrapped on these objects. Nothing is imported for it,
+and no error of this module reaches the program.
 """
 
 from __future__ import annotations
@@ -24,9 +24,11 @@ from analyzer.recovery.retry.chain import Chain
 T = TypeVar("T")
 
 _RETRIED = frozenset((408, 409, 429))
-"""What these SDKs try again beside 5xx, where a client cannot be asked (anthropic 2.14.0, openai 3.57.0)."""
+"""Statuses below 500 that these SDKs retry,
+if a client cannot be asked (anthropic 2.14.0, openai 3.57.0).
+"""
 _BODY_SECONDS, _BODY_BYTES = 0.05, 65_536
-"""What is read of a streamed error that is tried again, after which the SDK waits for 0.375 s or longer by itself."""
+"""The bounds for reading a streamed error that is tried again; the SDK itself then waits for 0.375 s or longer."""
 _MARK = "analyzer_observes"
 _present: ContextVar[_Call | None] = ContextVar("analyzer_observed_call", default=None)
 
@@ -39,12 +41,12 @@ def observe(
     session: str | Callable[[], str | None] | None = None,
     provider: str | None = None,
 ) -> T:
-    """Watch a client of the OpenAI or Anthropic SDK, sync or async, and return it; so are its copies (`with_options`).
+    """Watch a client of the OpenAI or Anthropic SDK, sync or async, and its copies (`with_options`); return it.
 
-    Each attempt that fails becomes an `error.classified`, by its status, headers and body or what the connection said;
+    Each attempt that fails becomes an `error.classified`, by its status, headers and body or the connection's error;
     further attempts make it a chain, with `retry.scheduled` and `retry.settled`. `log` is a log or its folder,
-    `session` an id or what gives the present one. `provider` is known for the servers of the SDK's own maker. It never
-    raises: what cannot be watched is told on stderr and left as it is.
+    `session` an id or a function that returns it. `provider` defaults to the SDK's maker for its own servers. It never
+    raises: a client that cannot be watched is left as it is, with a line on stderr.
     """
     try:
         if _MARK not in vars(client):
@@ -57,7 +59,7 @@ def observe(
 
 
 class _Watch:
-    """Who calls, and where its events go: shared by all calls of one client and its copies."""
+    """The caller and the log, shared by all calls of one client and its copies."""
 
     def __init__(
         self,
@@ -72,7 +74,7 @@ class _Watch:
         self.provider = provider or (maker if str(client.base_url.host).endswith(f".{maker}.com") else None)
 
     def session(self) -> str | None:
-        """The session of the present call."""
+        """Return the session of the present call."""
         return self._session() if callable(self._session) else self._session
 
     def over(self, client: Any) -> None:
@@ -131,7 +133,7 @@ def _sending(send: Callable[..., Any]) -> Callable[..., Any]:
             return send(*args, **kwargs)
         with call.attempt() as answered:
             response = send(*args, **kwargs)
-            if _is_error(response) and not response.is_closed:  # of a streamed call: what is wrong stands in its body
+            if _is_error(response) and not response.is_closed:  # a streamed call, whose body has the error
                 if call.is_tried_again(response):
                     _read_some(response)
                 else:
@@ -161,7 +163,9 @@ def _sending_async(send: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _read_some(response: Any) -> None:
-    """Keep what comes of a body at once: the SDK would close it unread, and must not wait for it."""
+    """Keep the part of a body that comes at once:
+    the SDK would close it unread, and must not be delayed.
+    """
     body = bytearray()
     with suppress(Exception):
         until = _hurry(response)
@@ -187,7 +191,7 @@ async def _read_some_async(response: Any) -> None:
 
 
 def _hurry(response: Any) -> float:
-    """Let each read of a body end soon; returns until when there may be another one."""
+    """Let each read of a body end soon; return the moment after which there may be no other one."""
     extensions = response.request.extensions
     extensions["timeout"] = {**extensions.get("timeout", {}), "read": _BODY_SECONDS}
     return time.monotonic() + _BODY_SECONDS
@@ -209,7 +213,7 @@ class _Call:
 
     @contextmanager
     def attempt(self) -> Iterator[Callable[[Any], None]]:
-        """Watch one attempt; what it yields takes the answer, whole where it is an error."""
+        """Watch one attempt; the function that it yields takes the answer, whole if it is an error."""
         _quietly(self._begins)
         try:
             yield functools.partial(_quietly, self._answered)
@@ -218,11 +222,13 @@ class _Call:
             raise
 
     def is_tried_again(self, response: Any) -> bool:
-        """Tell whether the SDK makes another attempt after this answer."""
+        """Return true if the SDK makes another attempt after this answer."""
         return self._chain.attempt < self._most and _tries_again(self._client, response)
 
     def ends(self, error: BaseException | None) -> None:
-        """Settle the chain of a call that returned, or raised what its last attempt or an interrupt left."""
+        """Settle the chain of a call that returned,
+        or raised its last attempt's error or an interrupt.
+        """
         aborted = error is not None and not isinstance(error, Exception)
         self._chain.settle("aborted" if aborted else self._outcome)
 
@@ -230,12 +236,12 @@ class _Call:
         if self._failed_at is not None:
             delay = time.monotonic() - self._failed_at
             self._chain.waited_seconds += delay
-            self._chain.begun = True  # also where nobody expected another try
+            self._chain.begun = True  # also after a try that was expected to be the last
             self._chain.retry_scheduled(delay)
         self._chain.attempt += 1
 
     def _answered(self, response: Any) -> None:
-        # What the program makes of a good answer, and what its stream breaks off with, is the program's own affair.
+        # Errors while the program reads a good answer are not errors of the call.
         if _is_error(response):
             self._failed(None, response)
         else:
@@ -251,7 +257,9 @@ class _Call:
             self._outcome = "aborted"
         else:
             self._outcome = "exhausted" if (again or chain.begun) and verdict.retryable else "surfaced"
-        action = "retry" if again else "record" if self._outcome == "aborted" else "surface"
+        action = "retry" if again else "surface"
+        if self._outcome == "aborted":
+            action = "record"
         chain.error_classified(
             verdict, action=action, left=max(left, 0), again=again, outcome=self._outcome, model=self._model
         )

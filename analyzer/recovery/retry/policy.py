@@ -1,10 +1,10 @@
-"""What one caller does about each reason: the recovery table, with what a caller may set.
+"""The retry policy of one caller: the recovery table, with the settings of the caller.
 
-Invariant: the recovery table of the classifier decides which reasons are tried again; a policy only bounds and hushes.
+Invariant: the classifier's recovery table decides which reasons are tried again; a policy only bounds and silences.
 
-With it stand how long to wait before the next try, how careful to be with weak evidence, what retries may spend in all,
-and what a person has to know when an error surfaces: which credential, which provider, how it is renewed, or which URL.
-These texts are redacted: they quote nothing that the classifier has not cleaned.
+The module also has the backoff, the care with weak evidence, the iteration budget, and the advice for a person when an
+error surfaces: which credential of which provider, how it is renewed, or which URL. The advice quotes only text that
+the classifier has redacted.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class Backoff:
     """`min(cap, base · factorⁿ) · (1 ± jitter)` seconds before the retry after attempt n, counted from 0.
 
-    The jitter stands outside of the cap, so that those who reached the cap together do not come back together.
+    The jitter is applied after the cap, so that callers that reached the cap together do not come back together.
     """
 
     base_seconds: float = 0.1
@@ -44,7 +44,7 @@ class Backoff:
             )
 
     def delay_seconds(self, attempt: int, rng: random.Random | None = None) -> float:
-        """Seconds to wait after failed attempt `attempt`, 0-based."""
+        """Return the seconds to wait after failed attempt `attempt`, 0-based."""
         try:
             delay = self.base_seconds * self.factor ** max(0, attempt)
         except OverflowError:
@@ -54,7 +54,7 @@ class Backoff:
 
 
 _CALLS_WITH_HELP = {"tool_not_found": 2}
-"""Calls in all, where the table allows one but the caller can mend the cause in between."""
+"""Calls in all, if the caller mends the cause in between; the table allows one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +63,13 @@ class Policy:
 
     backoff: Backoff = field(default_factory=Backoff)
     max_attempts: Mapping[str, int] = field(default_factory=dict)
-    """Calls in all by reason, the first included, where they are to differ from the table's."""
+    """Calls in all by reason, the first included, if they differ from the table's."""
     max_wait_seconds: float = 3600.0
-    """A limit that holds longer than this is told to a person instead of being waited for."""
+    """The longest wait for a limit; a limit that holds longer surfaces."""
     wait_when_blocked: bool = False
-    """Before the first call, when the guard already says no: wait until it says yes, instead of refusing at once."""
+    """True to wait before the first call while the guard refuses, instead of raising at once."""
     silent: bool = False
-    """Classify and log, but neither try again nor raise: for calls that nobody would miss."""
+    """True to classify and log, but neither try again nor raise: for calls that nobody would miss."""
 
     def __post_init__(self) -> None:
         for reason, calls in self.max_attempts.items():
@@ -83,10 +83,9 @@ class Policy:
                 )
 
     def attempts_for(self, reason: str, *, helped: bool = False, most: int | None = None) -> int:
-        """Failures with this reason that end a chain.
+        """Return how many failures with this reason end a chain.
 
-        `helped` says that the caller mends the cause in between; `most` bounds what the table allows, though not what
-        the caller set.
+        `helped` says that the caller mends the cause in between; `most` bounds the table's number, not the caller's.
         """
         standard = max(_CALLS_WITH_HELP.get(reason, 1) if helped else 1, RECOVERY[reason].max_attempts)
         return self.max_attempts.get(reason, standard if most is None else min(standard, most))
@@ -102,8 +101,8 @@ PROFILES: Mapping[str, Policy] = MappingProxyType(
     }
 )
 """Policies of typical callers. `pre_spawn`: a gate before an agent is started; refuses at once while a limit holds.
-`probe`: a live call that asks whether a connection works; `fetch`: a feed; both wait for a limit. `silent`: an update
-check. `transport`: tool calls; give it `reprobe`, so that a missing tool is looked for again and called once more."""
+`probe`: a live call that tests a connection; `fetch`: a feed; both wait for a limit. `silent`: an update check.
+`transport`: tool calls; pass `reprobe`, so that a missing tool is looked for again and called once more."""
 
 
 DEFAULT_LIMIT = 50
@@ -111,7 +110,7 @@ _QUOTED_CHARS = 200
 
 
 class IterationBudgetExhaustedError(AnalyzerError):
-    """No iteration is left for another retry."""
+    """A retry for which no iteration is left."""
 
     def __init__(self, limit: int, consumed: int, refunded: int) -> None:
         super().__init__(
@@ -123,7 +122,7 @@ class IterationBudgetExhaustedError(AnalyzerError):
         self.refunded = refunded
 
     def __reduce__(self) -> tuple[type[IterationBudgetExhaustedError], tuple[int, int, int]]:
-        """Copies and pickles are made of the figures, not of the message."""
+        """Copy and pickle by the figures, not by the message."""
         return type(self), (self.limit, self.consumed, self.refunded)
 
 
@@ -140,21 +139,21 @@ class IterationBudget:
 
     @property
     def consumed(self) -> int:
-        """Iterations taken so far."""
+        """Return the iterations taken so far."""
         return self._consumed
 
     @property
     def refunded(self) -> int:
-        """Iterations given back so far."""
+        """Return the iterations given back so far."""
         return self._refunded
 
     @property
     def remaining(self) -> int:
-        """Iterations that can still be taken."""
+        """Return the iterations that can still be taken."""
         return self.limit - self._consumed + self._refunded
 
     def consume(self, count: int = 1) -> int:
-        """Take iterations before the work that they pay for; returns how many remain.
+        """Take iterations before the work that they pay for; return how many remain.
 
         Raises:
             IterationBudgetExhaustedError: fewer than `count` remain; nothing is taken.
@@ -166,35 +165,42 @@ class IterationBudget:
             return self.remaining
 
     def refund(self, count: int = 1) -> int:
-        """Gives iterations back, because a cache answered; the number that remains. No more than were taken."""
+        """Give iterations back because a cache answered, at most those taken.
+
+        Return how many remain.
+        """
         with self._lock:
             self._refunded += min(count, self._consumed - self._refunded)
             return self.remaining
 
 
 CAREFUL_CALLS = 2
-"""Calls in all on weak words, or against them: the one after the wait shows whether they were right."""
+"""Calls in all on weak words, or against them:
+the call after the wait shows whether they were right.
+"""
 _LATER = 3
-"""Steps of the backoff that a careful first wait leaves out: with a factor of two it is eight times as long."""
+"""Steps of the backoff that a careful first wait skips:
+with a factor of two it is eight times as long.
+"""
 
 
 class Care(NamedTuple):
-    """What a verdict's evidence leaves of the recovery table."""
+    """The part of the recovery table that a verdict's evidence allows."""
 
     most_calls: int | None = None
-    """Calls in all; None: as many as the table says."""
+    """Calls in all; None for as many as the table says."""
     skipped_steps: int = 0
     """Steps by which the backoff begins later."""
     against: str | None = None
-    """The rule of strong evidence that says not to try again, where one does."""
+    """The rule of strong evidence against another try, if there is one."""
 
 
 def care_of(verdict: Classification) -> Care:
-    """The care that a verdict asks for.
+    """Return the care that a verdict asks for.
 
-    Weak words leave two calls, with a longer wait between them, and so does a bare status whose body speaks of
-    something that is not tried again. Where the body names that by a rule's own words, code or type, nothing is tried:
-    unless there is something to wait for or to compress, which the next call then shows.
+    Weak words allow two calls, with a longer wait between them, and so does a bare status whose body speaks of
+    something that is not tried again. If the body names that by a rule's own words, code or type, nothing is tried,
+    unless there is something to wait for or to compress.
     """
     if verdict.confidence != "weak" or not verdict.retryable:
         return Care()
@@ -208,14 +214,14 @@ def care_of(verdict: Classification) -> Care:
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """Where a provider's credential is kept and how it is renewed."""
+    """The variable of a provider's credential, and how it is renewed."""
 
     variable: str
     """The environment variable that programs read it from."""
     renew: str
     """A URL where another key is made, or a command."""
     sign_in: str | None = None
-    """The command or URL that renews a login without a key (OAuth), where there is one."""
+    """The command or URL that renews a login without a key (OAuth), if there is one."""
 
 
 CREDENTIALS: Mapping[str, Credential] = MappingProxyType(
@@ -232,18 +238,18 @@ CREDENTIALS: Mapping[str, Credential] = MappingProxyType(
         "openrouter": Credential("OPENROUTER_API_KEY", "https://openrouter.ai/settings/keys"),
     }
 )
-"""By provider, as the classifier names it."""
+"""Credentials by provider, as the classifier names it."""
 
 _PROVIDERS: Mapping[str, str] = MappingProxyType(
     {"claude": "anthropic", "claude-code": "anthropic", "codex": "openai", "gemini": "google", "gh": "github"}
 )
-"""Whose credential an agent's command uses, where nobody says another."""
+"""The provider whose credential an agent's command uses by default."""
 
 
 def provider_of(name: str | None) -> str | None:
-    """The provider behind a name that may be an agent's; None where nobody knows one by it."""
-    known = _PROVIDERS.get(name or "", name)
-    return known if known in CREDENTIALS else None
+    """Return the provider of a name that may be an agent's; None for an unknown one."""
+    provider = _PROVIDERS.get(name or "", name)
+    return provider if provider in CREDENTIALS else None
 
 
 def advice(
@@ -256,11 +262,13 @@ def advice(
     outcome: str = "surfaced",
     attempts: int = 1,
 ) -> str:
-    """One or two sentences for the person at the end of the chain, with names instead of generalities."""
+    """Return one or two sentences for the person at the end of the chain,
+    with names instead of generalities.
+    """
     provider = provider or verdict.provider
     credential = credential or CREDENTIALS.get(provider or "")
     whose = provider or "the provider"
-    quoted = said(verdict)
+    quoted = quoted_message(verdict)
     if verdict.reason == "auth_error":
         return f"{caller}: {auth_advice(verdict, provider, credential)}{quoted}"
     if verdict.reason == "rate_limited":
@@ -289,7 +297,9 @@ def advice(
 
 
 def auth_advice(verdict: Classification, provider: str | None, credential: Credential | None = None) -> str:
-    """Which credential of which provider has to be renewed, and how: its variable, its page, its login."""
+    """Say which credential of which provider must be renewed,
+    and how: its variable, its page, its login.
+    """
     whose = provider or verdict.provider or "the provider"
     credential = credential or CREDENTIALS.get(whose)
     kept = f" in {credential.variable}" if credential else ""
@@ -307,8 +317,11 @@ def auth_advice(verdict: Classification, provider: str | None, credential: Crede
     return f"{whose} refused the credential{kept}; renew it{page}{sign_in}"
 
 
-def said(verdict: Classification) -> str:
-    """The first line of the error's message, redacted, behind a colon."""
+def quoted_message(verdict: Classification) -> str:
+    """Return the first line of the error's message, redacted, after a colon.
+
+    A full stop without one.
+    """
     message = (verdict.facts.message or "").strip()
     first = message.splitlines()[0] if message else ""
     if len(first) > _QUOTED_CHARS:
@@ -317,17 +330,20 @@ def said(verdict: Classification) -> str:
 
 
 def calls(attempts: int) -> str:
-    """A number of calls in words: `one call`, `3 calls`."""
+    """Return a number of calls in words: `one call`, `3 calls`."""
     return "one call" if attempts == 1 else f"{attempts} calls"
 
 
 def _endpoint(error: BaseException | None) -> str | None:
-    """Scheme, host and path of the request that an exception of an HTTP client carries; no query, no password."""
+    """Return scheme, host and path of the request in an HTTP client's exception.
+
+    No query, no password.
+    """
     from urllib.parse import urlsplit
 
     try:
         parts = urlsplit(str(error.request.url))  # type: ignore[union-attr]  # clients agree on it; without one, no name
         host = f"{parts.hostname}:{parts.port}" if parts.port else parts.hostname
         return f"{parts.scheme}://{host}{parts.path}" if parts.scheme and parts.hostname else None
-    except Exception:  # noqa: BLE001 - a foreign object, and httpx raises RuntimeError where no request is set
+    except Exception:  # noqa: BLE001 - a foreign object, and httpx raises RuntimeError without a request
         return None

@@ -1,8 +1,8 @@
 """`Retry`: the recovery table around a call, as a decorator, a function or a loop, for threads and coroutines.
 
-Invariant: the caller gets the call's own result or the call's own error; what was done in between is in the log.
+Invariant: the caller gets the call's own result or the call's own error; the tries in between are in the log.
 
-The tries of one chain are a loop that any code can stand in.
+The tries of one chain are a loop around any code.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from analyzer.recovery.retry.policy import Credential, IterationBudget, Policy
 from analyzer.recovery.waiting import SYSTEM_CLOCK, Clock, WaitCancelledError
 
 _LEAVES_LOOPS = (StopIteration, StopAsyncIteration)
-"""Raised out of `__next__` these would end the loop instead of surfacing."""
+"""Exceptions that would end the loop instead of surfacing, if `__next__` raised them."""
 
 
 class Attempt:
@@ -36,7 +36,7 @@ class Attempt:
         self._cache_hit = False
 
     def cache_hit(self) -> None:
-        """Says that a cache answered: the iteration that this try took is given back."""
+        """Record that a cache answered: the iteration that this try took is given back."""
         self._cache_hit = True
 
     def __enter__(self) -> Self:
@@ -66,7 +66,7 @@ class Attempts:
         self._done = False
 
     def ended(self, error: BaseException | None, cache_hit: bool) -> bool:
-        """End a try; returns whether the loop keeps its error for now."""
+        """End a try; return true if the loop keeps its error for now."""
         if error is None:
             self._done = True
             self._chain.succeeded(cache_hit=cache_hit)
@@ -107,13 +107,13 @@ class Attempts:
                 self._waited(refused, error)
         return self._next()
 
-    # The loop of coroutines: the same, but nothing that touches files or locks runs on the event loop.
+    # The loop of coroutines: the same, but files and locks are not used on the event loop.
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Attempt:
-        import asyncio  # only loaded where somebody runs it anyway
+        import asyncio  # only loaded if somebody runs it anyway
 
         if self._finished():
             raise StopAsyncIteration
@@ -135,14 +135,17 @@ class Attempts:
                 self._waited(refused, error)
         return self._next()
 
-    # What both share.
+    # Shared by both loops.
 
     def _finished(self) -> bool:
-        """Whether there is nothing left to try; a try whose block never ran is one that did not fail."""
+        """Return true if nothing is left to try; a try whose block never ran did not fail."""
         return self._done or (self._chain.attempt > 0 and self._failure is None)
 
     def _decided(self, step: Step | None, error: BaseException) -> Step | None:
-        """The step before the next call; None where a silent chain is over. Raises the error where another chain is."""
+        """Return the step before the next call; None if a silent chain is over.
+
+        Raises the error if another chain is over.
+        """
         if step is None and not self._setting.policy.silent:
             raise self._surfacing(error)
         return step
@@ -152,7 +155,7 @@ class Attempts:
             raise self._surfacing(error)
 
     def _has_to_wait(self, step: Step, error: BaseException | None) -> bool:
-        """Whether there is a wait, be it of no length: a cancel flag is looked at in waits."""
+        """Return true if there is a wait, even of no length: the cancel flag is checked in waits."""
         if error is not None:
             self._chain.retry_scheduled(step.seconds)
         return error is not None or step.block_seconds is not None
@@ -166,7 +169,7 @@ class Attempts:
             self._chain.waited(self._setting.clock.monotonic() - begun)
 
     def _waited(self, refused: RateLimitedError | None, error: BaseException | None) -> None:
-        """End the chain where the guard refused during the wait."""
+        """End the chain if the guard refused during the wait."""
         if refused is None:
             return
         if error is None:
@@ -185,7 +188,9 @@ class Attempts:
 
 
 class _Watch:
-    """Settles the chain when something ends it between two calls: an interrupt, or a help that raised."""
+    """A context manager that settles the chain if an interrupt or
+    a failed help ends it between two calls.
+    """
 
     def __init__(self, attempts: Attempts) -> None:
         self._attempts = attempts
@@ -211,11 +216,11 @@ T = TypeVar("T")
 
 
 class Retry:
-    """Calls that recover: each error is classified, and the recovery table says what comes next.
+    """Calls with recovery: each error is classified, and the recovery table decides the next step.
 
     `rate_limited` waits on the guard, `network_transient` backs off, `context_overflow` is compressed once (with
-    `compress`), `tool_not_found` is called once more (with `reprobe`), all else surfaces as it was raised, with a note
-    that says what to do. One object serves any number of calls, threads and tasks.
+    `compress`), `tool_not_found` is called once more (with `reprobe`), any other error surfaces as it was raised, with
+    a note that says what to do. One object serves any number of calls, threads and tasks.
     """
 
     def __init__(
@@ -236,12 +241,13 @@ class Retry:
         clock: Clock = SYSTEM_CLOCK,
         rng: random.Random | None = None,
     ) -> None:
-        """`caller` names who calls, in events and notes; `provider` whose limits the guard keeps (else the caller's).
+        """Keep the settings of all calls.
 
+        `caller` is named in events and notes; the guard keeps the limits under `provider` (else under `caller`).
         `compress` and `reprobe` get the arguments of the call that failed; `compress` makes the conversation in them
-        smaller, in place, and returns a `Compression`, or None where nothing can go: see `ContextRecovery.compress`.
-        `was_cached` tells from a result that a cache gave it: the retry's iteration goes back to the budget.
-        `cancel` ends a wait with `WaitCancelledError`. Without a `guard`, limits are known to this object alone.
+        smaller, in place, and returns a `Compression`, or None if nothing can go: see `ContextRecovery.compress`.
+        `was_cached` returns true for a result from a cache, which gives the retry's iteration back to the budget.
+        `cancel` ends a wait with `WaitCancelledError`. Without a `guard`, only this object has the limits.
         """
         self._setting = Setting(
             caller,
@@ -261,7 +267,7 @@ class Retry:
         self._cancel = cancel
 
     def __call__(self, function: Callable[P, T]) -> Callable[P, T]:
-        """Decorates a function or a coroutine function."""
+        """Decorate a function or a coroutine function."""
         if inspect.iscoroutinefunction(function):
 
             @functools.wraps(function)
@@ -277,13 +283,13 @@ class Retry:
         return calling
 
     def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """`function(*args, **kwargs)`, as often as the policy allows.
+        """Call `function(*args, **kwargs)`, as often as the policy allows.
 
-        Returns None where a silent policy swallowed the error.
+        Returns None if a silent policy swallowed the error.
 
         Raises:
-            RateLimitedError: the guard said no before the call was made.
-            IterationBudgetExhaustedError: the retry that was due had no iteration left; raised from the call's error.
+            RateLimitedError: the guard refused before the call was made.
+            IterationBudgetExhaustedError: no iteration was left for the next retry; raised from the call's error.
             WaitCancelledError: `cancel` was set during a wait.
         """
         for attempt in self._attempts(args, kwargs):
@@ -295,7 +301,9 @@ class Retry:
         return cast("T", None)
 
     async def call_async(self, function: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
-        """`call` for coroutine functions: waits, the guard's files and its locks do not block the event loop."""
+        """Run `call` for coroutine functions: waits,
+        the guard's files and its locks do not block the event loop.
+        """
         async for attempt in self._attempts(args, kwargs):
             with attempt:
                 result = await function(*args, **kwargs)
@@ -305,10 +313,10 @@ class Retry:
         return cast("T", None)
 
     def attempts(self, *args: Any, **kwargs: Any) -> Attempts:
-        """The loop itself: `for attempt in retry.attempts(messages): with attempt: …`, also with `async for`.
+        """Return the loop: `for attempt in retry.attempts(messages): with attempt: …`, also with `async for`.
 
-        The arguments are those that `compress` and `reprobe` get. A silent policy ends the loop without an error; a
-        block that succeeded ends it too.
+        `compress` and `reprobe` get the arguments. A silent policy ends the loop without an error, and so does a block
+        that succeeded.
         """
         return self._attempts(args, kwargs)
 

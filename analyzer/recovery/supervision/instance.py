@@ -1,7 +1,4 @@
-"""One start of a supervised command, from its first byte to its end.
-
-A `Run` is what a supervised run is given, and what it gives.
-"""
+"""One start of a supervised command, from its first byte to its end; with the plan and the result of a run."""
 
 from __future__ import annotations
 
@@ -37,21 +34,23 @@ class Streams:
     stdout: int | None = 1
     stderr: int | None = 2
     watch: Callable[[int, bytes], None] | None = None
-    """Is shown each piece of output, with the number of its stream, from a thread a stream."""
+    """A function that sees each piece of output and the number of its stream,
+    from one thread a stream.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How one start ended."""
+    """The end of one start."""
 
     exit_code: int
     """The exit code as a shell gives it: 128 and the signal's number for a command that a signal ended."""
     observed: Observed
     timed_out: bool = False
     handed_off: bool = False
-    """It was ended at a safe point; its work goes on from the relay's newest checkpoint."""
+    """True if it was ended at a safe point; its work goes on from the relay's newest checkpoint."""
     reader_gone: bool = False
-    """Nobody reads our output any more: that it ended then is no failure."""
+    """True if nobody reads our output any more, so that its end is no failure."""
 
 
 class Instance:
@@ -96,7 +95,7 @@ class Instance:
         """Wait until the command has ended, or end it.
 
         Raises:
-            RelayHaltedError: it was to be handed off, and could not be.
+            RelayHaltedError: a due hand-off was not possible.
             WaitCancelledError: `cancel` was set.
         """
         deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
@@ -124,18 +123,18 @@ class Instance:
         return Ending(255 if code is None else code, observed, timed_out, handed_off, self._process.reader_gone)
 
     def abandon(self, grace_seconds: float) -> None:
-        """End the group at once; the output that it still gives is handed on."""
+        """End the group at once; the rest of its output is handed on."""
         self._process.end(grace_seconds)
         self._let_go(grace_seconds)
 
     def end_group(self, grace_seconds: float) -> None:
-        """Ends what the command left running, before it is started again, and ends its last line."""
+        """End the processes that the command left, before it is started again, and its last line."""
         self._process.end(grace_seconds)
         if not self._observer.ends_whole and self._streams.stdout is not None:
             write_all(self._streams.stdout, b"\n")
 
     def transcript(self, token_cap: int) -> Transcript:
-        """The transcript of the instance so far.
+        """Return the transcript of the instance so far.
 
         Raises:
             SummarizerLimitError: more than `token_cap`.
@@ -153,7 +152,7 @@ class Instance:
             self.stream.close()
 
     def _watches(self) -> tuple[Callable[[bytes], None], Callable[[bytes], None]]:
-        """Who looks at stdout and stderr: the observer, and behind it whoever else wants to."""
+        """Return the watchers of stdout and stderr: the observer, then the caller's own."""
         own, other = (self._observer.stdout, self._observer.stderr), self._streams.watch
         if other is None:
             return own
@@ -168,7 +167,7 @@ class Instance:
         if self._let_gone:
             return
         self._let_gone = True
-        self._process.go_on()  # nothing of it is left behind paused
+        self._process.go_on()  # none of its processes stays paused
         self._process.drain(grace_seconds)
         self._process.close()
 
@@ -210,12 +209,12 @@ class Instance:
 
 
 MAX_SECONDS = 366 * 86_400.0
-"""Nothing is waited for longer; the system's own timers end somewhere behind that."""
+"""The longest wait that may be asked for; the system's own timers end somewhat later."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How long a run may take and how often its command is started.
+    """The time that a run may take, and the number of its retries.
 
     Raises:
         AnalyzerError: a number of seconds below 0, or of more than a year.
@@ -228,7 +227,7 @@ class Limits:
     grace_seconds: float = 3.0
     """Seconds from SIGTERM to SIGKILL."""
     max_wait_seconds: float = 60.0
-    """The longest wait for a limit to reset; where one takes longer, there is none."""
+    """The longest wait for a limit to reset; a longer one is not waited for."""
 
     def __post_init__(self) -> None:
         times = {"timeout": self.timeout_seconds, "grace": self.grace_seconds, "max_wait": self.max_wait_seconds}
@@ -239,15 +238,15 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """How a supervised run ended."""
+    """The result of a supervised run."""
 
     exit_code: int
-    """The command's; 124 where it was timed out, 125 where a relay was halted, 127 where it could not be started, 75
-    where a limit that was known already kept it from being started."""
+    """The command's; 124 after a timeout, 125 after a halted relay, 127 if it could not be started, 75 if a known limit
+    kept it from being started."""
     outcome: str
     """`succeeded`, `recovered`, `exhausted`, `surfaced`, `escalated`, `aborted`, `halted` or `short_circuited`."""
     error: AnalyzerError | None
-    """A `StepError` where the command failed."""
+    """A `StepError` if the command failed."""
     attempts: int
     relay_count: int
     waited_seconds: float
@@ -256,7 +255,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to be run, and with what; see `supervise`."""
+    """The command and the settings of a run; see `supervise`."""
 
     command: Sequence[str]
     agent: str

@@ -1,9 +1,8 @@
-"""How a run failed: one of four words, what it cost, and what to do about it.
+"""The failure of a run: one of four words, its cost, and the remediation.
 
-The stream's own result record decides before exit codes do; agents have no exit code for a full context.
+The stream's own result record has priority over exit codes; agents have no exit code for a full context.
 
-An observer reads from the output of an agent what it shows of its run: session, result, tokens, and the words that it
-failed with.
+An observer reads session, result, tokens and the last words of a run from the output of its agent.
 """
 
 from __future__ import annotations
@@ -41,41 +40,41 @@ _IS_RESULT = re.compile(rb'"type": ?"result"')
 _SUBAGENT = re.compile(rb'"parent_tool_use_id": ?"')
 _VERSION = re.compile(rb'"claude_code_version": ?"([0-9][0-9A-Za-z.+-]{0,30})"')
 _TRIES = 8
-"""Lines looked at in one piece for one that matters."""
+"""Lines of one piece that are searched for a relevant one."""
 _SESSION_CHARS = 200
-"""The longest name that is taken for a session."""
+"""The longest name of a session."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
-    """Tokens of a run, as far as its stream says."""
+    """Tokens of a run, as far as its stream names them."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
     context_tokens: int | None = None
-    """What the context held at the last reply: input, cached input and output together."""
+    """Tokens in the context at the last reply: input, cached input and output together."""
     context_window: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What a run has shown by its end."""
+    """The evidence of a run at its end."""
 
     session: str | None = None
     agent_version: str | None = None
     result: Mapping[str, Any] = field(default_factory=dict)
-    """The last result record; empty where there was none."""
+    """The last result record; empty if there was none."""
     usage: TokenUsage = TokenUsage()
     stdout: str = ""
     """The end of stdout, without its JSON records."""
     stdout_end: str = ""
-    """Of that, what stands behind the last record."""
+    """The part of `stdout` after the last record."""
     stderr: str = ""
     """The end of stderr."""
 
 
 class Observer:
-    """Watches the two streams of one start of a command; each stream from one thread."""
+    """An observer of the two streams of one start of a command; each stream is fed from one thread."""
 
     def __init__(self, follow: Callable[[bytes], None] | None = None) -> None:
         self._follow = follow
@@ -85,7 +84,7 @@ class Observer:
         self._version: str | None = None
         self._result = self._reply = b""
         self.ends_whole = True
-        """Whether stdout ends with a whole line, or is empty."""
+        """True if stdout ends with a whole line, or is empty."""
 
     def stdout(self, data: bytes) -> None:
         """Take the next piece of stdout."""
@@ -99,12 +98,12 @@ class Observer:
         self._tails[1].feed(data)
 
     def observed(self) -> Observed:
-        """What the streams showed. Call it once they have ended."""
+        """Return the evidence of the run. Call it once the streams have ended."""
         rest = self._lines.rest()
         self._search(rest, 0, len(rest))
         result, reply = parse(self._result), parse(self._reply)
         lines = self._tails[0].text().splitlines()
-        ends = max((place for place, line in enumerate(lines, 1) if _is_record(line)), default=0)
+        ends = max((number for number, line in enumerate(lines, 1) if _is_record(line)), default=0)
         return Observed(
             session=_session(result) or self.session(),
             agent_version=self._version,
@@ -116,14 +115,14 @@ class Observer:
         )
 
     def session(self) -> str | None:
-        """The session, while the command still runs."""
+        """Return the session, while the command still runs."""
         return _session(parse(self._session))
 
     def _search(self, region: bytes, start: int, end: int) -> None:
         if not self._session:
-            place = region.find(_SESSION, start, end)
-            if place >= 0:
-                self._session = line_at(region, place, start, end)
+            position = region.find(_SESSION, start, end)
+            if position >= 0:
+                self._session = line_at(region, position, start, end)
                 version = _VERSION.search(self._session)
                 self._version = version[1].decode() if version else None
         for line, _ in zip(last_lines(region, start, end, _RESULT), range(_TRIES), strict=False):
@@ -147,27 +146,27 @@ def _plain(lines: list[str]) -> str:
 
 
 def parse(line: bytes) -> Mapping[str, Any]:
-    """The object on a line; an empty one where there is none."""
+    """Decode the object on a line; empty if there is none."""
     if not line:
         return {}
-    from analyzer.events.codec import parsed  # a command should not have to wait for it
+    from analyzer.events.codec import parsed  # not at the top: a command should not have to wait for it
 
     return mapping(parsed(line))
 
 
 def context_tokens(reply: Mapping[str, Any]) -> int | None:
-    """Tokens in the context after a reply: what went in, cached or not, and what came out."""
+    """Return the tokens in the context after a reply: input, cached or not, and output."""
     usage = mapping(mapping(reply.get("message")).get("usage"))
     parts = (
         count(usage.get(key))
         for key in ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
     )
-    known = [part for part in parts if part is not None]
-    return sum(known) if known else None
+    counts = [part for part in parts if part is not None]
+    return sum(counts) if counts else None
 
 
 def context_window(result: Mapping[str, Any]) -> int | None:
-    """The largest context window among the models of a result record."""
+    """Return the largest context window among the models of a result record."""
     models = mapping(result.get("modelUsage")).values()
     return max(filter(None, (count(mapping(model).get("contextWindow")) for model in models)), default=None)
 
@@ -182,13 +181,16 @@ def _usage(result: Mapping[str, Any], reply: Mapping[str, Any]) -> TokenUsage:
     return TokenUsage(*run_tokens(of_run), context_tokens(reply), context_window(result))
 
 
-_SAID_CHARS = 300
+_LINE_CHARS = 300
 STDOUT_CHARS = 3_900
-"""Of the end of stdout, what the classifier keeps whole."""
+"""Characters at the end of stdout that the classifier keeps whole."""
 
 
 class StepError(AnalyzerError):
-    """A supervised run failed. `exit_code` is the command's, `hint` says to a person what happened and what to do."""
+    """A supervised run that failed.
+
+    `exit_code` is the command's, `hint` tells a person what happened and what to do.
+    """
 
     def __init__(
         self,
@@ -209,12 +211,12 @@ class StepError(AnalyzerError):
 
     @property
     def remediation(self) -> str:
-        """What to do now."""
+        """Return what to do now."""
         return self.hint
 
 
 class RelayHaltedError(AnalyzerError):
-    """The step was stopped: it can be handed off no further."""
+    """A step that was stopped, because it can be handed off no further."""
 
     exit_code = HALTED
 
@@ -229,36 +231,35 @@ def step_error(
     provider: str | None = None,
     agent: str | None = None,
 ) -> StepError | None:
-    """How the run failed; None for one that went well.
+    """Return the failure of a run; None for one that went well.
 
-    A run failed when its exit code or its result record says so. `timed_out_after` are the seconds after which it was
-    stopped; what it still had to say then is heard all the same. `at` (aware) resolves texts such as "resets 4pm". A
-    credential that is refused is that of `provider`, else of whom the error or the name of the `agent` tells.
+    A run failed if its exit code or its result record says so. `timed_out_after` are the seconds after which it was
+    stopped; its last words count all the same. `at` (aware) resolves texts such as "resets 4pm". A refused credential
+    is that of `provider`, else of the provider that the error or the name of the `agent` implies.
     """
     flagged = says_error(observed.result)
     if exit_code == 0 and not flagged and timed_out_after is None:
         return None
-    from analyzer.classifier import classify  # who never fails never loads it
+    from analyzer.classifier import classify  # not at the top: only a failure loads it
 
     facts = _facts(observed, exit_code, flagged)
     verdict = classify(facts, at=at, rules=rules)
     if verdict.detail == "usage_limit":
-        # A line among records was followed by them, so it ended nothing; and an agent that says that it succeeded did
-        # not run into its limit.
+        # A line before further records did not end the run, and an agent that reports success did not hit its limit.
         end = "" if observed.result and not flagged else observed.stdout_end
         if end != observed.stdout:
             verdict = classify({**facts, "stdout": _end_of(end)}, at=at, rules=rules)
     decided = verdict.reason == "context_overflow" or verdict.detail == "usage_limit"
     if timed_out_after is not None and not decided:
         # A command that ends well on SIGTERM was stopped all the same.
-        said = {"message": f"the command timed out after {timed_out_after:g} s", "exit_code": exit_code or 1}
-        verdict = classify({**said, "stderr": observed.stderr}, at=at, rules=rules)
+        timeout = {"message": f"the command timed out after {timed_out_after:g} s", "exit_code": exit_code or 1}
+        verdict = classify({**timeout, "stderr": observed.stderr}, at=at, rules=rules)
         reason = TIMEOUT
     else:
         reason = failure_reason(observed.result, verdict.reason, verdict.detail)
     turns = turns_at_limit(observed.result, verdict.detail)
     if reason == TIMEOUT and timed_out_after is not None:
-        told = (
+        hint = (
             f"The command took longer than {timed_out_after:g} s and was stopped: give it more with --timeout, or "
             "split the step into smaller ones."
         )
@@ -266,16 +267,16 @@ def step_error(
         from analyzer.recovery.retry.policy import auth_advice, provider_of
 
         whose = provider_of(provider) or provider or verdict.provider or provider_of(agent)
-        told = f"{auth_advice(verdict, whose)}."
+        hint = f"{auth_advice(verdict, whose)}."
     elif turns:
-        told = turn_limit_advice(turns)
+        hint = turn_limit_advice(turns)
     else:
         from analyzer.classifier.recovery_table import advice
 
-        told = advice(verdict.reason, verdict.detail)
+        hint = advice(verdict.reason, verdict.detail)
     return StepError(
         _message(reason, verdict, exit_code, turns),
-        f"{told} {cost}" if (cost := _cost(observed.usage, verdict)) else told,
+        f"{hint} {cost}" if (cost := _cost(observed.usage, verdict)) else hint,
         failure_reason=reason,
         classification=verdict,
         usage=observed.usage,
@@ -284,7 +285,7 @@ def step_error(
 
 
 def start_error(error: AnalyzerError, rules: Rules = None) -> StepError:
-    """The failure of a command that could not be started."""
+    """Make the error of a command that could not be started."""
     from analyzer.classifier import classify
 
     return StepError(
@@ -300,7 +301,7 @@ def start_error(error: AnalyzerError, rules: Rules = None) -> StepError:
 def _end_of(stdout: str) -> str:
     from analyzer.redaction import redact
 
-    # Secrets go before the cut, which may fall between a name and its value.
+    # Redact before the cut, which may fall between a name and its value.
     return redact(stdout)[-STDOUT_CHARS:]
 
 
@@ -312,21 +313,21 @@ def _facts(observed: Observed, exit_code: int, flagged: bool) -> dict[str, Any]:
 
 def _message(reason: str, verdict: Classification, exit_code: int, turns: int | None = None) -> str:
     facts = verdict.facts
-    said = next((line for line in _lines(facts.message, facts.stderr, facts.stdout)), "")
+    line = next(iter(_lines(facts.message, facts.stderr, facts.stdout)), "")
     words = reason.replace("_", " ")
     if reason == UNKNOWN or (reason == GENERAL_ERROR and verdict.reason != "unknown"):  # the verdict says more
         words = f"{verdict.reason}, exit code {exit_code}"
     if verdict.detail == "max_turns" and reason != TIMEOUT:
         words = f"turn limit reached{f' after {turns} turns' if turns else ''}, exit code {exit_code}"
-    return f"{words}: {said[:_SAID_CHARS]}" if said else words
+    return f"{words}: {line[:_LINE_CHARS]}" if line else words
 
 
 def _lines(message: str | None, *streams: str | None) -> list[str]:
-    """The first line of a message, else the last line of a stream."""
-    found = [line for line in (message or "").splitlines() if line.strip()][:1]
+    """Return the first line of a message, then the last line of each stream."""
+    lines = [line for line in (message or "").splitlines() if line.strip()][:1]
     for stream in streams:
-        found += [line.strip() for line in (stream or "").splitlines() if line.strip()][-1:]
-    return found
+        lines += [line.strip() for line in (stream or "").splitlines() if line.strip()][-1:]
+    return lines
 
 
 def _cost(usage: TokenUsage, verdict: Classification) -> str:

@@ -1,6 +1,6 @@
-"""A command under supervision: bytes pass through, failures get reasons, and it is started again where that helps.
+"""A command under supervision: bytes pass through, failures get reasons, and it is started again if that helps.
 
-Invariant: stdout is the command's, byte for byte; whatever raises here, the command's group has been ended before.
+Invariant: stdout is the command's, byte for byte; before any exception leaves, the command's group has been ended.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from analyzer.recovery.retry.calls import Step
 
 BACKOFF = Backoff(base_seconds=1.0, cap_seconds=60.0)
-"""An agent takes seconds to start: shorter waits than those between calls gain nothing."""
+"""The backoff of starts. An agent takes seconds to start,
+so shorter waits, as between calls, gain nothing.
+"""
 _STDIN = 0
 _PREFACE = (
     "You go on with work that an earlier instance of you began; its context was full. "
@@ -40,7 +42,7 @@ _PREFACE = (
 
 
 class CommandChain(Chain):
-    """Starts of one command. A run that never fails loads nothing more than this."""
+    """Starts of one command. A run that never fails loads only this class."""
 
     def __init__(self, plan: Plan, guard: Callable[[], RateGuard]) -> None:
         super().__init__(plan.agent, attempt=1)
@@ -50,16 +52,16 @@ class CommandChain(Chain):
         self._gives_up_as = "surfaced"
 
     def failed(self, error: StepError, gone: Exhaustion | None, *, now: datetime, compressible: bool) -> Step | None:
-        """Log a failure; returns what comes before the next try, or None where there is none.
+        """Log a failure, and return the step before the next try, or None if there is none.
 
-        `compressible`: the next try can begin with a smaller context. `now` is aware, UTC.
+        `compressible` says that the next try can begin with a smaller context. `now` is aware, UTC.
         """
         from analyzer.classifier import RECOVERY
         from analyzer.recovery.retry.policy import care_of
 
         verdict = error.classification
         care = care_of(verdict)
-        # A relay is the compression, and was asked for: it counts as no retry.
+        # A relay is the compression, and the user asked for it: it is not counted as a retry.
         most = RECOVERY[verdict.reason].max_attempts
         left = min(most, care.most_calls or most) - self.count(verdict.reason)
         if verdict.action != "compress_then_retry":
@@ -93,11 +95,14 @@ class CommandChain(Chain):
         self.attempt += 1
 
     def still_limited(self) -> None:
-        """Note that the limit grew, during the wait, longer than a run waits for."""
+        """Record that the limit now holds longer than the run waits."""
         self._gives_up_as = "surfaced"
 
     def ended(self, outcome: str) -> str:
-        """Settle the chain and return the outcome of the run. `gave_up` stands for the outcome of the last failure."""
+        """Settle the chain and return the outcome of the run.
+
+        `gave_up` means the outcome of the last failure.
+        """
         if not self.begun:
             return {"recovered": "succeeded", "gave_up": "surfaced"}.get(outcome, outcome)
         outcome = self._gives_up_as if outcome == "gave_up" else outcome
@@ -108,12 +113,12 @@ class CommandChain(Chain):
         from analyzer.recovery.retry.calls import Step, asked_seconds, limit_step
 
         verdict = error.classification
-        # Everybody who waits for one reset wakes at one moment: the jitter of a first retry spreads them.
+        # All callers that wait for one reset wake at the same moment: the jitter of a first retry spreads them.
         jitter = BACKOFF.delay_seconds(0)
         if verdict.action == "compress_then_retry":
             return Step(help="compress")
         if gone is not None:
-            # The guard holds the next run as the pool does, until the moment that both believe.
+            # The guard holds the next run as long as the pool does.
             away = max(0.0, (gone.back_at - now).total_seconds())
             return limit_step(self._guard(), self._provider, verdict, None, away, jitter)
         asked = asked_seconds(verdict, now)
@@ -125,7 +130,7 @@ class CommandChain(Chain):
 
 
 class NotAdmittedError(AnalyzerError):
-    """The command was not started: a limit holds that is known already."""
+    """A command that was not started, because a known limit holds."""
 
     exit_code = BUSY
 
@@ -137,7 +142,7 @@ class NotAdmittedError(AnalyzerError):
 
 
 def admit(plan: Plan) -> None:
-    """Waits until the agent may be asked.
+    """Wait until the agent may be asked.
 
     Raises:
         NotAdmittedError: that takes longer than the limits allow.
@@ -164,9 +169,9 @@ def admit(plan: Plan) -> None:
     except RateLimitedError as refused:
         raise NotAdmittedError(refused.message, plan.provider, refused.reset_at) from None
     except StateError:
-        return  # a guard that cannot be read guards nothing; the provider will say it itself
+        return  # without its file the guard has no limits; the provider itself may refuse
     if waited > 0:
-        # The jitter keeps those apart who waited for the same limit.
+        # The jitter spreads the runs that waited for the same limit.
         plan.clock.sleep(BACKOFF.delay_seconds(0), plan.cancel)
 
 
@@ -186,11 +191,11 @@ def supervise(
     rules: Rules = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Run:
-    """Runs a command to its end, through retries, waits and hand-offs.
+    """Run a command to its end, through retries, waits and hand-offs.
 
-    Its stdin is ours. A `log` that is given as a folder is opened once the command has been started. `guard` keeps the
-    limits of `provider` (else of `agent`); without one they are known to this run alone. `make_relay` is given a
-    function that tells the session, and makes the relay of the step. `say` gets one sentence a decision.
+    Its stdin is ours. A `log` that is a folder is opened once the command has been started. `guard` keeps the limits of
+    `provider` (else of `agent`); without one only this run has them. `make_relay` gets a function that returns the
+    session, and makes the relay of the step. `say` gets one sentence a decision.
 
     Raises:
         WaitCancelledError: `cancel` was set.
@@ -226,21 +231,21 @@ class _Supervisor:
         self._version: str | None = None
         self.relay: Relay | None = None
         self.session = self._chain.session = f"run-{self._chain.operation}"
-        """The first that the stream names; one of our own until then."""
+        """The first session that the stream names; one of our own until then."""
         self._named = False
 
     @cached_property
     def _log(self) -> EventLog | None:
         if self._plan.log is None:
             return None
-        from analyzer.events import EventLog  # a command should not have to wait for it
+        from analyzer.events import EventLog  # not at the top: a command should not have to wait for it
 
         log = self._plan.log
         return log if isinstance(log, EventLog) else EventLog(log)
 
     @cached_property
     def _guard(self) -> RateGuard:
-        from analyzer.recovery.limits.guard import RateGuard  # who never meets a limit never loads it
+        from analyzer.recovery.limits.guard import RateGuard  # not at the top: only a limit loads it
 
         return self._plan.guard or RateGuard(clock=self._plan.clock)
 
@@ -248,7 +253,8 @@ class _Supervisor:
         began = self._plan.clock.now()
         stdin: Stdin | None = None
         if self._plan.limits.retries > 0 or self.relay is not None:
-            from analyzer.recovery.process.streams import Stdin  # a command that is started once reads our stdin itself
+            # A command that is started only once reads our stdin itself.
+            from analyzer.recovery.process.streams import Stdin
 
             stdin = Stdin(_STDIN)
         try:
@@ -305,18 +311,18 @@ class _Supervisor:
             from analyzer.redaction import redact
 
             preface = _PREFACE.format(document=redact(self.relay.checkpoint.render())).encode("utf-8", "replace")
-        given = stdin.feed(preface) if stdin is not None and (preface or not os.isatty(_STDIN)) else None
+        descriptor = stdin.feed(preface) if stdin is not None and (preface or not os.isatty(_STDIN)) else None
         try:
             plan = self._plan
             return Instance(
-                plan.command, stdin=given, streams=plan.streams, relay=self.relay, on_session=self._see_session
+                plan.command, stdin=descriptor, streams=plan.streams, relay=self.relay, on_session=self._see_session
             )
         finally:
-            if given is not None:
-                os.close(given)
+            if descriptor is not None:
+                os.close(descriptor)
 
     def _after(self, ending: Ending, instance: Instance) -> Run | None:
-        """Judge how a start ended; None where the command is to be started again."""
+        """Judge the end of a start; None if the command is to be started again."""
         self._version = self._version or ending.observed.agent_version
         if ending.observed.session is not None:
             self._see_session(ending.observed.session)
@@ -327,7 +333,7 @@ class _Supervisor:
                 self._plan.say(f"advice: {monitor.advice}")
             return None
         if self.relay is not None:
-            self.relay.resumed()  # it has ended without a reply that tells its tokens
+            self.relay.resumed()  # it has ended without a reply that names its tokens
         if ending.reader_gone and ending.exit_code != 0 and not ending.timed_out:
             return self._ended(ending.exit_code, self._chain.ended("aborted"), None)
         now = self._plan.clock.now()
@@ -351,7 +357,10 @@ class _Supervisor:
         return self._ended(code, self._chain.ended("gave_up"), error)
 
     def _compressed(self, instance: Instance) -> bool:
-        """Hand off the work of a full context, so that the next try begins smaller; False where that failed."""
+        """Hand off the work of a full context, so that the next try begins smaller.
+
+        False after a failure.
+        """
         assert self.relay is not None
         most = self.relay.monitor.settings.summarizer_token_cap
         if self.relay.hand_off(lambda: instance.transcript(most)) is None:
@@ -360,7 +369,7 @@ class _Supervisor:
         return True
 
     def _wait(self, step: Step, error: StepError, gone: Exhaustion | None) -> bool:
-        """Wait for the next try; False where the limit has grown too long meanwhile."""
+        """Wait for the next try; False if the limit now holds too long."""
         from analyzer.recovery.limits.state_file import StateError
         from analyzer.recovery.retry.calls import wait
 
@@ -372,14 +381,14 @@ class _Supervisor:
             return False
         self._chain.waited(self._plan.clock.monotonic() - began)
         if gone is not None and self._plan.pool is not None:
-            with suppress(StateError):  # it was said already
-                self._plan.pool.out(self._plan.agent)  # back by now: looking brings it back
+            with suppress(StateError):  # it was reported already
+                self._plan.pool.out(self._plan.agent)  # its reset is past: this call brings it back
         elif gone is not None and self._log is not None:
             self._log.agent_restored(agent=self._plan.agent, session=self.session)
         return True
 
     def _gone(self, error: StepError, exit_code: int, now: datetime) -> Exhaustion | None:
-        """The agent's usage limit, if that is what it ran into: it leaves the pool."""
+        """Return the agent's usage limit, if the run hit it, and take the agent out of the pool."""
         from analyzer.recovery.limits.pool import exhaustion, log_exhausted
         from analyzer.recovery.limits.state_file import StateError
 
@@ -392,7 +401,7 @@ class _Supervisor:
                 self._plan.say(f"{self._plan.agent} leaves the pool: {gone.reason_text}")
                 return gone
             except StateError as broken:
-                # The command has run: how it ended is told and logged, whatever became of the pool.
+                # The command has run: its end is reported and logged without the pool.
                 self._plan.say(f"{self._plan.agent} is at its usage limit but stays in the pool: {broken.message}")
         if self._log is not None:
             log_exhausted(self._log, gone, session=self.session)
@@ -427,7 +436,11 @@ class _Supervisor:
             self._log.append("session.observed", present(seen), session=self.session)
 
     def _see_session(self, session: str) -> None:
-        """A fresh instance has a session of its own; the step keeps its first one, so that its relays stay together."""
+        """Record the session that the stream names.
+
+        A fresh instance has another one; the step keeps its first, so that its relays stay
+        together.
+        """
         if not self._named:
             self._named, self.session = True, session
             self._chain.session = session

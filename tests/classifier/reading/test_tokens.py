@@ -177,6 +177,6 @@ def test_words_are_read_once_for_texts_that_differ_in_an_id():
     """An id behind the words of a count does not make them new ones, and its digits are none."""
     text = "request {0}: prompt is too long: 210000 tokens > 200000 maximum (request id: {0})"
     assert token_counts(text.format("req_7f4c1000e9")) == (210_000, 200_000)
-    before = tokens._from_behind.cache_info().misses
+    before = tokens._from_after.cache_info().misses
     assert token_counts(text.format("req_55500000a1")) == (210_000, 200_000)
-    assert tokens._from_behind.cache_info().misses == before
+    assert tokens._from_after.cache_info().misses == before
