@@ -147,7 +147,7 @@ def _best(
 
 
 def _explains(suspect: Suspect, own: Suspect) -> bool:
-    """Return whether a name shares callers with a test's rise and has half of its errors or more."""
+    """Return whether a name shares callers with a test's rise, and at least half of its errors."""
     return bool(suspect.hit & own.hit) and suspect.more >= own.more / 2
 
 

@@ -292,7 +292,7 @@ def _same_provider(history: _History, text: _Text, callers: Collection[str], rea
 
 
 def _one_text_a_rule(days: list[Detection]) -> Iterator[Detection]:
-    """Yield the findings of one text per rule and time: the first text, or that of most sessions."""
+    """Yield the findings of one text per rule and time: the first one, or that of most sessions."""
     by_text: dict[tuple[str | None, str | None, date | None], list[Detection]] = {}
     for detection in days:
         by_text.setdefault((detection.caller, detection.template, detection.onset), []).append(detection)

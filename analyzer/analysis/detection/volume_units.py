@@ -117,7 +117,7 @@ class Unit:
         return best
 
     def _goes_on(self, today: CountedDay, history: list[CountedDay]) -> Rise | None:
-        """Return the evidence of a day that is nearer to the ongoing rise than to the usual level."""
+        """Return the evidence of a day that is nearer to the ongoing rise than to usual."""
         tail = rate_tail(history, [today], 1, _PRIOR, bounded=bool(self.trials))
         if tail is None or today.number <= tail.expected:
             return None

@@ -195,7 +195,7 @@ def signals(counts: pl.DataFrame, work: pl.DataFrame) -> list[Detection]:
 
 
 def _main_caller(callers: pl.DataFrame, day_rise: _DayRise) -> str:
-    """Return the caller with most of a name's rise; empty if it is shared or has one caller only."""
+    """Return the caller with most of a name's rise; empty if it is shared or has only one."""
     inside = callers.filter(
         pl.col("day").is_between(date.fromordinal(day_rise.rise.first), date.fromordinal(day_rise.day))
     )

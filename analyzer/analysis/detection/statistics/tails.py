@@ -90,7 +90,7 @@ def negative_binomial_lower(k: int, shape: float, success: float) -> float:
 
 
 def negative_binomial_upper(shape: float, success: float, exceeded: float = 0.025) -> int:
-    """Return the least count that is exceeded with at most this probability; approximate if large."""
+    """Return the least count exceeded with at most this probability; approximate if large."""
     mean = shape * (1 - success) / success
     first = shape * log(success)
     if mean > _LARGE or first < _LEAST_LOG:
