@@ -25,7 +25,7 @@ from analyzer.store import Store
 from analyzer.store.shown import ShownRows
 
 DIMENSIONS = ("agent", "agent_version", "model", "provider", "project", "branch", "caller")
-"""What two groups of sessions can differ in, other than time."""
+"""The fields that can tell two groups of sessions apart, other than time."""
 LEAST_SESSIONS = 10
 """Least sessions of each side; with fewer, a figure is shown but not judged."""
 CHANCE = 0.05
@@ -78,7 +78,7 @@ class ComparedFigure:
 
     @property
     def change(self) -> float | None:
-        """After minus before; null if either is null."""
+        """Return after minus before; None if either is None."""
         return None if self.before is None or self.after is None else self.after - self.before
 
 
@@ -99,7 +99,7 @@ class OneSidedMessage:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Comparison(ShownRows):
-    """What changed from one side to the other."""
+    """The changes from one side to the other."""
 
     before: ComparedSide
     after: ComparedSide
@@ -112,7 +112,7 @@ class Comparison(ShownRows):
 
     @property
     def clear(self) -> tuple[ComparedFigure, ...]:
-        """The figures whose change is more than noise, worse ones first."""
+        """Return the figures whose change is more than noise, worse ones first."""
         order = ("worse", "better", "other")
         return tuple(
             sorted(
@@ -123,7 +123,7 @@ class Comparison(ShownRows):
 
     @property
     def enough(self) -> bool:
-        """True if both sides have enough sessions for a judgement."""
+        """Return whether both sides have enough sessions for a judgement."""
         return min(self.before.sessions, self.after.sessions) >= LEAST_SESSIONS
 
     def to_polars(self) -> pl.DataFrame:

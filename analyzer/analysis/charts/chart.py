@@ -1,8 +1,8 @@
 """Define `Chart`: marks over scales, with words; and its colours.
 
-Invariants: texts are plain, whatever a log put into them: each writer escapes them. Titles hold
-only our own words. The note says what a chart leaves out, and a symbol, a dash or a pattern repeats
-what a colour says.
+Invariants: texts are plain and may hold anything that a log has: each writer escapes them. Titles
+hold only our own words. The note says what a chart leaves out, and a symbol, a dash or a pattern
+repeats what a colour says.
 """
 
 from __future__ import annotations
@@ -192,12 +192,12 @@ class Chart:
 
     @property
     def keyed(self) -> tuple[Mark, ...]:
-        """The series with an entry in the legend."""
+        """Return the series with an entry in the legend."""
         return tuple(mark for mark in self.marks if isinstance(mark, Bars) or mark.keyed)
 
     @property
     def lying(self) -> bool:
-        """True if bars are horizontal."""
+        """Return whether bars are horizontal."""
         return self.y.kind == "category"
 
 

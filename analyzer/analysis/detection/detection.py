@@ -26,7 +26,7 @@ class Detection:
     observed: float | None = None
     """In the unit of the detector: a share (0..1), or a count."""
     expected: float | None = None
-    """The same figure as the days before predict it."""
+    """The value that the days before predict, in the same unit."""
     low: float | None = None
     """Interval of `expected`, 95 %."""
     high: float | None = None
@@ -42,7 +42,7 @@ class Detection:
     """Distinct (session, template) pairs that show it."""
     template: str | None = None
     scope: str | None = None
-    """What else narrows it down: a reason, a step, a session."""
+    """A reason, a step or a session that narrows it down."""
     note: str | None = None
     """One sentence for a person."""
     rule: str | None = None
@@ -119,10 +119,11 @@ class Settings:
     """The thresholds of findings. The alphas are budgets: false alarms per caller and day."""
 
     share_alpha: float = 0.0006
-    """For a single day's share of unknown errors; longer spans get a part of it (`SPANS`)."""
+    """For a single day's share of unknown errors; longer spans get a part
+    (`volume_units.SPANS`)."""
     template_alpha: float = 0.0005
     volume_alpha: float = 0.0002
-    """For a single day's count of errors; longer spans get a part of it (`SPANS`). A large fleet
+    """For a single day's count of errors; longer spans get a part of it. A large fleet
     gets less, so that all callers together stay within `false_alarms_a_week`."""
     false_alarms_a_week: float = 0.5
     """Rises of errors that may be false in a week, over the whole fleet."""

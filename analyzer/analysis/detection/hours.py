@@ -148,34 +148,34 @@ def hour_rises(
     detections: list[Detection] = []
     names = Names(errors.with_columns(groups=pl.col("sessions")), seen, _DAY)
     explained_now = set(explained)
-    for what in (*OUTAGES, "caller"):
-        if what == "fleet" and errors["provider"].n_unique() < 2:
+    for dimension in (*OUTAGES, "caller"):
+        if dimension == "fleet" and errors["provider"].n_unique() < 2:
             continue  # it is the provider's
         unexplained = without(errors, pl.col("slot") // _DAY, explained_now)
         # New messages of many callers are findings of their text.
-        of_reason = pl.col("reason").ne(UNKNOWN) | pl.lit(what == "caller")
-        own = unexplained.filter(of_reason & (pl.col(what) != "")).with_columns(pl.col(what).alias("name"))
+        of_reason = pl.col("reason").ne(UNKNOWN) | pl.lit(dimension == "caller")
+        own = unexplained.filter(of_reason & (pl.col(dimension) != "")).with_columns(pl.col(dimension).alias("name"))
         # Shared names get half of the budget of hours, and callers the rest.
         budget = chosen.false_alarms_a_week / 7 / 4 / _TESTS / max(1, own["name"].n_unique())
         alpha = min(chosen.hour_alpha, budget)
-        for best in _clearest_spans(own, seen, windows, alpha, last, what):
-            hits = _callers_hit(own, best, what) if what != "caller" else None
-            if what != "caller" and hits is None:
+        for best in _clearest_spans(own, seen, windows, alpha, last, dimension):
+            hits = _callers_hit(own, best, dimension) if dimension != "caller" else None
+            if dimension != "caller" and hits is None:
                 continue
             day = (best.end - 1) // _DAY
-            blamed = names.of(what, best.name, best.reason, best.end - best.length, best.end, _BASE)
+            blamed = names.of(dimension, best.name, best.reason, best.end - best.length, best.end, _BASE)
             if blamed is None or not blamed.unseen or best.tail.p_value <= alpha / UNSEEN_RARER:
-                detections.append(_detection(what, best, date.fromordinal(day), hits, blamed))
+                detections.append(_detection(dimension, best, date.fromordinal(day), hits, blamed))
             of_name = own.filter(pl.col("name") == best.name)["caller"].unique() if hits else [best.name]
             begin = (best.end - best.length) // _DAY
             explained_now.update((at, caller, best.reason) for at in range(begin, day + 1) for caller in of_name)
-        if what != "caller":
+        if dimension != "caller":
             explained.update(explained_now)
     return clearest(detections)
 
 
 def _clearest_spans(
-    errors: pl.DataFrame, seen: pl.DataFrame, windows: Sequence[int], alpha: float, last: int | None, what: str
+    errors: pl.DataFrame, seen: pl.DataFrame, windows: Sequence[int], alpha: float, last: int | None, dimension: str
 ) -> Iterator[HourSpan]:
     """Yield the clearest stretch of each day, name and reason, in the order of days."""
     unit = ["name", "reason"]
@@ -197,7 +197,7 @@ def _clearest_spans(
     rows = near.sort("slot", "unit", "length").join(units, on="unit", maintain_order="left")
     names = rows["name"].unique()
     hourly_of_names = hourly.join(units.filter(pl.col("name").is_in(names.implode())), on="unit", maintain_order="left")
-    sums = _sums(hourly_of_names, errors, seen, shared=what != "caller")
+    sums = _sums(hourly_of_names, errors, seen, shared=dimension != "caller")
     best: dict[tuple[int, str, str], HourSpan] = {}
     loud: dict[tuple[str, str], set[int]] = {}
     for slot, name, reason, length, sessions in rows.select("slot", *unit, "length", "sessions").iter_rows():
@@ -206,7 +206,7 @@ def _clearest_spans(
         if earlier is not None and earlier.end > slot + 1 - length and slot != last:
             continue  # the day before has these hours; hours after midnight are judged by themselves
         span = HourSpan(name, reason, slot + 1, length, sessions)
-        stretch = _judged_span(sums[name], span, alpha / rarer(what, reason), days)
+        stretch = _judged_span(sums[name], span, alpha / rarer(dimension, reason), days)
         if stretch is None:
             continue
         key = (slot // _DAY if slot != last else 0, name, reason)
@@ -218,27 +218,26 @@ def _clearest_spans(
 
 
 def _near(hourly: pl.DataFrame, length: int, first: Any) -> pl.DataFrame:
-    """The stretches with errors enough, and more than the days before let expect if all hours from the first were
-    alike.
-    """
+    """Select the stretches with enough errors, and more than the mean of all hours predicts."""
     of_stretch = hourly.rolling("slot", period=f"{length}i", group_by="unit").agg(pl.sum("sessions"))
     before = hourly.rolling("slot", period=f"{_BASE + length}i", group_by="unit").agg(pl.sum("sessions").alias("base"))
     rows = of_stretch.with_columns(base=before["base"] - of_stretch["sessions"], length=pl.lit(length))
     enough = pl.col("sessions") >= LEAST_MORE
-    # By day an hour may have several times the errors of an hour of the whole week.
+    # In daytime an hour may have several times the mean errors of all hours.
     hours = (pl.col("slot") + 1 - length - first).clip(1, _BASE)
     more = pl.col("sessions") >= RATIO * pl.col("base") * length / hours
     return rows.filter(enough & more).select("slot", "unit", "length", "sessions")
 
 
 def _sums(hourly: pl.DataFrame, errors: pl.DataFrame, seen: pl.DataFrame, *, shared: bool) -> dict[str, _NameHours]:
+    """Build the hours of each name; of `shared` names, from a caller's first error on."""
     counts: dict[str, dict[str, _RunningSum]] = {}
     for name, reason, slots, sessions in hourly.group_by("name", "reason").agg("slot", "sessions").iter_rows():
         counts.setdefault(name, {})[reason] = _RunningSum(slots, sessions)
     begins = errors.group_by("name", "caller").agg(pl.col("slot").min().alias("first"))
     begins = begins.filter(pl.col("name").is_in(list(counts)))
     at_work = seen.join(begins, on="caller")
-    if shared:  # a caller counts for a provider from its first error there on
+    if shared:  # a caller belongs to a provider since its first error there
         at_work = at_work.filter(pl.col("slot") // _DAY >= pl.col("first") // _DAY)
     hours = at_work.group_by("name", "slot").agg(pl.sum("exposure")).group_by("name").agg("slot", "exposure")
     exposures = {name: _RunningSum(slots, numbers) for name, slots, numbers in hours.iter_rows()}
@@ -283,7 +282,7 @@ def _judged_span(sums: _NameHours, span: HourSpan, alpha: float, loud: set[int])
     return span._replace(exposure=exposure, tail=weakest, seen=sums.exposure is not None)
 
 
-def _callers_hit(errors: pl.DataFrame, best: HourSpan, what: str) -> tuple[int, int] | None:
+def _callers_hit(errors: pl.DataFrame, best: HourSpan, dimension: str) -> tuple[int, int] | None:
     """Count the callers that met the errors in a stretch, and those with errors of the name before.
 
     Return None if too few callers met the errors for a finding of what they share.
@@ -294,15 +293,20 @@ def _callers_hit(errors: pl.DataFrame, best: HourSpan, what: str) -> tuple[int, 
     inside = pl.col("slot").is_between(best.end - best.length, best.end - 1) & (pl.col("reason") == best.reason)
     inside_rows = own.filter(inside)
     counts = inside_rows.group_by("caller").agg(pl.sum("sessions"))["sessions"]
-    if len(counts) < max(2, min(least_callers(what, known_callers), known_callers)):
+    if len(counts) < max(2, min(least_callers(dimension, known_callers), known_callers)):
         return None
     return len(counts), known_callers
 
 
-def _detection(what: str, best: HourSpan, day: date, hits: tuple[int, int] | None, blamed: Suspect | None) -> Detection:
+def _detection(
+    dimension: str, best: HourSpan, day: date, hits: tuple[int, int] | None, blamed: Suspect | None
+) -> Detection:
     if blamed is not None:
         tail = best.tail._replace(expected=blamed.expected)
-        what, hits = blamed.what, None if blamed.what == "caller" else (blamed.callers, blamed.all_callers)
+        dimension, hits = (
+            blamed.dimension,
+            None if blamed.dimension == "caller" else (blamed.callers, blamed.all_callers),
+        )
         best = best._replace(
             name=blamed.name,
             sessions=blamed.sessions,
@@ -321,8 +325,8 @@ def _detection(what: str, best: HourSpan, day: date, hits: tuple[int, int] | Non
         note += f", at {hits[0]} of its {hits[1]} callers"
     return Detection(
         day=day,
-        caller=best.name if what == "caller" else None,
-        finding="unknown_rate" if best.reason == UNKNOWN else OUTAGES.get(what, "volume"),
+        caller=best.name if dimension == "caller" else None,
+        finding="unknown_rate" if best.reason == UNKNOWN else OUTAGES.get(dimension, "volume"),
         onset=day,
         observed=float(best.sessions),
         expected=best.tail.expected,
@@ -331,9 +335,9 @@ def _detection(what: str, best: HourSpan, day: date, hits: tuple[int, int] | Non
         p_value=best.tail.p_value,
         statistic=best.sessions / best.tail.expected,
         sessions=best.sessions,
-        scope=best.reason if what == "fleet" else None if what == "caller" else best.name,
+        scope={"fleet": best.reason, "caller": None}.get(dimension, best.name),
         note=note,
-        reason=None if what == "fleet" or best.reason == UNKNOWN else best.reason,
+        reason=None if dimension == "fleet" or best.reason == UNKNOWN else best.reason,
         begins_at=begin,
         ends_at=end,
     )

@@ -49,7 +49,7 @@ _USUAL_SESSIONS = 20.0
 class Suspect(NamedTuple):
     """A name that a rise may be assigned to, with the figures of its span."""
 
-    what: str
+    dimension: str
     """One of `RARER`."""
     name: str
     sessions: int
@@ -72,12 +72,12 @@ class Suspect(NamedTuple):
 
     @property
     def unseen(self) -> bool:
-        """True for a caller whose sessions no log shows."""
-        return self.what == "caller" and not self.exposure
+        """Return whether it is a caller whose sessions no log shows."""
+        return self.dimension == "caller" and not self.exposure
 
     @property
     def gain(self) -> float:
-        """The log-likelihood gained by a rate of its own; 0 without more sessions than expected."""
+        """Return the log-likelihood gained by a rate of its own; 0 without additional sessions."""
         if self.sessions <= self.expected:
             return 0.0
         return self.sessions * log(self.sessions / self.expected) - self.sessions + self.expected
@@ -98,7 +98,7 @@ class Names:
         self._blamed: dict[tuple[str, str, str], tuple[int, tuple[str, str]]] = {}
         self._blamed_days: dict[str, dict[tuple[str, str], int]] = {}
 
-    def of(self, what: str, name: str, reason: str, begin: int, end: int, back: int) -> Suspect | None:
+    def of(self, dimension: str, name: str, reason: str, begin: int, end: int, back: int) -> Suspect | None:
         """Return the other name that explains a rise best; None if there is none.
 
         The rise is in the slots from `begin` up to `end`; they are compared with the `back` slots
@@ -108,14 +108,14 @@ class Names:
             return None
         day, slot = (end - 1) // self._slots, pl.col("slot")
         now, before = slot.is_between(begin, end - 1), slot.is_between(begin - back, begin - 1)
-        last, blamed_name = self._blamed.get((what, name, reason), (0, (what, name)))
+        last, blamed_name = self._blamed.get((dimension, name, reason), (0, (dimension, name)))
         suspects = _suspects(self._errors, self._work, reason, now, before, self._part_of_errors(begin, end, back))
-        every = {(suspect.what, suspect.name): suspect for suspect in suspects}
+        every = {(suspect.dimension, suspect.name): suspect for suspect in suspects}
         if last < day - _GAP_DAYS or blamed_name not in every or not every[blamed_name].sessions:
-            blamed_name = _best(every, (what, name), reason, self._lately(reason, day))
-        self._blamed[what, name, reason] = day, blamed_name
+            blamed_name = _best(every, (dimension, name), reason, self._lately(reason, day))
+        self._blamed[dimension, name, reason] = day, blamed_name
         self._blamed_days.setdefault(reason, {})[blamed_name] = day
-        return None if blamed_name == (what, name) else every.get(blamed_name)
+        return None if blamed_name == (dimension, name) else every.get(blamed_name)
 
     def _part_of_errors(self, begin: int, end: int, back: int) -> float:
         """Return the part of the earlier errors that such a span has if nothing changes."""
@@ -132,12 +132,12 @@ class Names:
 def _best(
     every: Mapping[tuple[str, str], Suspect], own: tuple[str, str], reason: str, lately: Collection[tuple[str, str]]
 ) -> tuple[str, str]:
-    names, rarer = Counter(what for what, _ in every), _OF_REASON.get(reason, {})
+    names, rarer = Counter(dimension for dimension, _ in every), _OF_REASON.get(reason, {})
     scores = {
         name: suspect.gain
-        - log(names[suspect.what])
-        - RARER[suspect.what]
-        - rarer.get(suspect.what, 0.0)
+        - log(names[suspect.dimension])
+        - RARER[suspect.dimension]
+        - rarer.get(suspect.dimension, 0.0)
         + (_LATELY_BLAMED if name in lately else 0.0)
         for name, suspect in every.items()
         if name == own or (_is_eligible(suspect, names) and (own not in every or _explains(suspect, every[own])))
@@ -156,10 +156,10 @@ def _is_eligible(suspect: Suspect, names: Mapping[str, int]) -> bool:
 
     The only host or project, and the fleet with only one provider, are no names of their own.
     """
-    if suspect.what == "caller":
+    if suspect.dimension == "caller":
         return True
-    is_only_one = names[suspect.what] == 1 and suspect.what in {"host", "project"}
-    is_whole_fleet = suspect.what == "fleet" and names["provider"] < 2
+    is_only_one = names[suspect.dimension] == 1 and suspect.dimension in {"host", "project"}
+    is_whole_fleet = suspect.dimension == "fleet" and names["provider"] < 2
     return suspect.callers >= _LEAST_CALLERS and not is_only_one and not is_whole_fleet
 
 
@@ -185,29 +185,34 @@ def _suspects(
     usual = (pl.col("base") + rate * _USUAL_SESSIONS) / (pl.col("then") + _USUAL_SESSIONS) * pl.col("now")
     unseen = (pl.col("base") + _HALF) * part
     before_rate = pl.when(pl.col("then") > 0).then(pl.col("base") / pl.col("then")).otherwise(rate)
-    plain = pl.when(seen).then(before_rate * pl.col("now")).otherwise(pl.col("base") * part)
+    unsmoothed = pl.when(seen).then(before_rate * pl.col("now")).otherwise(pl.col("base") * part)
     callers = callers.select(
-        "caller", "every", "now", plain=plain, expected=pl.when(seen).then(usual).otherwise(unseen)
+        "caller", "every", "now", plain=unsmoothed, expected=pl.when(seen).then(usual).otherwise(unseen)
     )
     scale = max(1.0, _LEAST_EXPECTED / max(1e-9, float(callers["expected"].sum())))
     callers = callers.with_columns(pl.col("expected") * scale)
-    for what in RARER:
-        rows = own.filter(pl.col(what) != "").group_by(pl.col(what).alias("name"), pl.col("caller").alias("of"))
-        sums = rows.agg(pl.sum("now_sessions", "now_groups", "sessions")).join(callers, left_on="of", right_on="caller")
+    for dimension in RARER:
+        rows = own.filter(pl.col(dimension) != "").group_by(pl.col(dimension).alias("name"), pl.col("caller"))
+        sums = rows.agg(pl.sum("now_sessions", "now_groups", "sessions")).join(callers, on="caller")
         own_part = pl.col("sessions") / pl.col("every")
         totals = sums.group_by("name").agg(
             pl.sum("now_sessions", "now_groups"),
             (pl.col("expected") * own_part).sum(),
             pl.col("now").sum(),
             (pl.col("plain") * own_part).sum(),
-            pl.col("of").filter(pl.col("now_sessions") > 0).alias("hit"),
-            pl.len().alias("known"),
+            pl.col("caller").filter(pl.col("now_sessions") > 0).alias("hit"),
+            pl.len(),
         )
-        for name, sessions, groups, expected, at_work, plain_expected, hit, all_callers in totals.sort(
-            "name"
-        ).iter_rows():
+        for name, sessions, groups, expected, at_work, plain, hit, count in totals.sort("name").iter_rows():
             if expected > 0:
-                more = sessions - plain_expected
                 yield Suspect(
-                    what, name, int(sessions), int(groups), expected, at_work, more, frozenset(hit), all_callers
+                    dimension=dimension,
+                    name=name,
+                    sessions=int(sessions),
+                    groups=int(groups),
+                    expected=expected,
+                    exposure=at_work,
+                    more=sessions - plain,
+                    hit=frozenset(hit),
+                    all_callers=count,
                 )

@@ -39,7 +39,7 @@ LEAST_CALLERS, LEAST_DAYS = 2, 2
 
 @dataclass(frozen=True, slots=True)
 class Novelty:
-    """How surprising it is that sessions show a text that none showed before."""
+    """The surprise that sessions show a text which none showed before."""
 
     day: int
     """Proleptic ordinal, like `first`."""

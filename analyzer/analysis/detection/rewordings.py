@@ -86,7 +86,7 @@ def reworded(
     """
     chosen = settings or Settings()
     texts = list(_new_texts(templates, work, chosen))
-    callers = sorted({caller for text in texts for own in text.sessions.values() for caller in own})
+    callers = sorted(set().union(*(text.callers(max(text.sessions)) for text in texts)))
     history = _History(rules, work, volumes, pl.Series("caller", callers, pl.String))
     by_rule: dict[str, list[Detection]] = {}
     for text in texts:

@@ -30,8 +30,8 @@ OUTAGES = {
 }
 """The findings of what callers share, widest name first: a rise in only one part is a finding of
 that part."""
-SHARED = tuple(what for what in OUTAGES if what != "fleet")
-"""What callers share, by the names of columns."""
+SHARED = tuple(dimension for dimension in OUTAGES if dimension != "fleet")
+"""The columns that hold what callers share."""
 PLACES = ("host", "project")
 """Where callers work. A rise is of a place if callers elsewhere would have had errors, and had
 none; that is rarer than an outage of a provider, so it needs a smaller p-value."""
@@ -103,7 +103,9 @@ def volumes(
     slot = ORDINAL.alias("slot")
     names = Names(counts.with_columns(slot), at_work.filter("seen").with_columns(slot), 1)
     detections = [
-        detection for what in OUTAGES for detection in _outages(counts, at_work, what, budget, explained_now, names)
+        detection
+        for dimension in OUTAGES
+        for detection in _outages(counts, at_work, dimension, budget, explained_now, names)
     ]
     explained_now.update(explained)
     detections += _callers(counts, at_work, budget, explained_now, names)
@@ -215,14 +217,16 @@ def _main_rise(rises: list[_TestedRise], grew: str) -> tuple[_TestedRise, str]:
 
 
 def _outages(
-    counts: pl.DataFrame, work: pl.DataFrame, what: str, budget: _Budget, explained: Explained, names: Names
+    counts: pl.DataFrame, work: pl.DataFrame, dimension: str, budget: _Budget, explained: Explained, names: Names
 ) -> Iterator[Detection]:
     """Yield the rises of a name that many callers have; add their errors to `explained`."""
-    if what == "fleet" and counts["provider"].n_unique() < 2:
+    if dimension == "fleet" and counts["provider"].n_unique() < 2:
         return  # it is the provider's
     counts = counts.with_columns(fleet=pl.lit("fleet", pl.Categorical))
-    named = counts.filter((pl.col(what) != "") & (pl.col("reason") != UNKNOWN))
-    by_caller = named.group_by("day", "reason", "caller", pl.col(what).alias("name")).agg(pl.sum("sessions", "groups"))
+    named = counts.filter((pl.col(dimension) != "") & (pl.col("reason") != UNKNOWN))
+    by_caller = named.group_by("day", "reason", "caller", pl.col(dimension).alias("name")).agg(
+        pl.sum("sessions", "groups")
+    )
     # An outage of the fleet is not one of its providers, one of a provider not one of its models.
     by_caller = without(by_caller, ORDINAL, explained)
     begins = by_caller.group_by("name", "caller").agg(pl.col("day").min().alias("first"))
@@ -241,9 +245,9 @@ def _outages(
             rises, hits = [], {}
             for reason, unit in by_reason.items():
                 goes_on = unit.onset is not None
-                rise = unit.look(day, budget(day) / _REASONS / rarer(what, reason))
+                rise = unit.look(day, budget(day) / _REASONS / rarer(dimension, reason))
                 hit, active = ([], 0) if rise is None else _callers_hit(of_name, workers, reason, rise.first, day)
-                if not goes_on and (len(hit) < least_callers(what, active) or 3 * len(hit) < active):
+                if not goes_on and (len(hit) < least_callers(dimension, active) or 3 * len(hit) < active):
                     rise = None
                 state = unit.settle(day, rise)
                 if rise is not None:
@@ -253,14 +257,14 @@ def _outages(
                         for caller in workers.filter(pl.col("day") == date.fromordinal(day))["caller"]
                     )
                     hits[reason] = f"{len(hit)} of its {active} callers"
-            for tested in _reportable(rises, every=what == "fleet"):
+            for tested in _reportable(rises, every=dimension == "fleet"):
                 note = f"{_note(tested.rise, day, tested.reason, seen=seen)}, at {hits[tested.reason]}"
-                scope = tested.reason if what == "fleet" else name
-                blamed = names.of(what, name, tested.reason, tested.rise.first, day + 1, BASELINE_DAYS)
+                scope = tested.reason if dimension == "fleet" else name
+                blamed = names.of(dimension, name, tested.reason, tested.rise.first, day + 1, BASELINE_DAYS)
                 if blamed is not None and blamed.unseen and tested.p_value > budget(day) / UNSEEN_RARER:
                     continue
                 yield _detection(
-                    OUTAGES[what], day, tested, scope=scope, note=note, reason=tested.reason, blamed=blamed
+                    OUTAGES[dimension], day, tested, scope=scope, note=note, reason=tested.reason, blamed=blamed
                 )
 
 
@@ -290,14 +294,14 @@ def _callers_hit(counts: pl.DataFrame, work: pl.DataFrame, reason: str, first: i
     return sorted(hit["caller"]), rows.height
 
 
-def rarer(what: str, reason: str) -> int:
+def rarer(dimension: str, reason: str) -> int:
     """Return how many times smaller the p-value of a rise of such a name must be."""
-    return RARER if what == "host" or (reason in ASKED and what not in {"project", "caller"}) else 1
+    return RARER if dimension == "host" or (reason in ASKED and dimension not in {"project", "caller"}) else 1
 
 
-def least_callers(what: str, known_callers: int) -> int:
+def least_callers(dimension: str, known_callers: int) -> int:
     """Return how many callers an outage must hit: both, of a place with only two callers."""
-    return max(2, min(LEAST_CALLERS, known_callers)) if what in PLACES else LEAST_CALLERS
+    return max(2, min(LEAST_CALLERS, known_callers)) if dimension in PLACES else LEAST_CALLERS
 
 
 def _note(rise: Rise, day: int, reason: str, *, seen: bool) -> str:
@@ -327,9 +331,9 @@ def _detection(
         rise = replace(
             rise, tail=tail, count=blamed.groups, sessions=blamed.sessions, exposure=max(1.0, blamed.exposure)
         )
-        caller, scope = (blamed.name, None) if blamed.what == "caller" else (None, blamed.name)
-        kind = OUTAGES.get(blamed.what, "volume")
-        scope = reason if blamed.what == "fleet" else scope
+        caller, scope = (blamed.name, None) if blamed.dimension == "caller" else (None, blamed.name)
+        kind = OUTAGES.get(blamed.dimension, "volume")
+        scope = reason if blamed.dimension == "fleet" else scope
         note = _note(rise, day, reason, seen=blamed.exposure >= blamed.sessions)
         if caller is None:
             note += f", at {blamed.callers} of its {blamed.all_callers} callers"

@@ -76,9 +76,9 @@ class RuleDraft:
     evidence: tuple[str, ...]
     """The evidence for the reason, one sentence per item."""
     groups: int
-    """How many groups of unknown errors it takes, its own included."""
+    """The number of groups of unknown errors that it takes, its own included."""
     errors: int
-    """How many unknown errors it takes."""
+    """The number of unknown errors that it takes."""
     also: tuple[Taken, ...]
     """Other groups of unknown errors that it takes."""
     collisions: tuple[Taken, ...]
@@ -91,7 +91,7 @@ class RuleDraft:
 
     @property
     def ready(self) -> bool:
-        """True if it has a reason and takes no group that leans to another reason."""
+        """Return whether it has a reason and takes no group that leans to another reason."""
         return self.reason is not None and self.refused is None
 
     def to_dict(self) -> dict[str, Any]:
@@ -115,27 +115,27 @@ class RuleDraft:
 
 @dataclass(frozen=True, slots=True)
 class Recoveries:
-    """What happened after the errors of an unknown group, as the log shows it."""
+    """The outcomes of the calls that failed with the errors of an unknown group."""
 
     retried: int
     """Retry chains with an error of the group whose call was made again."""
     sessions: int
     """Sessions of these chains."""
     recovered: int
-    """Those of these chains that recovered."""
+    """Chains of these that recovered."""
     recovered_sessions: int
     unretried: int
     """Chains that recovered though the call was not made again, so that no retry helped."""
 
     @property
     def reason(self) -> str | None:
-        """`network_transient` if only retries helped, in enough sessions; it is only a hint."""
+        """Return `network_transient`, as a hint, if only retries helped in enough sessions."""
         helped = self.recovered_sessions >= LEAST_SESSIONS and not self.unretried
         return TRANSIENT if helped else None
 
     @property
     def sentence(self) -> str:
-        """The evidence, as in "retried 41 times in 9 sessions, 38 recovered"."""
+        """Return the evidence, as in "retried 41 times in 9 sessions, 38 recovered"."""
         retried = f"retried {counted(self.retried, 'time')} in {counted(self.sessions, 'session')}"
         return f"{retried}, {self.recovered:,} recovered"
 
@@ -304,10 +304,10 @@ def _pattern_of(constants: Sequence[str], gaps: Sequence[str], space: str) -> st
 
 def _escaped(part: str, space: str) -> str:
     """Escape words as a pattern for single quotes: apostrophes and invisible characters by code."""
-    return "".join(
-        space if letter == " " else letter if letter.isprintable() and letter != "'" else rf"\x{{{ord(letter):x}}}"
-        for letter in _SPECIAL.sub(r"\\\g<0>", part)
-    )
+    pattern = _SPECIAL.sub(r"\\\g<0>", part)
+    invisible = {letter for letter in pattern if not letter.isprintable() or letter == "'"}
+    codes = {letter: rf"\x{{{ord(letter):x}}}" for letter in invisible}
+    return pattern.translate(str.maketrans(codes | {" ": space}))
 
 
 def _matches_all(pattern: str, texts: Iterable[str]) -> bool:

@@ -51,14 +51,14 @@ class Rejudged:
 
 @dataclass(frozen=True, slots=True)
 class ChangedShare:
-    """How many of all errors, groups or sessions are judged differently."""
+    """The number of errors, groups or sessions that are judged differently, and of all."""
 
     changed: int
     total: int
 
     @property
     def share(self) -> float | None:
-        """The changed part, 0..1; None if there are none at all."""
+        """Return the changed part, 0..1; None if there are none at all."""
         return self.changed / self.total if self.total else None
 
 

@@ -194,7 +194,7 @@ class KnownTemplate:
     reason: str
     rule: str
     errors: int
-    """How many errors of the store have it; 0 for an example of a rule."""
+    """The errors of the store that have it; 0 for an example of a rule."""
 
 
 @dataclass(frozen=True, slots=True)

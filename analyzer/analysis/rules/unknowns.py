@@ -73,7 +73,7 @@ class UnknownGroup:
     nearest: Neighbour | None
     """None if no known error is near."""
     recoveries: Recoveries | None
-    """What happened after its errors; None if no retry chain with one has ended."""
+    """The outcomes after its errors; None if no retry chain with one has ended."""
     suggested_reason: str | None
     """The reason that its recoveries suggest, or None. It is only a hint."""
 
@@ -104,7 +104,7 @@ class Unknowns(ShownRows):
 
     @property
     def headline(self) -> str:
-        """A sentence that says how few templates make most of the errors."""
+        """Return a sentence on how few templates make most of the errors."""
         if not self.errors:
             return "No unknown errors."
         errors = counted(self.errors, "unknown error")

@@ -16,7 +16,7 @@ from analyzer.analysis.detection.statistics.rates import CountedDay, rate_tail
 MIN_RELAYS = 5
 MIN_RATIO = 1.5
 MANY_RELAYS = 5
-"""Hand-offs of one session in a step that are many, whatever other days have."""
+"""Hand-offs of one session in a step that are many even if other days have as many."""
 
 
 def relay_frequency(relays: pl.DataFrame, alpha: float = 0.001) -> pl.DataFrame:

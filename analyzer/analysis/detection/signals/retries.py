@@ -53,7 +53,7 @@ def retry_changes(chains: pl.DataFrame) -> list[Detection]:
     """
     if chains.is_empty():
         return []
-    daily_rates = {(day, *of): own for day, *of, own in _rates(chains).iter_rows()}
+    daily_rates = {(day, caller, reason): rate for day, caller, reason, rate in _rates(chains).iter_rows()}
     seen: dict[tuple[str | None, str | None], date] = {}
     detections = []
     for detection in detections_in(retry_days(_windows(chains))):
