@@ -303,10 +303,8 @@ def _detection(
 ) -> Detection:
     if blamed is not None:
         tail = best.tail._replace(expected=blamed.expected)
-        dimension, hits = (
-            blamed.dimension,
-            None if blamed.dimension == "caller" else (blamed.callers, blamed.all_callers),
-        )
+        dimension = blamed.dimension
+        hits = None if dimension == "caller" else (blamed.callers, blamed.all_callers)
         best = best._replace(
             name=blamed.name,
             sessions=blamed.sessions,

@@ -273,7 +273,7 @@ class _Text:
         """Return the detection of a day that shows it, if it is surely new or goes on."""
         if self.reported:
             self.over |= not goes_on(self.reported, day, exposure)
-        elif not self._counts(day, settings):
+        elif not self._is_frequent(day, settings):
             return None
         surprise = None if self.over else novelty(day, self.first, self.sessions, exposure)
         if surprise is None or (not self.reported and surprise.p_value > settings.template_alpha):
@@ -283,7 +283,7 @@ class _Text:
         detection = surprise.detection(_WEAK_FINDING, self.caller, self.template, note)
         return replace(detection, scope=self.reason, state="ongoing" if self.reported else "new")
 
-    def _counts(self, day: int, settings: Settings) -> bool:
+    def _is_frequent(self, day: int, settings: Settings) -> bool:
         shared = self.caller is not None or (len(self.callers) >= LEAST_CALLERS and self.days >= LEAST_DAYS)
         return shared and day - self.first < TEMPLATE_DAYS and self.sessions >= settings.min_sessions
 

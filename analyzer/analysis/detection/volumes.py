@@ -85,7 +85,7 @@ def volumes(
     sessions without errors), `seen` (true if exposure is in sessions), and of all its errors
     together `error_sessions` and `groups`. In the result `observed` and `expected` are groups of
     the span that ends with `day`, `scope` is the provider or model, and `reason` the reason that
-    grew.
+    grown.
     `explained`: days, callers and reasons whose errors outages of hours explain, so that they are
     no rises of callers.
     """
@@ -131,18 +131,20 @@ def _callers(
 ) -> Iterator[Detection]:
     """Yield the rises of callers, without the errors that an outage explains."""
     counts = counts.join(work.select("caller").unique(), on="caller", how="semi")
-    by_one = counts.group_by("day", "reason", pl.col("caller").alias("name")).agg(pl.sum("sessions", "groups"))
-    every = by_one.group_by("day", "name").agg(pl.sum("groups"))
-    by_any = (
+    by_caller_reason = counts.group_by("day", "reason", pl.col("caller").alias("name")).agg(
+        pl.sum("sessions", "groups")
+    )
+    totals = by_caller_reason.group_by("day", "name").agg(pl.sum("groups"))
+    of_all_reasons = (
         work.filter(pl.col("groups") > 0)
         .select("day", reason=pl.lit(ANY, pl.Categorical), name="caller", sessions="error_sessions")
-        .join(every, on=["day", "name"])
+        .join(totals, on=["day", "name"])
     )
-    own = pl.concat([by_one, by_any.select(by_one.columns)])
+    own = pl.concat([by_caller_reason, of_all_reasons.select(by_caller_reason.columns)])
     at_work = work.rename({"caller": "name"})
     not_own = {*explained, *((day, caller, ANY) for day, caller, _ in explained)}
     counted: dict[str, dict[str, dict[int, int]]] = {}
-    for day, reason, caller, groups in by_one.select("day", "reason", "name", "groups").iter_rows():
+    for day, reason, caller, groups in by_caller_reason.select("day", "reason", "name", "groups").iter_rows():
         counted.setdefault(caller, {}).setdefault(reason, {})[day.toordinal()] = groups
     for caller, by_reason in sorted(units(own, at_work, {caller for _, caller, _ in explained}).items()):
         for day in sorted({day for unit in by_reason.values() for day in unit.days}):
@@ -156,16 +158,10 @@ def _callers(
                 state = unit.settle(day, rise)
                 if rise is not None:
                     rises.append(_TestedRise(min(1.0, rise.tail.p_value * tests), reason, rise, state))
-            grew = next(
-                (
-                    _grown_reason(tested, day, by_reason[ANY], counted[caller])
-                    for tested in rises
-                    if tested.reason == ANY
-                ),
-                ANY,
-            )
-            for kind, of_kind in _by_kind(rises, grew):
-                tested, named = _main_rise(of_kind, grew)
+            of_all = next((tested for tested in rises if tested.reason == ANY), None)
+            grown = ANY if of_all is None else _grown_reason(of_all, day, by_reason[ANY], counted[caller])
+            for kind, of_kind in _by_kind(rises, grown):
+                tested, named = _main_rise(of_kind, grown)
                 seen = any(unit.begins > 0 and day >= unit.begins for unit in by_reason.values())
                 note = _note(tested.rise, day, tested.reason, seen=seen)
                 if tested.reason != named:
@@ -174,46 +170,43 @@ def _callers(
                 yield _detection(kind, day, tested, caller=caller, note=note, reason=named, blamed=blamed)
 
 
-def _grown_reason(every: _TestedRise, day: int, unit: Unit, counted: dict[str, dict[int, int]]) -> str:
+def _grown_reason(of_all: _TestedRise, day: int, unit: Unit, counted: dict[str, dict[int, int]]) -> str:
     """Return the reason with the most errors above the expected ones; `ANY` if they are too few."""
-    first, work = every.rise.first, unit.days
+    first, work = of_all.rise.first, unit.days
     before = [at for at in range(first - BASELINE_DAYS, first) if at in work]
-    part = every.rise.exposure / max(1.0, sum(work[at].exposure for at in before))
+    part = of_all.rise.exposure / max(1.0, sum(work[at].exposure for at in before))
     more = {
         reason: sum(days.get(at, 0) for at in range(first, day + 1)) - part * sum(days.get(at, 0) for at in before)
         for reason, days in counted.items()
     }
     most = max(more, key=lambda reason: (more[reason], reason), default=ANY)
-    return most if most != ANY and more[most] >= _MOST * every.more else ANY
+    return most if most != ANY and more[most] >= _MOST * of_all.more else ANY
 
 
-def _by_kind(rises: list[_TestedRise], grew: str) -> Iterator[tuple[str, list[_TestedRise]]]:
-    """Split the rises of a caller's day by the kind of finding, going by the reason that grew.
+def _by_kind(rises: list[_TestedRise], grown: str) -> Iterator[tuple[str, list[_TestedRise]]]:
+    """Split the rises of a caller's day by the kind of finding, going by the reason that grown.
 
     Unknown errors are a kind of their own, even if only the test of all errors shows them.
     """
-    every = [tested for tested in rises if tested.reason == ANY]
+    of_all = [tested for tested in rises if tested.reason == ANY]
     unknown = [tested for tested in rises if tested.reason == UNKNOWN]
     single = [tested for tested in rises if tested.reason not in {UNKNOWN, ANY}]
-    if grew == UNKNOWN:
-        unknown, every = unknown or every, []
+    if grown == UNKNOWN:
+        unknown, of_all = unknown or of_all, []
     if unknown:
         yield "unknown_rate", unknown
-    if single or (every and not unknown):
-        yield "volume", single + every
+    if single or (of_all and not unknown):
+        yield "volume", single + of_all
 
 
-def _main_rise(rises: list[_TestedRise], grew: str) -> tuple[_TestedRise, str]:
+def _main_rise(rises: list[_TestedRise], grown: str) -> tuple[_TestedRise, str]:
     """Return the rise that stands for a day, and its main reason; `ANY` of several reasons."""
-    named = max(
-        (tested for tested in rises if tested.reason != ANY),
-        key=lambda tested: (tested.more, tested.reason),
-        default=None,
-    )
-    every = next((tested for tested in rises if tested.reason == ANY), None)
-    if named is None or (every is not None and named.more < _MOST * every.more):
-        return (every or rises[0]), grew if every is not None else ANY
-    return named, named.reason
+    of_all = next((tested for tested in rises if tested.reason == ANY), None)
+    single = [tested for tested in rises if tested.reason != ANY]
+    largest = max(single, key=lambda tested: (tested.more, tested.reason), default=None)
+    if largest is not None and (of_all is None or largest.more >= _MOST * of_all.more):
+        return largest, largest.reason
+    return (rises[0], ANY) if of_all is None else (of_all, grown)
 
 
 def _outages(
@@ -257,7 +250,9 @@ def _outages(
                         for caller in workers.filter(pl.col("day") == date.fromordinal(day))["caller"]
                     )
                     hits[reason] = f"{len(hit)} of its {active} callers"
-            for tested in _reportable(rises, every=dimension == "fleet"):
+            if dimension != "fleet":
+                rises = sorted(rises, key=lambda tested: (-tested.more, tested.reason))[:1]
+            for tested in rises:
                 note = f"{_note(tested.rise, day, tested.reason, seen=seen)}, at {hits[tested.reason]}"
                 scope = tested.reason if dimension == "fleet" else name
                 blamed = names.of(dimension, name, tested.reason, tested.rise.first, day + 1, BASELINE_DAYS)
@@ -268,30 +263,36 @@ def _outages(
                 )
 
 
-def _reportable(rises: list[_TestedRise], *, every: bool) -> list[_TestedRise]:
-    """Return the rises that become findings: all if `every`, else that of most more errors."""
-    return rises if every else sorted(rises, key=lambda tested: (-tested.more, tested.reason))[:1]
-
-
-def _callers_hit(counts: pl.DataFrame, work: pl.DataFrame, reason: str, first: int, last: int) -> tuple[list[str], int]:
+def _callers_hit(
+    errors: pl.DataFrame, work: pl.DataFrame, reason: str, first_day: int, last_day: int
+) -> tuple[list[str], int]:
     """Return the callers whose errors of a reason at least doubled, and the number at work.
 
-    The span from `first` to `last` is compared with the `BASELINE_DAYS` before it. Half an error is
-    added to the baseline, so that callers without earlier errors can be compared too.
+    The span from `first_day` to `last_day` is compared with the `BASELINE_DAYS` before it. Half an
+    error is added to the baseline, so that callers without earlier errors can be compared too.
     """
-    span = pl.col("day").is_between(date.fromordinal(first), date.fromordinal(last))
-    before = pl.col("day").is_between(date.fromordinal(first - BASELINE_DAYS), date.fromordinal(first - 1))
-    exposure, errors = (
-        rows.group_by("caller").agg(pl.col(column).filter(span).sum(), pl.col(column).filter(before).sum().alias(base))
-        for rows, column, base in (
-            (work, "exposure", "base"),
-            (counts.filter(pl.col("reason") == reason), "groups", "base_groups"),
+
+    def span(first: int, last: int) -> pl.Expr:
+        return pl.col("day").is_between(date.fromordinal(first), date.fromordinal(last))
+
+    now, before = span(first_day, last_day), span(first_day - BASELINE_DAYS, first_day - 1)
+    exposure = work.group_by("caller").agg(
+        pl.col("exposure").filter(now).sum(),
+        pl.col("exposure").filter(before).sum().alias("baseline_exposure"),
+    )
+    groups = (
+        errors.filter(pl.col("reason") == reason)
+        .group_by("caller")
+        .agg(
+            pl.col("groups").filter(now).sum(),
+            pl.col("groups").filter(before).sum().alias("baseline_groups"),
         )
     )
-    rows = exposure.filter(pl.col("exposure") > 0).join(errors, on="caller", how="left").fill_null(0)
-    expected = (pl.col("base_groups") + 0.5) / pl.col("base").clip(1.0) * pl.col("exposure")
-    hit = rows.filter((pl.col("groups") > 0) & (pl.col("groups") >= DAY_RATIO * expected))
-    return sorted(hit["caller"]), rows.height
+    at_work = exposure.filter(pl.col("exposure") > 0).join(groups, on="caller", how="left").fill_null(0)
+    baseline_rate = (pl.col("baseline_groups") + 0.5) / pl.col("baseline_exposure").clip(1.0)
+    expected = baseline_rate * pl.col("exposure")
+    hit = at_work.filter((pl.col("groups") > 0) & (pl.col("groups") >= DAY_RATIO * expected))
+    return sorted(hit["caller"]), at_work.height
 
 
 def rarer(dimension: str, reason: str) -> int:

@@ -53,7 +53,9 @@ def retry_changes(chains: pl.DataFrame) -> list[Detection]:
     """
     if chains.is_empty():
         return []
-    daily_rates = {(day, caller, reason): rate for day, caller, reason, rate in _rates(chains).iter_rows()}
+    rate = pl.when(pl.col("chains") > 0).then(pl.col("recovered") / pl.col("chains"))
+    rows = chains.select("day", "caller", "reason", rate.alias("rate")).iter_rows()
+    daily_rates = {(day, caller, reason): share for day, caller, reason, share in rows}
     seen: dict[tuple[str | None, str | None], date] = {}
     detections = []
     for detection in detections_in(retry_days(_windows(chains))):
@@ -65,12 +67,6 @@ def retry_changes(chains: pl.DataFrame) -> list[Detection]:
                 continue
         detections.append(detection)
     return detections
-
-
-def _rates(chains: pl.DataFrame) -> pl.DataFrame:
-    """Return the share of each day's chains that recovered; null without chains."""
-    rate = pl.when(pl.col("chains") > 0).then(pl.col("recovered") / pl.col("chains"))
-    return chains.select("day", "caller", "reason", rate.alias("rate"))
 
 
 def _is_bad(detection: Detection, rate: float | None) -> bool:
