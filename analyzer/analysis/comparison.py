@@ -413,20 +413,20 @@ def _corrected(figures: Sequence[tuple[ComparedFigure, _Interval]]) -> tuple[Com
 
     Figures of too few sessions stay as they are.
     """
-    ranked = sorted((figure.p_value, place) for place, (figure, _) in enumerate(figures) if figure.p_value is not None)
+    ranked = sorted((figure.p_value, index) for index, (figure, _) in enumerate(figures) if figure.p_value is not None)
     q_values, least = dict[int, float](), 1.0
-    for rank, (chance, place) in reversed(list(enumerate(ranked, 1))):
-        least = q_values[place] = min(least, chance * len(ranked) / rank)
+    for rank, (chance, index) in reversed(list(enumerate(ranked, 1))):
+        least = q_values[index] = min(least, chance * len(ranked) / rank)
     selected = sum(value <= CHANCE for value in q_values.values())
     allowed = CHANCE * max(1, selected) / max(1, len(ranked))
     corrected = []
-    for place, (figure, interval) in enumerate(figures):
-        if place in q_values:
+    for index, (figure, interval) in enumerate(figures):
+        if index in q_values:
             low, high = interval(_quantile(allowed))
-            if q_values[place] > CHANCE:  # the test of zero is exact, the interval an approximation
+            if q_values[index] > CHANCE:  # the test of zero is exact, the interval an approximation
                 low, high = min(low, 0.0), max(high, 0.0)
             verdict = "noise" if low <= 0 <= high else figure.verdict
-            figure = replace(figure, low=low, high=high, q_value=q_values[place], verdict=verdict)
+            figure = replace(figure, low=low, high=high, q_value=q_values[index], verdict=verdict)
         corrected.append(figure)
     return tuple(corrected)
 

@@ -192,12 +192,10 @@ def draft(
         reason = proposal
     taken = [other for other in others(constants) if any(has(regex, text) for text in other.texts)]
     refused = None
-    if reason is not None and (
-        leanings := sorted({lean for lean in map(leaning, taken) if lean not in (None, reason)})
-    ):
-        refused = (
-            f"it takes unknown groups that lean to {', '.join(map(str, leanings))}, not to {reason}: narrow its pattern"
-        )
+    leanings = set(map(leaning, taken)) - {None, reason} if reason is not None else set()
+    if leanings:
+        listed = ", ".join(sorted(map(str, leanings)))
+        refused = f"it takes unknown groups that lean to {listed}, not to {reason}: narrow its pattern"
     short: dict[str, list[Group]] = {}
     # A recovery is weak evidence: only the text itself becomes a pattern, no shorter wording.
     for wording, owners in shortest(texts, reason) if reason is not None and not weak else ():

@@ -56,13 +56,13 @@ def merge(single: Iterable[str]) -> dict[str, str]:
     another one covers with its slots becomes that one, if three constant words remain; if that
     merges nothing either, two places may vary together. This is repeated until nothing changes.
     """
-    now = {template: template for template in set(single)}
+    merged = {template: template for template in set(single)}
     for _ in range(_MAX_ROUNDS):
-        moves = _moves(set(now.values()))
+        moves = _moves(set(merged.values()))
         if not moves:
             break
-        now = {original: moves.get(current, current) for original, current in now.items()}
-    return now
+        merged = {original: moves.get(current, current) for original, current in merged.items()}
+    return merged
 
 
 def _moves(texts: set[str]) -> dict[str, str]:
