@@ -1,8 +1,8 @@
-"""Two groups of sessions beside each other: two windows, or two versions, models, projects or callers.
+"""Compare two groups of sessions: two windows, or two versions, models, projects or callers.
 
-Sessions are the unit, so that one that repeats an error weighs as one. A change is called worse or better exactly where
-its interval leaves out zero. Chances and intervals take account of how many figures are compared (Benjamini & Hochberg
-1995, Benjamini & Yekutieli 2005).
+Sessions are the unit, so a session that repeats an error counts once. A change is worse or better
+exactly if its interval leaves out zero. Chances and intervals are corrected for how many figures
+are compared (Benjamini & Hochberg 1995, Benjamini & Yekutieli 2005).
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from analyzer.store import Store
 from analyzer.store.shown import ShownRows
 
 DIMENSIONS = ("agent", "agent_version", "model", "provider", "project", "branch", "caller")
-"""What sessions can be told apart by, beside time."""
+"""The fields that can tell two groups of sessions apart, other than time."""
 LEAST_SESSIONS = 10
-"""Sessions of each side below which a figure is shown and not judged."""
+"""Least sessions of each side; with fewer, a figure is shown but not judged."""
 CHANCE = 0.05
 DEFAULT_SPAN = "7d"
 _Interval = Callable[[float], tuple[float, float]]
-"""The least and greatest change that a figure's sessions speak for, by the normal quantile."""
+"""Returns a figure's least and greatest change for a normal quantile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,51 +39,52 @@ class ComparedSide:
     """One of the two groups of sessions."""
 
     name: str
-    """How a person calls it: `agent_version 2.1.108`, or its first and last moment."""
+    """Its name for people: `agent_version 2.1.108`, or its first and last moment."""
     window: Window
-    """When its sessions began."""
+    """The window in which its sessions began."""
     value: str | None
-    """The value of the dimension; null where time alone tells the sides apart."""
+    """The value of the dimension; null if the sides differ only in time."""
     sessions: int
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
+        """Return a JSON-ready dict."""
         return {"name": self.name, "window": self.window.to_dict(), "value": self.value, "sessions": self.sessions}
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedFigure:
-    """One figure of both sides."""
+    """A figure of both sides, and its change."""
 
     figure: str
     """Its name, such as `failed_sessions` or `tool_failures`."""
     title: str
-    """The same for a person."""
+    """Its name for people."""
     unit: str
     """`share` (0..1), `number`, `seconds` or `usd`."""
     before: float | None
-    """Null where nothing is there to divide by."""
+    """Null if there is nothing to divide by."""
     after: float | None
     low: float | None
-    """Least change, after minus before, that the sessions speak for: 95 % interval, among all figures."""
+    """Least change (after minus before): lower end of the 95 % interval, corrected for all
+    figures."""
     high: float | None
-    """Greatest one."""
+    """Greatest change: upper end of the same interval."""
     p_value: float | None
-    """Chance of so great a difference, had nothing changed; null where there are too few sessions."""
+    """Chance of so great a difference if nothing had changed; null with too few sessions."""
     q_value: float | None
-    """The same among all figures."""
+    """The p-value corrected for all figures."""
     verdict: str
     """`worse`, `better`, `other` (neither good nor bad), `noise` or `too_few`."""
 
     @property
     def change(self) -> float | None:
-        """After minus before."""
+        """Return after minus before; None if either is None."""
         return None if self.before is None or self.after is None else self.after - self.before
 
 
 @dataclass(frozen=True, slots=True)
 class OneSidedMessage:
-    """What errors said on one side alone."""
+    """A message of errors that only one side has."""
 
     fingerprint: str
     reason: str
@@ -93,71 +94,76 @@ class OneSidedMessage:
     first_at: str
     """ISO 8601, UTC."""
     p_value: float
-    """Chance that all of these sessions are of one side, had they been dealt out at random."""
+    """Chance that all of these sessions are on one side if they were distributed at random."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Comparison(ShownRows):
-    """What changed from one side to the other."""
+    """The changes from one side to the other."""
 
     before: ComparedSide
     after: ComparedSide
     dimension: str | None
     figures: tuple[ComparedFigure, ...]
     came: tuple[OneSidedMessage, ...]
-    """What errors said on the second side alone, in two sessions or more; those in most sessions first."""
+    """Messages that only the second side has, in two sessions or more; most sessions first."""
     went: tuple[OneSidedMessage, ...]
-    """What they said on the first side alone."""
+    """Messages that only the first side has, likewise."""
 
     @property
     def clear(self) -> tuple[ComparedFigure, ...]:
-        """The figures whose change is more than noise: worse ones first."""
+        """Return the figures whose change is more than noise, worse ones first."""
         order = ("worse", "better", "other")
         return tuple(
-            sorted((each for each in self.figures if each.verdict in order), key=lambda each: order.index(each.verdict))
+            sorted(
+                (figure for figure in self.figures if figure.verdict in order),
+                key=lambda figure: order.index(figure.verdict),
+            )
         )
 
     @property
     def enough(self) -> bool:
-        """Whether both sides have sessions enough to judge by."""
+        """Return whether both sides have enough sessions for a judgement."""
         return min(self.before.sessions, self.after.sessions) >= LEAST_SESSIONS
 
     def to_polars(self) -> pl.DataFrame:
-        """A row a figure."""
+        """Return a frame with one row per figure."""
         return pl.DataFrame(
-            [{**json_ready(each), "change": each.change} for each in self.figures], infer_schema_length=None
+            [{**json_ready(figure), "change": figure.change} for figure in self.figures], infer_schema_length=None
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready, as `analyzer compare --json` prints it."""
+        """Return a JSON-ready dict, as `analyzer compare --json` prints it."""
         return {
             "schema": "analyzer.compare/1",
             "dimension": self.dimension,
             "before": self.before.to_dict(),
             "after": self.after.to_dict(),
-            "figures": [{**json_ready(each), "change": each.change} for each in self.figures],
+            "figures": [{**json_ready(figure), "change": figure.change} for figure in self.figures],
             "came": json_ready(self.came),
             "went": json_ready(self.went),
         }
 
     def _shown(self) -> tuple[str, Mapping[str, str]]:
-        verdicts = ", ".join(f"{each.title} {each.verdict}" for each in self.clear)
+        verdicts = ", ".join(f"{figure.title} {figure.verdict}" for figure in self.clear)
         facts = {"before": counted(self.before.sessions, "session"), "after": counted(self.after.sessions, "session")}
         return "Comparison", {**facts, "clear": verdicts or "nothing"}
 
 
-def dimension_values(given: str | None) -> tuple[str | None, tuple[str, ...]]:
-    """Return the dimension and the two values of `agent_version=2.1.108..2.1.114`; none of None.
+def dimension_values(text: str | None) -> tuple[str | None, tuple[str, ...]]:
+    """Return the dimension and both values of a text like `agent_version=2.1.108..2.1.114`.
+
+    None has neither.
 
     Raises:
-        AnalyzerError: it is no NAME=OLD..NEW.
+        AnalyzerError: the text is not NAME=OLD..NEW.
     """
-    if given is None:
+    if text is None:
         return None, ()
-    name, equals, values = given.partition("=")
+    name, equals, values = text.partition("=")
     before, dots, after = values.partition("..")
     if not equals or not dots:
-        raise AnalyzerError(f"not NAME=OLD..NEW: {given!r}", "write agent_version=2.1.108..2.1.114")
+        raise AnalyzerError(f"not NAME=OLD..NEW: {text!r}", "write agent_version=2.1.108..2.1.114")
     return name, (before, after)
 
 
@@ -171,14 +177,15 @@ def compare(
     caller: str | None = None,
     **words: Unpack[WindowWords],
 ) -> Comparison:
-    """Compare two windows, or two `values` of the dimension `by` within one window (`words`, such as `last="30d"`).
+    """Compare two windows, or two `values` of the dimension `by` in one window.
 
-    Windows are as everywhere, `7d` or `2026-11-01..2026-11-08`; `14d..7d` is the week before the last one. Without
-    them the last seven days stand beside the seven before.
+    `words` select that window, such as `last="30d"`. Windows are as everywhere, `7d` or
+    `2026-11-01..2026-11-08`; `14d..7d` is the week before the last one. Without any, the last seven
+    days are compared with the seven before.
 
     Raises:
-        AnalyzerError: an unknown dimension, windows and a dimension at once, a window that cannot be read, or sides
-            that are one and the same.
+        AnalyzerError: an unknown dimension, windows and a dimension at once, an invalid window, or
+            equal sides.
     """
     if by is None:
         if values or words.keys() - {"timezone"}:
@@ -208,7 +215,7 @@ def compare(
 
 
 def _windows(before: str | Window | None, after: str | Window | None, zone: str) -> tuple[Window, Window]:
-    """Both windows; the one before is as long as the one after and ends where that begins, if nobody names it."""
+    """Return both windows; the first defaults to as long a window before the second."""
     second = _window(after or DEFAULT_SPAN, zone)
     if before is not None:
         first = _window(before, zone)
@@ -222,11 +229,11 @@ def _windows(before: str | Window | None, after: str | Window | None, zone: str)
     return first, second
 
 
-def _window(given: str | Window, zone: str) -> Window:
-    """The window; of two moments the earlier one is its beginning, in whatever order they stand."""
-    if isinstance(given, Window):
-        return given
-    since, dots, until = (part.strip() for part in given.partition(".."))
+def _window(span: str | Window, zone: str) -> Window:
+    """Return the window of a text; the earlier of two moments is its beginning, in any order."""
+    if isinstance(span, Window):
+        return span
+    since, dots, until = (part.strip() for part in span.partition(".."))
     if not dots:
         return window(last=since, timezone=zone)
     try:
@@ -240,7 +247,7 @@ def _window(given: str | Window, zone: str) -> Window:
 def _values(
     before: object, after: object, by: str, values: Sequence[str], words: WindowWords
 ) -> tuple[tuple[Window, Window], dict[str, str]]:
-    """The window of both sides, and their values."""
+    """Return the window of both sides, and their values by parameter of the queries."""
     if by not in DIMENSIONS:
         raise AnalyzerError.unknown_value("dimension", by, DIMENSIONS)
     if before is not None or after is not None:
@@ -262,12 +269,12 @@ def _minute(moment: datetime | None) -> str:
 
 
 def _figures(first: pl.DataFrame, second: pl.DataFrame) -> tuple[ComparedFigure, ...]:
-    """Every figure of which either side has anything."""
+    """Compute all figures that are not zero or missing on both sides."""
     reasons = sorted({reason for frame in (first, second) for reason in _reasons(frame)})
     made = [_share("failed_sessions", "sessions with an error", first, second, pl.col("errors") > 0)]
     made += [_share(f"sessions_{reason}", f"sessions with {reason}", first, second, _has(reason)) for reason in reasons]
     made += [_ratio(first, second, *row) for row in _RATIOS]
-    return _corrected([(each, interval) for each, interval in made if each.before or each.after])
+    return _corrected([(figure, interval) for figure, interval in made if figure.before or figure.after])
 
 
 def _reasons(frame: pl.DataFrame) -> set[str]:
@@ -290,13 +297,14 @@ _RATIOS: tuple[tuple[str, str, str, str, str | None, int], ...] = (
     ("tokens", "tokens a session", "number", "tokens", None, 0),
     ("cost_usd", "cost a session", "usd", "cost_usd", None, 0),
 )
-"""Name, title, unit, dividend, divisor (null: sessions), and whether more is worse (1), better (-1) or neither (0)."""
+"""Name, title, unit, dividend, divisor (None: sessions), and 1 if more is worse, -1 if better, 0 if
+neither."""
 
 
 def _share(
     name: str, title: str, first: pl.DataFrame, second: pl.DataFrame, test: pl.Expr
 ) -> tuple[ComparedFigure, _Interval]:
-    """A share of sessions: interval of its change after Newcombe (1998, method 10), chance by a test of two shares."""
+    """Compare a share of sessions by Newcombe's interval (1998, method 10) and a test of shares."""
     (hits, total), (later, whole) = ((frame.filter(test).height, frame.height) for frame in (first, second))
     if not total or not whole:
         return _unjudged(name, title, "share", hits / total if total else None, later / whole if whole else None)
@@ -337,17 +345,17 @@ def _ratio(
     below: str | None,
     worse: int,
 ) -> tuple[ComparedFigure, _Interval]:
-    """One sum over another one: interval of its change by the variance between sessions (Cochran 1977, 6.3)."""
+    """Compare a ratio of sums: interval by the variance between sessions (Cochran 1977, 6.3)."""
     sides = [_sums(frame, above, below) for frame in (first, second)]
-    (sessions, before), (later, after) = ((each.height, _rate(each)) for each in sides)
+    (sessions, before), (later, after) = ((side.height, _rate(side)) for side in sides)
     if before is None or after is None or min(sessions, later) < LEAST_SESSIONS:
         return _unjudged(name, title, unit, before, after)
-    # The interval is of each side's own rate; the test asks what would be, had both the same one and the same spread:
-    # a few sessions that are all zero would have none of their own.
-    spread = math.hypot(*(_spread(each, rate) for each, rate in zip(sides, (before, after), strict=True)))
+    # The interval uses each side's own rate; the test assumes the same rate and the same spread for
+    # both: a few sessions that are all zero would have no spread of their own.
+    spread = math.hypot(*(_spread(side, rate) for side, rate in zip(sides, (before, after), strict=True)))
     both = pl.concat(sides)
     common = _rate(both) or 0.0
-    alike = _spread(both, common) * math.sqrt(sum(_evenness(each) for each in sides) / _evenness(both))
+    alike = _spread(both, common) * math.sqrt(sum(_evenness(side) for side in sides) / _evenness(both))
     change = after - before
     widest = max(alike, spread)
     chance = two_sided(change / widest) if widest > 0 else 1.0
@@ -362,7 +370,7 @@ def _ratio(
 
 
 def _sums(frame: pl.DataFrame, above: str, below: str | None) -> pl.DataFrame:
-    """The sessions that count what is asked for, as numbers `y` and what they grow with, `x`."""
+    """Select the sessions with both columns: the dividend as `y`, and the divisor (or 1) as `x`."""
     counted_in = frame.drop_nulls([above, *([below] if below else [])])
     size = pl.col(below) if below else pl.lit(1)
     return counted_in.select(y=pl.col(above).cast(pl.Float64), x=size.cast(pl.Float64)).filter(pl.col("x") > 0)
@@ -374,13 +382,13 @@ def _rate(sums: pl.DataFrame) -> float | None:
 
 
 def _spread(sums: pl.DataFrame, rate: float) -> float:
-    """The standard error of a rate between sessions."""
+    """Return the standard error of a rate between sessions."""
     rest = sums.select(((pl.col("y") - rate * pl.col("x")) ** 2).sum()).item()
     return math.sqrt(rest * sums.height / max(1, sums.height - 1)) / float(sums["x"].sum())
 
 
 def _evenness(sums: pl.DataFrame) -> float:
-    """The variance of a side's rate in units of that of one session: 1 / n where all sessions are of one size."""
+    """Return the variance of a rate, relative to one session: 1 / n for sessions of equal size."""
     return sums.height / float(sums["x"].sum()) ** 2
 
 
@@ -392,31 +400,33 @@ def _unjudged(
 
 
 def _verdict(chance: float | None, change: float, worse: int) -> str:
-    """What a change is, if it is no noise."""
+    """Return the verdict on a change that is no noise."""
     if chance is None:
         return "too_few"
-    return "other" if worse == 0 else "worse" if change * worse > 0 else "better"
+    if worse == 0:
+        return "other"
+    return "worse" if change * worse > 0 else "better"
 
 
 def _corrected(figures: Sequence[tuple[ComparedFigure, _Interval]]) -> tuple[ComparedFigure, ...]:
-    """Return the figures with their chances and intervals among all of them; where zero is in the interval it is noise.
+    """Correct chances and intervals for all figures; a figure with zero in its interval is noise.
 
     Figures of too few sessions stay as they are.
     """
-    ranked = sorted((each.p_value, place) for place, (each, _) in enumerate(figures) if each.p_value is not None)
+    ranked = sorted((figure.p_value, index) for index, (figure, _) in enumerate(figures) if figure.p_value is not None)
     q_values, least = dict[int, float](), 1.0
-    for rank, (chance, place) in reversed(list(enumerate(ranked, 1))):
-        least = q_values[place] = min(least, chance * len(ranked) / rank)
+    for rank, (chance, index) in reversed(list(enumerate(ranked, 1))):
+        least = q_values[index] = min(least, chance * len(ranked) / rank)
     selected = sum(value <= CHANCE for value in q_values.values())
     allowed = CHANCE * max(1, selected) / max(1, len(ranked))
     corrected = []
-    for place, (figure, interval) in enumerate(figures):
-        if place in q_values:
+    for index, (figure, interval) in enumerate(figures):
+        if index in q_values:
             low, high = interval(_quantile(allowed))
-            if q_values[place] > CHANCE:  # the test is of zero itself, the interval an approximation of its ends
+            if q_values[index] > CHANCE:  # the test of zero is exact, the interval an approximation
                 low, high = min(low, 0.0), max(high, 0.0)
             verdict = "noise" if low <= 0 <= high else figure.verdict
-            figure = replace(figure, low=low, high=high, q_value=q_values[place], verdict=verdict)
+            figure = replace(figure, low=low, high=high, q_value=q_values[index], verdict=verdict)
         corrected.append(figure)
     return tuple(corrected)
 

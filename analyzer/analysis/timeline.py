@@ -1,6 +1,7 @@
-"""`timeline`: what happened in one session, one chain of retries, or behind one finding, in order; single events too.
+"""List what happened in a session, a chain of retries or the sessions of a finding, in order.
 
-The lines of logs are read where they still are: a store keeps what was understood of them, not their text.
+The excerpts are read from the logs if these still exist: a store keeps the meaning of their lines,
+not the text.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from analyzer.recovery.relay.config import STRATEGIES
 from analyzer.store import Selection, Store
 
 MOST_CANDIDATES = 5
-_SHORTEST = 4
-"""Characters of an id that a person has to type, where they are not all of it."""
+_LEAST_CHARACTERS = 4
+"""Least characters of the beginning of an id that a person has to type."""
 
 
 @dataclass(frozen=True, slots=True)
 class Happening:
-    """One event, with the line of the log that it was read from."""
+    """An event, with the line of the log from which it was read."""
 
     event_id: str
     occurred_at: datetime
@@ -58,111 +59,128 @@ class Happening:
     compaction: bool = False
     """Whether a hand-off is none: the agent shortened its own context, and went on in the same session."""
     excerpt: str | None = None
-    """The line, redacted and cut; None where it is not there any more."""
+    """The line, redacted and cut; None if it no longer exists."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """What happened, in order, to one thing."""
+    """The events of a session, finding or operation, in order."""
 
     kind: str
     """`session`, `finding` or `operation`."""
     id: str
     said: str
-    """A sentence: of a finding its explanation, of the others how they ended."""
+    """A sentence: the explanation of a finding, or how the session or operation ended."""
     happenings: tuple[Happening, ...]
     resume: tuple[str, ...]
-    """The commands that take up its sessions again; none where no command of their agent is known."""
+    """The commands that resume its sessions; none for agents without such a command."""
     gone: tuple[str, ...]
-    """Files of logs that are not there any more, or hold something else in these lines."""
+    """Log files that no longer exist, or have other content in these lines."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The contract's JSON."""
-        rows = [{name: json_value(cell) for name, cell in asdict(one).items()} for one in self.happenings]
+        """Return a JSON-ready dict, as `analyzer show --json` prints it."""
+        rows = [{name: json_value(cell) for name, cell in asdict(happening).items()} for happening in self.happenings]
         return {"schema": "analyzer.show/1", **asdict(self), "happenings": rows}
 
 
 def timeline(store: Store, name: str) -> Timeline:
-    """The timeline of the session, finding or operation whose id is this or begins so.
+    """Return the timeline of the session, finding or operation whose id is or begins with `name`.
 
     Raises:
-        AnalyzerError: none has such an id, or several.
+        AnalyzerError: no id matches, or several do.
         QueryError: the store cannot be asked.
     """
     kind, whole = identified(store, name) or _refuse(store, name)
-    said, given = "", {kind: whole}
+    sentence, parameters = "", {kind: whole}
     if kind == "finding":
-        one = next(each for each in findings(store, every=True) if each.id == whole)
+        finding = next(finding for finding in findings(store, every=True) if finding.id == whole)
         ruleset = store.query("detection-latest").filter(finding_id=whole)["ruleset"].item()
-        # A ruleset may have no verdicts any more; what the night named is left then.
-        known = events_of(store, one, ruleset) or one.evidence
-        said, given = one.explanation, {"event_ids": json.dumps(known)}
-    rows = [Happening(**row) for row in store.query("timeline-events", **given).iter_rows(named=True)]
-    texts = store.excerpts({(one.source_path, one.source_line) for one in rows if one.source_path and one.source_line})
-    shown = tuple(_with_excerpt(one, texts) for one in rows)
-    gone = {one.source_path for one in shown if one.source_path and one.source_line and one.excerpt is None}
-    sessions = {one.session_id: one for one in rows if one.session_id and one.agent}
-    commands = dict.fromkeys(resuming(one.agent, name, one.cwd) for name, one in sessions.items() if name)
+        # The verdicts of a ruleset may be gone; then the events that the night recorded are left.
+        event_ids = events_of(store, finding, ruleset) or finding.evidence
+        sentence, parameters = finding.explanation, {"event_ids": json.dumps(event_ids)}
+    rows = [Happening(**row) for row in store.query("timeline-events", **parameters).iter_rows(named=True)]
+    texts = store.excerpts(
+        {
+            (happening.source_path, happening.source_line)
+            for happening in rows
+            if happening.source_path and happening.source_line
+        }
+    )
+    shown = tuple(_with_excerpt(happening, texts) for happening in rows)
+    gone = {
+        happening.source_path
+        for happening in shown
+        if happening.source_path and happening.source_line and happening.excerpt is None
+    }
+    sessions = {happening.session_id: happening for happening in rows if happening.session_id and happening.agent}
+    commands = dict.fromkeys(
+        resuming(happening.agent, name, happening.cwd) for name, happening in sessions.items() if name
+    )
     return Timeline(
-        kind, whole, said or _ended(shown), shown, tuple(filter(None, commands)), tuple(sorted(filter(None, gone)))
+        kind,
+        whole,
+        sentence or _last_outcome(shown),
+        shown,
+        tuple(filter(None, commands)),
+        tuple(sorted(filter(None, gone))),
     )
 
 
 def identified(store: Store, name: str) -> tuple[str, str] | None:
-    """The kind and the whole id of what is named; None where nothing is.
+    """Return the kind and the whole id of what `name` matches; None if nothing does.
 
     Raises:
-        AnalyzerError: several ids begin so.
+        AnalyzerError: several ids begin with it.
         QueryError: the store cannot be asked.
     """
-    found = list(store.query("timeline-names", begins=name).iter_rows())
-    for kind, whole in found:
+    matches = list(store.query("timeline-names", begins=name).iter_rows())
+    for kind, whole in matches:
         if whole == name:
             return kind, whole
-    if len(found) == 1 and len(name) >= _SHORTEST:
-        return found[0]
-    if found and len(name) >= _SHORTEST:
-        raise AnalyzerError(f"several ids begin with {name}", f"type more of it: {_listed(found[:MOST_CANDIDATES])}")
+    if len(matches) == 1 and len(name) >= _LEAST_CHARACTERS:
+        return matches[0]
+    if matches and len(name) >= _LEAST_CHARACTERS:
+        raise AnalyzerError(f"several ids begin with {name}", f"type more of it: {_list_of(matches[:MOST_CANDIDATES])}")
     return None
 
 
 def _refuse(store: Store, name: str) -> NoReturn:
-    """Refuse a name that nothing has, with those that are near."""
-    known = list(store.query("timeline-names").iter_rows())
-    close = nearest(name, (whole for _, whole in known), MOST_CANDIDATES)
-    kinds = {whole: kind for kind, whole in reversed(known)}
+    """Raise an error for an id that does not exist, with the nearest ids as a hint."""
+    ids = list(store.query("timeline-names").iter_rows())
+    close = nearest(name, (whole for _, whole in ids), MOST_CANDIDATES)
+    kinds = {whole: kind for kind, whole in reversed(ids)}
     every = "select session_id as id from sessions union all select finding_id from findings"
     hint = (
-        f"did you mean {_listed((kinds[each], each) for each in close)}?"
+        f"did you mean {_list_of((kinds[whole], whole) for whole in close)}?"
         if close
         else f"list them: {command_line('sql', every, store=store.path)}"
     )
     raise AnalyzerError(f"no session, finding or operation {name}", hint)
 
 
-def _listed(found: Iterable[tuple[str, str]]) -> str:
-    return ", ".join(f"{kind} {name}" for kind, name in found)
+def _list_of(names: Iterable[tuple[str, str]]) -> str:
+    return ", ".join(f"{kind} {name}" for kind, name in names)
 
 
-def _with_excerpt(one: Happening, texts: dict[tuple[str, int], str]) -> Happening:
-    if one.source_path is None or one.source_line is None:
-        return one
-    return replace(one, excerpt=texts.get((one.source_path, one.source_line)))
+def _with_excerpt(happening: Happening, texts: dict[tuple[str, int], str]) -> Happening:
+    if happening.source_path is None or happening.source_line is None:
+        return happening
+    return replace(happening, excerpt=texts.get((happening.source_path, happening.source_line)))
 
 
-def _ended(happenings: tuple[Happening, ...]) -> str:
-    """How it ended, as far as the last chain, hand-off or limit says."""
-    for one in reversed(happenings):
-        if one.type == "retry.settled":
-            return f"The last chain of retries ended {one.outcome or 'unresolved'}."
-        if one.type in ("relay.halted", "agent.exhausted", "agent.restored"):
+def _last_outcome(happenings: tuple[Happening, ...]) -> str:
+    """Say how it ended, by its last chain, hand-off, limit or error."""
+    for happening in reversed(happenings):
+        if happening.type == "retry.settled":
+            return f"The last chain of retries ended {happening.outcome or 'unresolved'}."
+        if happening.type in ("relay.halted", "agent.exhausted", "agent.restored"):
             return {
-                "relay.halted": "Its compaction failed." if one.compaction else "It was halted at a hand-off.",
+                "relay.halted": "Its compaction failed." if happening.compaction else "It was halted at a hand-off.",
                 "agent.exhausted": "It ran into a usage limit, and no log says that it is back.",
                 "agent.restored": "Its usage limit is over.",
-            }[one.type]
-        if one.type == "error.classified":
-            return f"The last error is {one.outcome or 'unresolved'}."
+            }[happening.type]
+        if happening.type == "error.classified":
+            return f"The last error is {happening.outcome or 'unresolved'}."
     return "No error, retry or limit is in its logs."
 
 
@@ -180,15 +198,16 @@ WATCHED = (
     "agent.exhausted",
     "agent.restored",
 )
-"""The types of events that a watch tells. Tools fail all day, and agents go on."""
+"""The types of events that a watch prints. Failures of tools are left out: agents go on after
+them."""
 _NO_CALLER = "(none)"
 
 
 def happening_of(event: Event, compactions: set[str] | None = None) -> Happening:
-    """The event with the names of a timeline; what its log has under a name in another shape is not there.
+    """Return an event with the fields of a timeline; a value of an unexpected type is None.
 
-    `compactions` holds those that earlier events began, and takes in what this one begins: only the first event of a
-    compaction says that it is one.
+    `compactions` holds those that earlier events began, and takes in what this event begins: only
+    the first event of a compaction says that it is one.
     """
     payload = event.payload
     relay, begun = text(payload.get("relay")) or event.id, set() if compactions is None else compactions
@@ -196,7 +215,7 @@ def happening_of(event: Event, compactions: set[str] | None = None) -> Happening
     if event.type == "relay.triggered" and strategy not in {None, *STRATEGIES} and payload.get("step_id") is None:
         begun.add(relay)
     facts, origin = mapping(payload.get("facts")), event.origin
-    said = (*(facts.get(name) for name in ("message", "stderr", "stdout")), payload.get("message"))
+    texts = (*(facts.get(name) for name in ("message", "stderr", "stdout")), payload.get("message"))
     return Happening(
         event_id=event.id,
         occurred_at=event.occurred_at,
@@ -210,7 +229,7 @@ def happening_of(event: Event, compactions: set[str] | None = None) -> Happening
         tokens_before=count(payload.get("pre_tokens")),
         tokens_after=count(payload.get("post_tokens")),
         tool=None,
-        message=next(filter(None, map(text, (*said, payload.get("reason_text")))), None),
+        message=next(filter(None, map(text, (*texts, payload.get("reason_text")))), None),
         reset_at=moment_of(payload.get("reset_at") or facts.get("reset_at")),
         source_format=origin.format if origin else None,
         source_path=origin.path if origin else None,
@@ -222,7 +241,7 @@ def happening_of(event: Event, compactions: set[str] | None = None) -> Happening
 
 
 def is_about(event: Event, only: Selection) -> bool:
-    """Whether an event says for itself that it belongs to that part; one without a caller is of `(none)`."""
+    """Return whether an event matches a selection; its caller is `(none)` if it has none."""
     return all(
         (event.payload.get(name) or (_NO_CALLER if name == "caller" else None)) == value
         for name, value in only.given.items()

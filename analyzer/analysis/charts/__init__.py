@@ -1,4 +1,7 @@
-"""Results → charts: counts in; a `Chart` out, or a plotly figure of it. plotly is imported where a figure is made."""
+"""Draw results as charts: take counts, return a `Chart` or its plotly figure.
+
+plotly is imported only when a figure is made.
+"""
 
 from __future__ import annotations
 
@@ -20,27 +23,27 @@ from analyzer.analysis.charts.tables import (
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-_Given = ParamSpec("_Given")
+_Arguments = ParamSpec("_Arguments")
 
 
-class _Case(Protocol):
-    """A finding with its numbers."""
+class _ChartedFinding(Protocol):
+    """A finding with numbers."""
 
     @property
     def chart(self) -> Chart:
-        """The chart of its numbers."""
+        """Return the chart of its numbers."""
 
 
-def finding(case: _Case) -> Chart:
-    """The chart of a finding with numbers."""
+def finding(case: _ChartedFinding) -> Chart:
+    """Return the chart of a finding with numbers."""
     return case.chart
 
 
-def _figured(chart: Callable[_Given, Chart]) -> Callable[_Given, Figure]:
-    """The function that gives the plotly figure of a chart."""
+def _figure_function(chart: Callable[_Arguments, Chart]) -> Callable[_Arguments, Figure]:
+    """Return a function with the same arguments that returns the chart's plotly figure."""
 
     @wraps(chart)
-    def figure(*args: _Given.args, **kwargs: _Given.kwargs) -> Figure:
+    def figure(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> Figure:
         from analyzer.analysis.charts import figures
 
         return figures.figure_of(chart(*args, **kwargs))
@@ -48,14 +51,14 @@ def _figured(chart: Callable[_Given, Chart]) -> Callable[_Given, Figure]:
     return figure
 
 
-errors_timeline_chart = _figured(errors_timeline)
-finding_chart = _figured(finding)
-outcomes_chart = _figured(outcomes)
-relays_chart = _figured(relays)
-retries_chart = _figured(retries)
-rules_chart = _figured(rules)
-unknown_share_chart = _figured(unknown_share)
-utilization_chart = _figured(utilization)
+errors_timeline_chart = _figure_function(errors_timeline)
+finding_chart = _figure_function(finding)
+outcomes_chart = _figure_function(outcomes)
+relays_chart = _figure_function(relays)
+retries_chart = _figure_function(retries)
+rules_chart = _figure_function(rules)
+unknown_share_chart = _figure_function(unknown_share)
+utilization_chart = _figure_function(utilization)
 
 __all__ = [
     "Chart",

@@ -1,4 +1,4 @@
-"""A chart as a plotly figure, in one quiet style that can be read on light and dark.
+"""Draw a chart as a plotly figure, in a style that can be read on light and dark.
 
 Invariant: every text goes through `literal`, since plotly reads pseudo-HTML.
 """
@@ -34,7 +34,7 @@ _SMALL = {"size": 12}
 
 
 def figure_of(chart: Chart) -> go.Figure:
-    """The figure: transparent, unmoved by a finger that scrolls."""
+    """Return the figure: transparent, and not moved by scrolling on a touch screen."""
     traces: list[Any] = []
     for mark in chart.marks:
         traces += [_bars(chart, mark)] if isinstance(mark, Bars) else _lines(mark)
@@ -72,18 +72,18 @@ def figure_of(chart: Chart) -> go.Figure:
 
 
 def literal(text: str) -> str:
-    """A text as plotly shows it literally; its line breaks stay."""
+    """Escape a text so that plotly shows it literally; its line breaks stay."""
     # A brace would open a placeholder of a hover template.
     return html.escape(text, quote=False).replace("{", "&#123;").replace("\n", "<br>")
 
 
 def label(text: object) -> str:
-    """A text from a log as plotly shows it literally, on one line and not too long."""
+    """Escape a text from a log, shortened to one line."""
     return literal(short(text))
 
 
 def _axis(axis: Axis) -> dict[str, Any]:
-    made = {
+    options = {
         "title": {"text": axis.title, "font": _SMALL, "standoff": 8},
         "type": axis.kind if axis.kind != "number" else None,
         "autorange": "reversed" if axis.kind == "category" else None,
@@ -101,16 +101,18 @@ def _axis(axis: Axis) -> dict[str, Any]:
         "gridcolor": GRID,
         "zeroline": False,
     }
-    return {name: value for name, value in made.items() if value is not None}
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _place(at: At) -> Any:
-    return at.isoformat() if isinstance(at, date) else literal(at) if isinstance(at, str) else at
+    if isinstance(at, date):
+        return at.isoformat()
+    return literal(at) if isinstance(at, str) else at
 
 
 def _bars(chart: Chart, bars: Bars) -> go.Bar:
     colour, shape = bars.style
-    # Over the colour of the bar: else the pattern takes its place.
+    # "overlay" draws the pattern over the colour of the bar; else it would replace it.
     pattern = {"shape": shape, "fgcolor": MARK, "fgopacity": 1, "size": 6, "solidity": 0.25, "fillmode": "overlay"}
     places = [_place(at) for at in bars.at]
     ends = list(zip(bars.intervals, bars.lengths, strict=False))
@@ -139,7 +141,7 @@ def _lines(line: Points) -> Iterator[go.Scatter]:
     stroke |= {"shape": "hvh"} if line.stepped else {}
     common = {"x": [_place(at) for at in line.at], "mode": "+".join(modes), "cliponaxis": not line.size}
     if line.floor:
-        # No edge along the axis itself.
+        # No edge where the band ends on the axis.
         edge = stroke if any(line.floor) else {**stroke, "width": 0}
         yield go.Scatter(**common, y=line.floor, line=edge, hoverinfo="skip", showlegend=False)
     halo = {"symbol": line.symbol, "line": {"width": line.size / 9, "color": HALO}} if line.symbol else {}

@@ -1,6 +1,4 @@
-"""Charts of a report's tables: errors by day and reason, what became of them, how retry chains ended, hand-offs, the
-unknown share by day.
-"""
+"""Draw a report's tables: errors by day and outcome, retry chains, hand-offs, unknown share."""
 
 from __future__ import annotations
 
@@ -49,8 +47,8 @@ from analyzer.analysis.tables import Table
 from analyzer.readable import percent
 
 MAX_REASONS = 12
-# The eight reasons in the order of the recovery table. Colours after Okabe and Ito (2008) and Tol (2021), told apart
-# by people with any of the common colour blindnesses.
+# The eight reasons in the order of the recovery table. Colours after Okabe and Ito (2008) and Tol
+# (2021), which people with any of the common colour blindnesses can tell apart.
 _REASON_STYLES: dict[str, Style] = {
     "rate_limited": (AMBER, ""),
     "context_overflow": (SKY, "/"),
@@ -72,19 +70,19 @@ _OUTCOME_STYLES: dict[str, Style] = {
 
 
 def errors_timeline(given: Table | pl.DataFrame) -> Chart:
-    """Errors by day, stacked by reason; of `errors-timeline`."""
+    """Draw errors by day, stacked by reason; of `errors-timeline`."""
     rows = rows_of(given, "errors-timeline", "day", "reason", "errors")
     days = sorted(set(rows["day"]))
     kept = days[-MAX_DAYS:]
-    found: dict[str, Counter[date]] = defaultdict(Counter)
+    by_reason: dict[str, Counter[date]] = defaultdict(Counter)
     strange: set[str] = set()
     for row in rows.iter_rows(named=True):
         if row["reason"] not in _REASON_STYLES:
             strange.add(row["reason"])
         if row["day"] >= kept[0]:
-            found[row["reason"] if row["reason"] in _REASON_STYLES else OTHER][row["day"]] += row["errors"]
-    names = (name for name in (*_REASON_STYLES, OTHER) if name in found)
-    bars = tuple(day_bars(found[name], name, _REASON_STYLES.get(name, OTHER_STYLE)) for name in names)
+            by_reason[row["reason"] if row["reason"] in _REASON_STYLES else OTHER][row["day"]] += row["errors"]
+    names = (name for name in (*_REASON_STYLES, OTHER) if name in by_reason)
+    bars = tuple(day_bars(by_reason[name], name, _REASON_STYLES.get(name, OTHER_STYLE)) for name in names)
     notes = [f"the latest {len(kept)} of {len(days)} days"] if len(days) > len(kept) else []
     if strange:
         notes.append(f"{OTHER} stands for {len(strange)} beyond the eight reasons")
@@ -92,50 +90,50 @@ def errors_timeline(given: Table | pl.DataFrame) -> Chart:
 
 
 def outcomes(given: Table | pl.DataFrame) -> Chart:
-    """Errors by reason, split by what became of them, callers added up; of `errors-by-reason-caller-outcome`."""
+    """Draw errors by reason and outcome, over all callers; of `errors-by-reason-caller-outcome`."""
     rows = rows_of(given, "errors-by-reason-caller-outcome", "reason", "outcome", "errors")
     rows = rows.group_by("reason", "outcome").agg(pl.col("errors").sum())
-    found: dict[str, Counter[str]] = defaultdict(Counter)
+    by_reason: dict[str, Counter[str]] = defaultdict(Counter)
     for row in rows.iter_rows(named=True):
         outcome = row["outcome"] if row["outcome"] in _OUTCOME_STYLES else OTHER
-        found[row["reason"] or "(none)"][outcome] += row["errors"]
-    ends = {reason: f"{outcomes.total():,}" for reason, outcomes in found.items()}
-    return _outcome_bars("What became of the errors, by reason", found, "errors", ends)
+        by_reason[row["reason"] or "(none)"][outcome] += row["errors"]
+    ends = {reason: f"{outcomes.total():,}" for reason, outcomes in by_reason.items()}
+    return _outcome_bars("What became of the errors, by reason", by_reason, "errors", ends)
 
 
 def retries(given: Table | pl.DataFrame) -> Chart:
-    """Retry chains by reason, split by how they ended, with the share that recovered; of `retries-outcomes`."""
+    """Draw retry chains by reason and outcome, and the recovered share; of `retries-outcomes`."""
     rows = rows_of(given, "retries-outcomes", "reason", "recovery_share", *_OUTCOME_STYLES)
-    found: dict[str, Counter[str]] = {}
+    by_reason: dict[str, Counter[str]] = {}
     ends: dict[str, str] = {}
     for row in rows.iter_rows(named=True):
         reason = row["reason"] or "(none)"
-        found[reason] = Counter({outcome: row[outcome] for outcome in _OUTCOME_STYLES})
+        by_reason[reason] = Counter({outcome: row[outcome] for outcome in _OUTCOME_STYLES})
         share = row["recovery_share"]
         ends[reason] = "–" if share is None else percent(share)
     title = "How retry chains ended, by reason, and the share that recovered"
-    return _outcome_bars(title, found, "retry chains", ends)
+    return _outcome_bars(title, by_reason, "retry chains", ends)
 
 
-def _outcome_bars(title: str, found: Mapping[str, Counter[str]], unit: str, ends: Mapping[str, str]) -> Chart:
-    """Horizontal bars by reason, the longest on top, with a text at each end."""
-    ranked = sorted(found, key=lambda name: (-found[name].total(), name))
+def _outcome_bars(title: str, by_reason: Mapping[str, Counter[str]], unit: str, ends: Mapping[str, str]) -> Chart:
+    """Draw horizontal bars by reason, longest on top, with a text at each end."""
+    ranked = sorted(by_reason, key=lambda name: (-by_reason[name].total(), name))
     kept = ranked[:MAX_REASONS]
     names = tuple(map(short, kept))
-    present = {name for counter in found.values() for name in counter if counter[name]}
+    present = {name for counter in by_reason.values() for name in counter if counter[name]}
     bars = []
     for outcome in (name for name in (*_OUTCOME_STYLES, OTHER) if name in present):
-        lengths = tuple(found[reason][outcome] for reason in kept)
+        lengths = tuple(by_reason[reason][outcome] for reason in kept)
         tips = tuple(f"{name}: {length:,} {outcome}" for name, length in zip(names, lengths, strict=True))
         bars.append(Bars(outcome, _OUTCOME_STYLES.get(outcome, OTHER_STYLE), names, lengths, tips))
-    longest = max((found[name].total() for name in kept), default=1)
+    longest = max((by_reason[name].total() for name in kept), default=1)
     return Chart(
         title,
         f"{len(kept)} of {len(ranked)} reasons" if len(ranked) > len(kept) else "",
         Axis(unit, form=",d", ends=(0, longest * 1.2), most_ticks=6, grid=False),
         Axis(kind="category", grid=False),
         tuple(bars),
-        notes=tuple(Note(ends[reason], found[reason].total(), short(reason)) for reason in kept),
+        notes=tuple(Note(ends[reason], by_reason[reason].total(), short(reason)) for reason in kept),
         gap=0.35,
         height=170 + 34 * len(kept),
     )
@@ -149,17 +147,19 @@ _TRIGGER_STYLES: dict[str, Style] = {
 
 
 def relays(given: Table | pl.DataFrame) -> Chart:
-    """Hand-offs and compactions by day, stacked by cause, with the ones that were given up; of `relays-by-day`."""
+    """Draw hand-offs and compactions by day, stacked by cause, and those that were given up; of `relays-by-day`."""
     drawn = rows_of(given, "relays-by-day", "day", "relays", "auto_relays", "manual_relays", "halted")
     rows = list(drawn.iter_rows(named=True))
     kept = rows[-MAX_DAYS:]
-    found: dict[str, dict[date, int]] = defaultdict(dict)
+    by_cause: dict[str, dict[date, int]] = defaultdict(dict)
     for row in kept:
         other = row["relays"] - row["auto_relays"] - row["manual_relays"]
         for name, number in (("auto", row["auto_relays"]), ("manual", row["manual_relays"]), ("not said", other)):
             if number:
-                found[name][row["day"]] = number
-    marks: list[Mark] = [day_bars(found[name], name, style) for name, style in _TRIGGER_STYLES.items() if name in found]
+                by_cause[name][row["day"]] = number
+    marks: list[Mark] = [
+        day_bars(by_cause[name], name, style) for name, style in _TRIGGER_STYLES.items() if name in by_cause
+    ]
     if halted := [row for row in kept if row["halted"]]:
         highest = max(row["relays"] for row in kept)
         marks.append(
@@ -167,7 +167,7 @@ def relays(given: Table | pl.DataFrame) -> Chart:
                 "given up",
                 VERMILION,
                 tuple(row["day"] for row in halted),
-                # Above the bar: inside it, the mark would look like a height.
+                # Above the bar: inside it, the mark would look like a value.
                 tuple(row["relays"] + 0.06 * highest for row in halted),
                 tuple(f"{row['day']}: {row['halted']:,} given up" for row in halted),
                 size=10,
@@ -181,22 +181,22 @@ def relays(given: Table | pl.DataFrame) -> Chart:
 
 
 def utilization(given: Table | pl.DataFrame) -> Chart:
-    """How full the context was at hand-off, by what caused it: percent where logs say it, else tokens.
+    """Draw how full the context was at hand-off, by cause: percent if logs say it, else tokens.
 
     Of `relays-utilization`.
     """
     names = ("token_usage_percent", "pre_tokens", "trigger", "threshold_percent")
     drawn = rows_of(given, "relays-utilization", *names)
-    # Many are alike, and a row of a frame costs more as a dictionary.
+    # Many rows are equal, and converting a row to a dictionary is expensive.
     rows = list(drawn.group_by(names, maintain_order=True).agg(hand_offs=pl.len()).iter_rows(named=True))
     by_percent = any(row["token_usage_percent"] is not None for row in rows)
     measure = "token_usage_percent" if by_percent else "pre_tokens"
-    known = [row for row in rows if row[measure] is not None]
-    top = max((float(row[measure]) for row in known), default=0.0)
+    measured = [row for row in rows if row[measure] is not None]
+    top = max((float(row[measure]) for row in measured), default=0.0)
     size = 5.0 if by_percent else _round_step(top / 20)
     last = 120.0 if by_percent else top
     bins: dict[str, Counter[float]] = defaultdict(Counter)
-    for row in known:
+    for row in measured:
         place = min(max(float(row[measure]), 0.0), last) // size * size
         bins[row["trigger"] if row["trigger"] in _TRIGGER_STYLES else "not said"][place] += row["hand_offs"]
     marks = []
@@ -207,15 +207,15 @@ def utilization(given: Table | pl.DataFrame) -> Chart:
             middles, numbers = tuple(start + size / 2 for start in starts), tuple(bins[name][start] for start in starts)
             marks.append(Bars(name, style, middles, numbers, tips, width=size * 0.92))
     thresholds: Counter[float] = Counter()
-    for row in known if by_percent else ():
+    for row in measured if by_percent else ():
         if row["threshold_percent"] is not None:
             thresholds[row["threshold_percent"]] += row["hand_offs"]
-    told = sum(row["hand_offs"] for row in known)
+    with_measure = sum(row["hand_offs"] for row in measured)
     share = Axis("context in use at hand-off (%)", ends=(0, 125 if top > 100 else 102), step=20, grid=False)
     tokens = Axis("tokens in the context before the hand-off", form="~s", from_zero=True, grid=False)
     return Chart(
         "How full the context was at hand-off",
-        f"{told:,} of {drawn.height:,} hand-offs whose logs say it" if told < drawn.height else "",
+        f"{with_measure:,} of {drawn.height:,} hand-offs whose logs say it" if with_measure < drawn.height else "",
         share if by_percent else tokens,
         counts("hand-offs"),
         tuple(marks),
@@ -227,16 +227,16 @@ def utilization(given: Table | pl.DataFrame) -> Chart:
 
 
 def _round_step(least: float) -> float:
-    """The smallest of 1, 2, 5, 10, … that is not below."""
+    """Return the smallest of 1, 2, 5, 10, … that is at least `least`."""
     return next(
         step for power in range(25) for step in (10.0**power, 2 * 10.0**power, 5 * 10.0**power) if step >= least
     )
 
 
 MAX_SPIKING = 6
-"""Callers drawn in colour."""
+"""Most callers drawn in colour."""
 MAX_OTHERS = 40
-"""Callers drawn in grey, those with the most errors on one day."""
+"""Most callers drawn in grey: those with the most errors on one day."""
 _SPIKING = (VERMILION, AZURE, GREEN, ROSE, OCHRE, SKY)
 _SYMBOLS = ("diamond", "square", "triangle-up", "star", "cross", "hexagon")
 
@@ -246,31 +246,32 @@ class Rises(Protocol):
 
     @property
     def share(self) -> Table:
-        """Unknown share by day and caller."""
+        """Return the unknown share by day and caller."""
 
     @property
     def found(self) -> tuple[Detection, ...]:
-        """Detections of a rise."""
+        """Return the detections of rises."""
 
     @property
     def callers(self) -> tuple[str, ...]:
-        """Callers with a rise, in the order in which they are drawn."""
+        """Return the callers with a rise, in drawing order."""
 
 
 def unknown_share(given: Rises | Table | pl.DataFrame) -> Chart:
-    """Unknown share of errors by day: callers with a rise in colour, its days marked, all others in grey.
+    """Draw the unknown share of errors by day: callers with a rise in colour, others in grey.
 
-    Of what `spikes` gives; rows of `unknown-share` alone know of no rise.
+    Takes the result of `spikes`; rows of `unknown-share` have no rises. The days of a rise are
+    marked.
     """
     judged = None if isinstance(given, Table | pl.DataFrame) else given
     share = given if isinstance(given, Table | pl.DataFrame) else given.share
     needed = ("day", "caller", "errors", "unknown_errors", "unknown_share")
     frame = rows_of(share, "unknown-share", *needed)
     days = frame["day"].unique().to_list()
-    # Very many callers may have errors: those that are drawn alone are ranked and become rows of Python.
+    # Many callers may have errors: only those that are drawn become rows of Python.
     risers = judged.callers if judged else ()
-    known = set(frame.filter(pl.col("caller").is_in(list(risers)))["caller"])
-    spiking = [caller for caller in risers if caller in known]
+    present = set(frame.filter(pl.col("caller").is_in(list(risers)))["caller"])
+    spiking = [caller for caller in risers if caller in present]
     others = frame.filter(~pl.col("caller").is_in(spiking))
     busiest = others.top_k(MAX_OTHERS * len(days), by=["errors", "caller"], reverse=[False, True])
     ranked = busiest.sort(["errors", "caller"], descending=[True, False])["caller"].unique(maintain_order=True)
@@ -287,15 +288,15 @@ def unknown_share(given: Rises | Table | pl.DataFrame) -> Chart:
     for place, caller in enumerate(drawn):
         colour = _SPIKING[place]
         lines.append(_share_line(series[caller], caller, colour, 2.5, short(caller), group=str(place)))
-        # The tests count distinct errors, this line counts all: a mark stands on the line.
-        risen = {one.day for one in (judged.found if judged else ()) if one.caller == caller}
+        # The tests count distinct errors, this line all errors: marks are on the line.
+        risen = {detection.day for detection in (judged.found if judged else ()) if detection.caller == caller}
         if marked := [row for row in series[caller] if row["day"] in risen]:
             lines.append(_marks(marked, caller, colour, _SYMBOLS[place], str(place)))
             worst = max(marked, key=lambda row: row["unknown_share"])
-            # Names of one day stand above each other.
+            # Names of one day are above each other.
             up = 26 + 16 * sum(name.x == worst["day"] for name in names)
-            said, side = f"{short(caller)} {percent(worst['unknown_share'])}", _towards_middle(worst["day"], days)
-            names.append(Note(said, worst["day"], worst["unknown_share"], side, up, colour, strong=True))
+            label, side = f"{short(caller)} {percent(worst['unknown_share'])}", _towards_middle(worst["day"], days)
+            names.append(Note(label, worst["day"], worst["unknown_share"], side, up, colour, strong=True))
     notes = []
     if len(spiking) > len(drawn):
         notes.append(f"{len(drawn)} of {len(spiking)} callers with a rise")
@@ -332,9 +333,11 @@ def _share_line(
 
 
 def _towards_middle(day: date, days: Sequence[date]) -> Side:
-    """The end of a label that stands at the day, so that the label does not leave the plot."""
+    """Return the side of a label to put at the day, so that the label stays in the plot."""
     place = (day - min(days)).days / max(1, (max(days) - min(days)).days)
-    return "left" if place < 0.3 else "right" if place > 0.7 else "center"
+    if place < 0.3:
+        return "left"
+    return "right" if place > 0.7 else "center"
 
 
 def _marks(rows: Sequence[Mapping[str, Any]], caller: str, colour: str, symbol: str, group: str) -> Points:
@@ -351,23 +354,23 @@ def _marks(rows: Sequence[Mapping[str, Any]], caller: str, colour: str, symbol: 
 
 
 _MAX_MARKED = 12
-"""Applied rulesets with a line of their own."""
+"""Most applied rulesets with a line of their own."""
 
 
 class RuledDays(Protocol):
-    """What rulesets did to a fleet, as `Drifts` has it."""
+    """The effect of rulesets on a fleet, as `Drifts` has it."""
 
     @property
     def days(self) -> pl.DataFrame:
-        """A row a day: `day`, `errors`, `recorded_share`, `unknown_share`."""
+        """Return a row per day: `day`, `errors`, `recorded_share`, `unknown_share`."""
 
     @property
     def applied(self) -> Table:
-        """Rulesets that became the active one."""
+        """Return the rulesets that became active."""
 
 
 def rules(drifts: RuledDays) -> Chart:
-    """Two shares of the whole fleet by day; a vertical line where a ruleset became the active one."""
+    """Draw two shares of the fleet by day, with a vertical line where a ruleset became active."""
     rows = list(drifts.days.tail(MAX_DAYS).iter_rows(named=True))
     days = [row["day"] for row in rows]
     drawn = list(with_gaps(rows))
@@ -399,7 +402,7 @@ def rules(drifts: RuledDays) -> Chart:
         day_axis([*days, *applied]),
         Axis("share (%)", form=".0%", ends=(0, 1.05), most_ticks=5),
         (
-            # Broad and below, so that it is seen where both are the same.
+            # Wide and below, so that it is visible where both are the same.
             share("recorded_share", "as recorded", GREY, 7),
             share("unknown_share", "under the rules in force", VERMILION, 2),
         ),

@@ -1,4 +1,4 @@
-"""Statistics of change, without SQL and without rendering: counts in, findings out.
+"""Detect changes by statistics, without SQL and without rendering: take counts, return findings.
 
 The method: docs/explanation/detection.md.
 """

@@ -1,4 +1,4 @@
-"""The test for bursts: one session that repeats one message many times, which no share should move."""
+"""Find bursts: sessions that repeat one message many times, which must not move a share."""
 
 from __future__ import annotations
 
@@ -12,34 +12,36 @@ import polars as pl
 from analyzer.analysis.detection.detection import Detection, frame
 
 MIN_REPEATS = 30
-"""Repeats of one template in one session from which on they are a burst."""
+"""The least repeats of one template in one session that are a burst."""
 
 
 def bursts(loud: pl.DataFrame, repeats: pl.DataFrame, min_repeats: int = MIN_REPEATS) -> pl.DataFrame:
-    """Findings `burst`: one row a day, caller, session and template that repeats at least so often.
+    """Return the findings `burst`: a row per day, caller, session and often repeated template.
 
-    `loud` has these groups: columns `day`, `caller`, `session`, `template`, `events`. `repeats` has all of them as
-    counts: `day`, `caller`, `events`, and the number of `groups` that repeat so often. `scope` is the session,
-    `observed` its repeats, `expected` the median repeats of the caller's other groups up to that day.
+    `loud`: columns `day`, `caller`, `session`, `template`, `events`, one row per group that repeats
+    often.
+    `repeats`: columns `day`, `caller`, `events`, `groups`: how many groups of a caller had so many
+    events on a day, all groups included. In the result `scope` is the session, `observed` its
+    repeats, and `expected` the median repeats of the caller's other groups up to that day.
     """
-    found = []
+    findings = []
     rows = loud.filter(pl.col("events") >= min_repeats)
     usual = repeats.join(rows, on="caller", how="semi").sort("day").partition_by("caller", as_dict=True)
     for (caller,), own in rows.sort("day").group_by(["caller"], maintain_order=True):
-        known: Counter[int] = Counter()
+        counts: Counter[int] = Counter()
         days = usual[caller,].select("day", "events", "groups").iter_rows()
-        ahead = next(days, None)
+        following = next(days, None)
         of_group: dict[tuple[str, str], list[int]] = {}
-        for (day,), tonight in own.group_by(["day"], maintain_order=True):
-            while ahead is not None and ahead[0] <= day:
-                known[ahead[1]] += ahead[2]
-                ahead = next(days, None)
-            for row in tonight.iter_rows(named=True):
+        for (day,), of_day in own.group_by(["day"], maintain_order=True):
+            while following is not None and following[0] <= day:
+                counts[following[1]] += following[2]
+                following = next(days, None)
+            for row in of_day.iter_rows(named=True):
                 of_group.setdefault((row["session"], row["template"]), []).append(row["events"])
-            for row in tonight.iter_rows(named=True):
-                same = of_group[row["session"], row["template"]]
-                found.append(_burst(row, _median(known - Counter(same))))
-    return frame(found)
+            for row in of_day.iter_rows(named=True):
+                own_repeats = of_group[row["session"], row["template"]]
+                findings.append(_burst(row, _median(counts - Counter(own_repeats))))
+    return frame(findings)
 
 
 def _burst(row: dict[str, Any], expected: float | None) -> Detection:
@@ -60,11 +62,11 @@ def _burst(row: dict[str, Any], expected: float | None) -> Detection:
 
 
 def _median(counts: Counter[int]) -> float | None:
-    """The median of values that are given with how many there are of each."""
+    """Return the median of counted values (value: how often it occurs); None of no value."""
     total = counts.total()
     if not total:
         return None
     values = sorted(counts)
-    behind = list(accumulate(counts[value] for value in values))
-    low, high = (values[bisect_right(behind, place)] for place in ((total - 1) // 2, total // 2))
+    ranks = list(accumulate(counts[value] for value in values))
+    low, high = (values[bisect_right(ranks, rank)] for rank in ((total - 1) // 2, total // 2))
     return (low + high) / 2

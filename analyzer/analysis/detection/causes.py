@@ -1,4 +1,4 @@
-"""The tests that tell three drifts apart, which look alike in a chart: of traffic, of the classifier, of wording."""
+"""Tell drifts of traffic, classifier and wording apart, which look alike in a chart."""
 
 from __future__ import annotations
 
@@ -26,31 +26,34 @@ class Flip:
 
 
 def causes(errors: pl.DataFrame, *, day: date, caller: str | None = None, alpha: float = 0.001) -> pl.DataFrame:
-    """Findings `traffic_changed`, `classifier_changed` and `wording_changed`, each with its own evidence.
+    """Return the findings `traffic_changed`, `classifier_changed` and `wording_changed`.
 
-    `errors`: distinct rows in any order, one a (session, template) and verdict: `period` (`before` or `after`),
-    `session`, `template`, `reason` and `rule` (null where none matched) under today's ruleset, `old_reason` under the
-    one it was first judged with (null: not known). Where one period has no error, nothing is found.
+    `errors`: distinct rows in any order, one per (session, template) and verdict: `period`
+    (`before` or `after`), `session`, `template`, `reason` and `rule` (null where none matched)
+    under today's ruleset, and `old_reason` under the ruleset that judged it first (null: not
+    recorded). Without errors in both periods there is no finding.
 
-    classifier: the same facts got other verdicts (`scope` is `old → new`, `observed` the share of groups that flipped).
-    traffic: judged by one and the same ruleset, more of the sessions with errors show some reason than before (upper
+    classifier: the same facts got other verdicts (`scope` is `old → new`, `observed` the share of
+    groups that flipped).
+    traffic: under one ruleset, more of the sessions with errors show some reason than before (upper
     tail of the beta-binomial predictive, times the number of reasons).
-    wording: a template new in its reason (`scope` is the reason), or a rule (`scope`) that matched before and no
-    longer does although its caller's traffic goes on, while new unknown templates came.
+    wording: a template that is new in its reason (`scope` is the reason), or a rule (`scope`) that
+    matched before and no longer does although its caller's traffic goes on, while new unknown
+    templates came.
     """
     if errors["period"].n_unique() < 2:
         return frame([])
-    found = [*_classifier(errors, day, caller), *_traffic(errors, day, caller, alpha)]
-    return frame([*found, *_wording(errors, day, caller, alpha)])
+    findings = [*_classifier(errors, day, caller), *_traffic(errors, day, caller, alpha)]
+    return frame([*findings, *_wording(errors, day, caller, alpha)])
 
 
 def distinct(errors: pl.DataFrame) -> pl.DataFrame:
-    """The rows that `causes` takes, out of rows that repeat them, by day for instance."""
+    """Return the distinct rows that `causes` takes, from rows that repeat them by day."""
     return errors.select(_COLUMNS).unique()
 
 
 def flips(errors: pl.DataFrame) -> tuple[Flip, ...]:
-    """Pairs of different verdicts over the same facts, the most groups first; from the columns of `causes`."""
+    """Count groups by pair of old and new reason, most groups first; `errors` as in `causes`."""
     pairs = (
         errors.filter(pl.col("old_reason").is_not_null() & (pl.col("old_reason") != pl.col("reason")))
         .group_by("old_reason", "reason")
@@ -82,7 +85,7 @@ def _classifier(errors: pl.DataFrame, day: date, caller: str | None) -> list[Det
 
 
 def _traffic(errors: pl.DataFrame, day: date, caller: str | None, alpha: float) -> list[Detection]:
-    """The reason that more sessions show than before, at odds that chance explains worst of all reasons."""
+    """Return a detection of the reason least likely to be in so many sessions by chance, if any."""
     both = errors.select("period", "session", "reason").unique()
     counts = both.group_by("reason").agg((pl.col("period") == period).sum().alias(period) for period in _PERIODS)
     before, after = (errors.filter(period=period)["session"].n_unique() for period in _PERIODS)
@@ -114,49 +117,59 @@ def _wording(errors: pl.DataFrame, day: date, caller: str | None, alpha: float) 
     sessions = before["session"].n_unique(), after["session"].n_unique()
     if not all(sessions):
         return []
-    known = set(before["reason"].unique())
-    # The first of the sessions is why the template is looked at, so it is no evidence.
+    reasons_before = set(before["reason"].unique())
+    # The first session is the reason to look at the template, so it is no evidence.
     success = sessions[0] / sum(sessions)
-    found, unknown_new = [], False
-    news = (
+    findings, has_new_unknown = [], False
+    new_templates = (
         after.join(before.select("template").unique(), on="template", how="anti")
         .group_by("template", "reason")
         .agg(pl.col("session").n_unique())
     )
-    for template, reason, seen in news.sort("template", "reason").iter_rows():
-        p_value = negative_binomial_tail(seen - 1, 0.5, success)
-        if seen < MIN_SESSIONS or p_value > alpha:
+    for template, reason, sessions_with_it in new_templates.sort("template", "reason").iter_rows():
+        p_value = negative_binomial_tail(sessions_with_it - 1, 0.5, success)
+        if sessions_with_it < MIN_SESSIONS or p_value > alpha:
             continue
-        unknown_new = unknown_new or reason == "unknown"
-        if reason in known:
-            found.append(
-                _worded(day, caller, seen, p_value, reason, template, f"a new text under {reason}, in {seen} sessions")
+        has_new_unknown = has_new_unknown or reason == "unknown"
+        if reason in reasons_before:
+            findings.append(
+                _wording_detection(
+                    day,
+                    caller,
+                    sessions_with_it,
+                    p_value,
+                    reason,
+                    template,
+                    f"a new text under {reason}, in {sessions_with_it} sessions",
+                )
             )
-    if unknown_new:
-        found += _silent_rules(before, after, sessions, day, caller, alpha)
-    return found
+    if has_new_unknown:
+        findings += _silent_rules(before, after, sessions, day, caller, alpha)
+    return findings
 
 
 def _silent_rules(
     before: pl.DataFrame, after: pl.DataFrame, sessions: tuple[int, int], day: date, caller: str | None, alpha: float
 ) -> list[Detection]:
-    still = after.filter(pl.col("rule").is_not_null()).group_by("rule").agg(pl.col("session").n_unique())
-    matches_now = dict(still.iter_rows())
-    found = []
-    had = before.filter(pl.col("rule").is_not_null()).group_by("rule").agg(pl.col("session").n_unique()).sort("rule")
-    for rule, matched in had.iter_rows():
+    matching = after.filter(pl.col("rule").is_not_null()).group_by("rule").agg(pl.col("session").n_unique())
+    matches_now = dict(matching.iter_rows())
+    findings = []
+    matched_before = (
+        before.filter(pl.col("rule").is_not_null()).group_by("rule").agg(pl.col("session").n_unique()).sort("rule")
+    )
+    for rule, matched in matched_before.iter_rows():
         now = matches_now.get(rule, 0)
         share = (matched + 0.5) / (sessions[0] + 1)
-        # As few matches or fewer, when the baseline's share still held.
+        # The chance of as few matches or fewer, if the baseline's share still held.
         p_value = beta_binomial_tail(sessions[1] - now, sessions[1], 1 - share, 1 / (sessions[0] + 2))
         if p_value <= alpha and now <= 0.2 * share * sessions[1]:
             change = f"rule {rule} matched in {matched} of {sessions[0]} sessions, now in {now} of {sessions[1]}"
             note = f"{change}, while new unknown texts came"
-            found.append(_worded(day, caller, now, p_value, str(rule), None, note))
-    return found
+            findings.append(_wording_detection(day, caller, now, p_value, str(rule), None, note))
+    return findings
 
 
-def _worded(
+def _wording_detection(
     day: date, caller: str | None, sessions: int, p_value: float, scope: str, template: str | None, note: str
 ) -> Detection:
     return Detection(

@@ -1,8 +1,8 @@
-"""The test of hours: do one to twelve hours, over midnight too, have more errors than the days before let expect?
+"""Find one to twelve hours, over midnight too, with more errors than the days before predict.
 
-It is the test of counts for stretches of hours: held against the caller's sessions, the same hours and the whole days
-of four weeks. What callers share is looked at first, by provider, model and fleet; each stretch is judged from itself
-and the days before it alone.
+It is the test of counts for stretches of hours: it compares them, per session of the caller, with
+the same hours and with the whole days of four weeks. What callers share is judged first: provider,
+model and fleet. Each stretch is judged only from itself and the days before it.
 """
 
 from __future__ import annotations
@@ -29,44 +29,45 @@ from analyzer.analysis.detection.volumes import (
 )
 
 WINDOWS = (1, 3, 6, 12)
-"""Lengths of the stretches that every night judges, in hours."""
+"""Lengths in hours of the stretches that every night judges."""
 BACK_DAYS = 28
-"""Days before, that a stretch is held against: four of each weekday."""
+"""Days before a stretch that it is compared with: four of each weekday."""
 LEAST_MORE = 4
-"""Sessions with the errors, above the expected ones: fewer are no change of the world."""
+"""Sessions with the errors beyond the expected ones: fewer may be a coincidence."""
 _RARE = 0.1
-"""So much may be expected of a rare error that four sessions of it are enough."""
+"""Expected sessions up to which an error is so rare that four sessions of it are enough."""
 RATIO = 2.5
-"""Least count of a stretch, in expected ones."""
+"""Least count of a stretch, as a multiple of the expected count."""
 _DAY = 24
 _PRIOR = 1.0
 _TESTS = 35
-"""Stretches and reasons of a name and day that are tests of their own, of many more that overlap."""
+"""Independent tests per name and day: many more stretches and reasons are judged, but they
+overlap."""
 _BASE = _DAY * BACK_DAYS
 
 
 class HourSpan(NamedTuple):
-    """Some hours, and what they show of one name and reason."""
+    """A stretch of hours, with the errors of one name and reason in it."""
 
     name: str
     reason: str
     end: int
-    """The hour behind the last one, as days are counted, 24 to each."""
+    """The hour after the last one; hours are proleptic ordinals of days times 24, plus the hour."""
     length: int
     sessions: int
-    """Those that met the errors: one that repeats itself counts once."""
+    """Sessions that met the errors: a session that repeats itself counts once."""
     exposure: float = 0.0
     tail: RateTail = RateTail(1.0, 0.0, 0.0)
     seen: bool = True
-    """Whether exposure is sessions; else it is hours."""
+    """True if exposure is in sessions, else it is in hours."""
 
 
 class _RunningSum:
-    """A number by hour, of which the sum over any stretch is a difference of two."""
+    """Running sums of numbers by hour: the sum over a stretch is a difference of two of them."""
 
     def __init__(self, hours: Sequence[int], numbers: Sequence[float]) -> None:
         self.first, last = min(hours), max(hours)
-        # Stretches begin up to four weeks before the first hour, and end a day behind the last one.
+        # Stretches begin up to four weeks before the first hour and end up to a day after the last.
         self._begin = self.first - _BASE - _DAY
         every = [0.0] * (last + 1 + _DAY - self._begin)
         for hour, number in zip(hours, numbers, strict=True):
@@ -74,12 +75,12 @@ class _RunningSum:
         self._until = list(accumulate(every, initial=0.0))
 
     def between(self, begin: int, end: int) -> float:
-        """The sum over the hours from one up to another."""
+        """Return the sum over the hours from `begin` up to, but without, `end`."""
         last, first = (min(max(hour - self._begin, 0), len(self._until) - 1) for hour in (end, begin))
         return self._until[last] - self._until[first]
 
     def days_before(self, begin: int, length: int) -> list[float]:
-        """The sums over so many hours from the same hour on, of each of the four weeks' days before it."""
+        """Return the sums over the same `length` hours of each day in the four weeks before."""
         first = begin - _BASE - self._begin
         if first < 0 or begin + length > self._begin + len(self._until):
             starts = range(begin - _BASE, begin, _DAY)
@@ -89,24 +90,24 @@ class _RunningSum:
 
 
 @dataclass(slots=True)
-class _Sums:
-    """What is known of one name, by hours."""
+class _NameHours:
+    """The errors and the exposure of one name by hour."""
 
     first: int
-    """The first hour with anything."""
+    """The first hour with an error or with exposure."""
     errors: dict[str, _RunningSum]
     """By reason."""
     exposure: _RunningSum | None = None
-    """None where no log shows sessions without errors; of an hour none is none at work."""
+    """None if no log shows sessions without errors; an hour without a value had nobody at work."""
 
     def at_work(self, begin: int, end: int) -> float:
-        """The exposure of the hours from one up to another."""
+        """Return the exposure of the hours from `begin` up to, but without, `end`."""
         if self.exposure is None:
             return float(max(0, end - max(begin, self.first)))
         return self.exposure.between(begin, end)
 
     def days_before(self, begin: int, length: int) -> list[float]:
-        """The exposures of the stretches of `_RunningSum.days_before`."""
+        """Return the exposures of the stretches of `_RunningSum.days_before`."""
         if self.exposure is None:
             starts = range(begin - _BASE, begin, _DAY)
             if starts[0] >= self.first:
@@ -124,12 +125,15 @@ def hour_rises(
     windows: Sequence[int] = WINDOWS,
     end: tuple[date, int] | None = None,
 ) -> list[Detection]:
-    """The findings of `volumes` that hours show, one a day and name; what those of many callers explain is added
-    to `explained`.
+    """Return the findings of `volumes` that hours show, one per day and name.
 
-    `volume`: columns `day`, `hour`, `caller`, those of `SHARED` (empty where unknown), `reason`, `sessions`.
-    `work`: columns `day`, `hour`, `caller`, `sessions`, `observed`: those that logs report with errors or without.
-    `end`: the day and hour of the last hour of the only stretches to judge.
+    The errors that the findings of many callers explain are added to `explained`.
+
+    `volume`: columns `day`, `hour`, `caller`, those of `SHARED` (empty where unknown), `reason`,
+    `sessions`.
+    `work`: columns `day`, `hour`, `caller`, `sessions`, `observed`: sessions that logs report, with
+    or without errors.
+    `end`: day and hour; if it is set, only stretches whose last hour it is are judged.
     """
     if volume.is_empty():
         return []
@@ -141,41 +145,41 @@ def hour_rises(
     shown = work.filter(pl.col("observed") > 0).group_by("caller").agg(pl.col("day").min().alias("begins"))
     seen = work.join(shown, on="caller").filter(pl.col("day") >= pl.col("begins")).with_columns(slot)
     seen = seen.select("caller", "slot", pl.col("sessions").cast(pl.Float64).alias("exposure"))
-    found: list[Detection] = []
+    detections: list[Detection] = []
     names = Names(errors.with_columns(groups=pl.col("sessions")), seen, _DAY)
-    known = set(explained)
-    for what in (*OUTAGES, "caller"):
-        if what == "fleet" and errors["provider"].n_unique() < 2:
+    explained_now = set(explained)
+    for dimension in (*OUTAGES, "caller"):
+        if dimension == "fleet" and errors["provider"].n_unique() < 2:
             continue  # it is the provider's
-        left = without(errors, pl.col("slot") // _DAY, known)
-        # New messages of many callers are told by their text.
-        told = pl.col("reason").ne(UNKNOWN) | pl.lit(what == "caller")
-        own = left.filter(told & (pl.col(what) != "")).with_columns(pl.col(what).alias("name"))
-        # What callers share has half of the budget of hours, and callers the rest.
+        unexplained = without(errors, pl.col("slot") // _DAY, explained_now)
+        # New messages of many callers are findings of their text.
+        of_reason = pl.col("reason").ne(UNKNOWN) | pl.lit(dimension == "caller")
+        own = unexplained.filter(of_reason & (pl.col(dimension) != "")).with_columns(pl.col(dimension).alias("name"))
+        # Shared names get half of the budget of hours, and callers the rest.
         budget = chosen.false_alarms_a_week / 7 / 4 / _TESTS / max(1, own["name"].n_unique())
         alpha = min(chosen.hour_alpha, budget)
-        for best in _best(own, seen, windows, alpha, last, what):
-            hits = _hits(own, best, what) if what != "caller" else None
-            if what != "caller" and hits is None:
+        for best in _clearest_spans(own, seen, windows, alpha, last, dimension):
+            hits = _callers_hit(own, best, dimension) if dimension != "caller" else None
+            if dimension != "caller" and hits is None:
                 continue
             day = (best.end - 1) // _DAY
-            blamed = names.of(what, best.name, best.reason, best.end - best.length, best.end, _BASE)
+            blamed = names.of(dimension, best.name, best.reason, best.end - best.length, best.end, _BASE)
             if blamed is None or not blamed.unseen or best.tail.p_value <= alpha / UNSEEN_RARER:
-                found.append(_detection(what, best, date.fromordinal(day), hits, blamed))
+                detections.append(_detection(dimension, best, date.fromordinal(day), hits, blamed))
             of_name = own.filter(pl.col("name") == best.name)["caller"].unique() if hits else [best.name]
             begin = (best.end - best.length) // _DAY
-            known.update((each, caller, best.reason) for each in range(begin, day + 1) for caller in of_name)
-        if what != "caller":
-            explained.update(known)
-    return clearest(found)
+            explained_now.update((at, caller, best.reason) for at in range(begin, day + 1) for caller in of_name)
+        if dimension != "caller":
+            explained.update(explained_now)
+    return clearest(detections)
 
 
-def _best(
-    errors: pl.DataFrame, seen: pl.DataFrame, windows: Sequence[int], alpha: float, last: int | None, what: str
+def _clearest_spans(
+    errors: pl.DataFrame, seen: pl.DataFrame, windows: Sequence[int], alpha: float, last: int | None, dimension: str
 ) -> Iterator[HourSpan]:
-    """The clearest stretch of each day, name and reason, in the order of days."""
+    """Yield the clearest stretch of each day, name and reason, in the order of days."""
     unit = ["name", "reason"]
-    # Numbers of units are grouped, sorted and looked back over much sooner than their names.
+    # Numbers of units are grouped, sorted and joined much faster than their names.
     enough = errors.group_by(unit).agg(pl.sum("sessions")).filter(pl.col("sessions") >= LEAST_MORE)
     if enough.is_empty():
         return
@@ -192,108 +196,115 @@ def _best(
         return
     rows = near.sort("slot", "unit", "length").join(units, on="unit", maintain_order="left")
     names = rows["name"].unique()
-    told = hourly.join(units.filter(pl.col("name").is_in(names.implode())), on="unit", maintain_order="left")
-    sums = _sums(told, errors, seen, shared=what != "caller")
+    hourly_of_names = hourly.join(units.filter(pl.col("name").is_in(names.implode())), on="unit", maintain_order="left")
+    sums = _sums(hourly_of_names, errors, seen, shared=dimension != "caller")
     best: dict[tuple[int, str, str], HourSpan] = {}
     loud: dict[tuple[str, str], set[int]] = {}
     for slot, name, reason, length, sessions in rows.select("slot", *unit, "length", "sessions").iter_rows():
         days = loud.setdefault((name, reason), set())
         earlier = best.get(((slot + 1 - length) // _DAY, name, reason)) if slot % _DAY + 1 < length else None
         if earlier is not None and earlier.end > slot + 1 - length and slot != last:
-            continue  # the day before has these hours already; what is after midnight counts by itself
+            continue  # the day before has these hours; hours after midnight are judged by themselves
         span = HourSpan(name, reason, slot + 1, length, sessions)
-        stretch = _stretch(sums[name], span, alpha / rarer(what, reason), days)
+        stretch = _judged_span(sums[name], span, alpha / rarer(dimension, reason), days)
         if stretch is None:
             continue
         key = (slot // _DAY if slot != last else 0, name, reason)
         if key not in best or stretch.tail.p_value < best[key].tail.p_value:
             best[key] = stretch
         days.update(((slot + 1 - length) // _DAY, slot // _DAY))
-    # Days before it are looked at all the same: those that stand out are no part of the baseline.
-    yield from (each for each in best.values() if last is None or each.end == last + 1)
+    # Days before `last` are judged too: days that stand out are no part of the baseline.
+    yield from (span for span in best.values() if last is None or span.end == last + 1)
 
 
 def _near(hourly: pl.DataFrame, length: int, first: Any) -> pl.DataFrame:
-    """The stretches with errors enough, and more than the days before let expect if all hours from the first were
-    alike.
-    """
+    """Select the stretches with enough errors, and more than the mean of all hours predicts."""
     of_stretch = hourly.rolling("slot", period=f"{length}i", group_by="unit").agg(pl.sum("sessions"))
     before = hourly.rolling("slot", period=f"{_BASE + length}i", group_by="unit").agg(pl.sum("sessions").alias("base"))
     rows = of_stretch.with_columns(base=before["base"] - of_stretch["sessions"], length=pl.lit(length))
     enough = pl.col("sessions") >= LEAST_MORE
-    # By day an hour may have several times the errors of an hour of the whole week.
+    # In daytime an hour may have several times the mean errors of all hours.
     hours = (pl.col("slot") + 1 - length - first).clip(1, _BASE)
     more = pl.col("sessions") >= RATIO * pl.col("base") * length / hours
     return rows.filter(enough & more).select("slot", "unit", "length", "sessions")
 
 
-def _sums(hourly: pl.DataFrame, errors: pl.DataFrame, seen: pl.DataFrame, *, shared: bool) -> dict[str, _Sums]:
+def _sums(hourly: pl.DataFrame, errors: pl.DataFrame, seen: pl.DataFrame, *, shared: bool) -> dict[str, _NameHours]:
+    """Build the hours of each name; of `shared` names, from a caller's first error on."""
     counts: dict[str, dict[str, _RunningSum]] = {}
     for name, reason, slots, sessions in hourly.group_by("name", "reason").agg("slot", "sessions").iter_rows():
         counts.setdefault(name, {})[reason] = _RunningSum(slots, sessions)
     begins = errors.group_by("name", "caller").agg(pl.col("slot").min().alias("first"))
     begins = begins.filter(pl.col("name").is_in(list(counts)))
     at_work = seen.join(begins, on="caller")
-    if shared:  # a caller counts for a provider from its first error there on
+    if shared:  # a caller belongs to a provider since its first error there
         at_work = at_work.filter(pl.col("slot") // _DAY >= pl.col("first") // _DAY)
     hours = at_work.group_by("name", "slot").agg(pl.sum("exposure")).group_by("name").agg("slot", "exposure")
     exposures = {name: _RunningSum(slots, numbers) for name, slots, numbers in hours.iter_rows()}
     return {
-        name: _Sums(min(each.first for each in (*by_reason.values(), at) if each), by_reason, at)
+        name: _NameHours(min(series.first for series in (*by_reason.values(), at) if series), by_reason, at)
         for name, by_reason in counts.items()
         for at in [exposures.get(name)]
     }
 
 
-def _stretch(of: _Sums, span: HourSpan, alpha: float, loud: set[int]) -> HourSpan | None:
-    """A stretch with the weaker evidence of whole days and of the same hours, if both are clear enough.
+def _judged_span(sums: _NameHours, span: HourSpan, alpha: float, loud: set[int]) -> HourSpan | None:
+    """Judge a stretch against whole days and the same hours; None if either is not clear.
 
-    The same hours of four weeks are few, but what fails every night at three is no news.
+    The result has the weaker evidence of both. The same hours of four weeks are few, but what fails
+    every night at three is no news.
     """
-    begin, errors = span.end - span.length, of.errors[span.reason]
-    alpha /= 1 if of.exposure else UNSEEN_RARER
-    exposure = max(of.at_work(begin, span.end), float(span.sessions) if of.exposure else 0.0)
+    begin, errors = span.end - span.length, sums.errors[span.reason]
+    alpha /= 1 if sums.exposure else UNSEEN_RARER
+    exposure = max(sums.at_work(begin, span.end), float(span.sessions) if sums.exposure else 0.0)
     now = CountedDay((span.end - 1) // _DAY, span.sessions, exposure)
-    known: RateTail | None = None
-    first = of.first - of.first % _DAY
+    weakest: RateTail | None = None
+    first = sums.first - sums.first % _DAY
     for hours in (_DAY, span.length):
         history = [
             CountedDay(start // _DAY, int(number), at_work)
             for start, number, at_work in zip(
                 range(begin - _BASE, begin, _DAY),
                 errors.days_before(begin, hours),
-                of.days_before(begin, hours),
+                sums.days_before(begin, hours),
                 strict=True,
             )
             if start >= first and start // _DAY not in loud
         ]
-        tail = rate_tail(history, [now], 1, _PRIOR, bounded=of.exposure is not None)
+        tail = rate_tail(history, [now], 1, _PRIOR, bounded=sums.exposure is not None)
         if tail is None:  # too little history
             continue
         if tail.p_value > alpha or span.sessions < max(RATIO * tail.expected, LEAST_MORE - _RARE + tail.expected):
             return None
-        known = tail if known is None or tail.p_value > known.p_value else known
-    return None if known is None else span._replace(exposure=exposure, tail=known, seen=of.exposure is not None)
+        weakest = tail if weakest is None or tail.p_value > weakest.p_value else weakest
+    if weakest is None:
+        return None
+    return span._replace(exposure=exposure, tail=weakest, seen=sums.exposure is not None)
 
 
-def _hits(errors: pl.DataFrame, best: HourSpan, what: str) -> tuple[int, int] | None:
-    """The callers that met the errors in a stretch, and those with errors of the name in the weeks before; None where
-    it is one caller's, one part's such as a provider's model, or that of too few."""
+def _callers_hit(errors: pl.DataFrame, best: HourSpan, dimension: str) -> tuple[int, int] | None:
+    """Count the callers that met the errors in a stretch, and those with errors of the name before.
+
+    Return None if too few callers met the errors for a finding of what they share.
+    """
     own = errors.filter(pl.col("name") == best.name)
     base = own.filter(pl.col("slot").is_between(best.end - _BASE, best.end - 1))
-    known = base["caller"].n_unique()
+    known_callers = base["caller"].n_unique()
     inside = pl.col("slot").is_between(best.end - best.length, best.end - 1) & (pl.col("reason") == best.reason)
-    met = own.filter(inside)
-    counts = met.group_by("caller").agg(pl.sum("sessions"))["sessions"]
-    if len(counts) < max(2, min(least_callers(what, known), known)):
+    inside_rows = own.filter(inside)
+    counts = inside_rows.group_by("caller").agg(pl.sum("sessions"))["sessions"]
+    if len(counts) < max(2, min(least_callers(dimension, known_callers), known_callers)):
         return None
-    return len(counts), known
+    return len(counts), known_callers
 
 
-def _detection(what: str, best: HourSpan, day: date, hits: tuple[int, int] | None, blamed: Suspect | None) -> Detection:
+def _detection(
+    dimension: str, best: HourSpan, day: date, hits: tuple[int, int] | None, blamed: Suspect | None
+) -> Detection:
     if blamed is not None:
         tail = best.tail._replace(expected=blamed.expected)
-        what, hits = blamed.what, None if blamed.what == "caller" else (blamed.callers, blamed.known)
+        dimension = blamed.dimension
+        hits = None if dimension == "caller" else (blamed.callers, blamed.all_callers)
         best = best._replace(
             name=blamed.name,
             sessions=blamed.sessions,
@@ -306,14 +317,14 @@ def _detection(what: str, best: HourSpan, day: date, hits: tuple[int, int] | Non
         for hour in (best.end - best.length, best.end)
     )
     # Where no log shows sessions without errors, exposure is hours.
-    of = f" of {max(best.sessions, best.exposure):,.0f}" if best.seen else ""
-    note = f"{best.reason} errors in {best.sessions:,}{of} sessions, {best.tail.expected:,.1f} expected"
+    of_sessions = f" of {max(best.sessions, best.exposure):,.0f}" if best.seen else ""
+    note = f"{best.reason} errors in {best.sessions:,}{of_sessions} sessions, {best.tail.expected:,.1f} expected"
     if hits is not None:
         note += f", at {hits[0]} of its {hits[1]} callers"
     return Detection(
         day=day,
-        caller=best.name if what == "caller" else None,
-        finding="unknown_rate" if best.reason == UNKNOWN else OUTAGES.get(what, "volume"),
+        caller=best.name if dimension == "caller" else None,
+        finding="unknown_rate" if best.reason == UNKNOWN else OUTAGES.get(dimension, "volume"),
         onset=day,
         observed=float(best.sessions),
         expected=best.tail.expected,
@@ -322,9 +333,9 @@ def _detection(what: str, best: HourSpan, day: date, hits: tuple[int, int] | Non
         p_value=best.tail.p_value,
         statistic=best.sessions / best.tail.expected,
         sessions=best.sessions,
-        scope=best.reason if what == "fleet" else None if what == "caller" else best.name,
+        scope={"fleet": best.reason, "caller": None}.get(dimension, best.name),
         note=note,
-        reason=None if what == "fleet" or best.reason == UNKNOWN else best.reason,
+        reason=None if dimension == "fleet" or best.reason == UNKNOWN else best.reason,
         begins_at=begin,
         ends_at=end,
     )

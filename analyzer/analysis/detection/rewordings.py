@@ -1,7 +1,8 @@
-"""The test of a change of wording: a rule falls silent where a new unknown text begins, at the same callers.
+"""Find changes of wording: a rule falls silent where callers get a new unknown text.
 
-Either happens by chance. So the text must be new, the rule must have matched up to then and then have matched so seldom
-as chance hardly explains, and the text must come about as often as what the rule no longer matches.
+Each of the two happens by chance. So the text must be new, the rule must have matched until then
+and match so seldom since then that chance hardly explains it, and the text must come about as often
+as the rule is missing.
 """
 
 from __future__ import annotations
@@ -27,17 +28,19 @@ from analyzer.analysis.detection.new_messages import LEAST_HISTORY, novelty
 from analyzer.analysis.detection.statistics.rates import CountedDay, rate_fall
 
 SILENT = 0.2
-"""Part of its expected sessions in which a rule that fell silent matches at most."""
+"""Most sessions in which a rule that fell silent matches, as a part of the expected ones."""
 _ALIVE = 0.5
-"""Part of its usual sessions in which it matched in the last days before, at least: else it fell silent on its own."""
+"""Least part of its usual sessions in which it matched in the last days before; else it fell silent
+earlier."""
 _ALIVE_DAYS = 7
 _MISSED = 4.0
-"""Sessions in which it should have matched between its last match and the first sight of the text, at most: so that
-it did not fall silent earlier."""
+"""Most sessions expected to match between the rule's last match and the text's first sight, so that
+the rule did not fall silent earlier."""
 _IN_PLACE = 3.0
-"""How many times as often as the sessions that the rule misses a text may come, or as seldom."""
+"""Factor by which the sessions with the text may differ from the sessions that the rule misses,
+either way."""
 _SAME_CALLERS = 0.5
-"""Part of the text's sessions that are of callers at which the rule matched, at least."""
+"""Least part of the text's sessions at callers where the rule matched."""
 _LEAST_MATCHES = 6
 """Sessions of the baseline below which a rule is too rare for its silence to say anything."""
 
@@ -56,11 +59,11 @@ class _Text:
     """By day and caller."""
 
     def callers(self, day: int) -> set[str]:
-        """Those that have shown it by the end of a day."""
+        """Return the callers that have shown it by the end of a day."""
         return {caller for at, own in self.sessions.items() if at <= day for caller in own}
 
     def count(self, day: int, callers: Collection[str]) -> int:
-        """The sessions of some callers that have shown it by then."""
+        """Count the sessions of some callers that have shown it by the end of a day."""
         shown = ((caller, number) for at, own in self.sessions.items() if at <= day for caller, number in own.items())
         return sum(number for caller, number in shown if caller in callers)
 
@@ -72,28 +75,29 @@ def reworded(
     volumes: pl.DataFrame,
     settings: Settings | None = None,
 ) -> pl.DataFrame:
-    """Findings `wording_changed`: one a day and text, on days that show it, for four weeks at most.
+    """Return the findings `wording_changed`: one per text and day that shows it, up to four weeks.
 
-    `templates`: columns `day`, `caller`, `template`, `sessions` of unknown texts. `rules`: columns `day`, `caller`,
-    `rule`, `reason`, `sessions`: those in which a rule matched. `work`: columns `day`, `caller`, `exposure`. `volumes`:
-    columns `day`, `caller`, `provider` (empty where unknown), `reason`. `observed` and `expected` are the sessions in
-    which the rule matched since the first sight of the text (`onset`), `sessions` those that showed the text; `rule` is
-    the rule, `scope` its reason. The caller is null where several show the text.
+    `templates`: columns `day`, `caller`, `template`, `sessions` of unknown texts. `rules`: columns
+    `day`, `caller`, `rule`, `reason`, `sessions` in which the rule matched. `work`: columns `day`,
+    `caller`, `exposure`. `volumes`: columns `day`, `caller`, `provider` (empty where unknown),
+    `reason`. In the result `observed` and `expected` are the sessions in which the rule matched
+    since the first sight of the text (`onset`), `sessions` the sessions that showed the text, and
+    `scope` the reason of the `rule`. The caller is null if several callers show the text.
     """
     chosen = settings or Settings()
     texts = list(_new_texts(templates, work, chosen))
-    callers = sorted({caller for text in texts for own in text.sessions.values() for caller in own})
-    known = _Known(rules, work, volumes, pl.Series("caller", callers, pl.String))
-    found: dict[str, list[Detection]] = {}
+    callers = sorted(set().union(*(text.callers(max(text.sessions)) for text in texts)))
+    history = _History(rules, work, volumes, pl.Series("caller", callers, pl.String))
+    by_rule: dict[str, list[Detection]] = {}
     for text in texts:
-        days = list(_judged(text, known, chosen))
+        days = list(_replacements(text, history, chosen))
         if days:
-            found.setdefault(days[0].rule or "", []).extend(days)
-    return frame(one for days in found.values() for one in _one_text_a_rule(days))
+            by_rule.setdefault(days[0].rule or "", []).extend(days)
+    return frame(detection for days in by_rule.values() for detection in _one_text_a_rule(days))
 
 
 def _new_texts(templates: pl.DataFrame, work: pl.DataFrame, settings: Settings) -> Iterator[_Text]:
-    """The texts that enough sessions show soon after their first sight, each time that they are new."""
+    """Yield the texts that enough sessions show, once for each time that they are new."""
     beginning = work["day"].min()
     if templates.is_empty() or not isinstance(beginning, date):
         return
@@ -112,8 +116,8 @@ def _new_texts(templates: pl.DataFrame, work: pl.DataFrame, settings: Settings) 
                 yield _Text(str(template), first, {day: own for day, own in days.items() if first <= day <= last})
 
 
-class _Known:
-    """What the rules matched and how much callers were at work, looked up by caller."""
+class _History:
+    """The matches of rules and the exposure by caller, around a first sight."""
 
     def __init__(self, rules: pl.DataFrame, work: pl.DataFrame, volumes: pl.DataFrame, callers: pl.Series) -> None:
         named = pl.DataFrame({"caller": callers})
@@ -123,37 +127,39 @@ class _Known:
         self._volumes = volumes
 
     def matches(self, callers: Iterable[str], first: int) -> dict[_Rule, dict[tuple[int, str], int]]:
-        """The sessions in which each rule matched, by day and caller, in the weeks around a first sight."""
-        found: dict[_Rule, dict[tuple[int, str], int]] = {}
+        """Count the sessions that rules matched, by day and caller, around a first sight."""
+        sessions_by_rule: dict[_Rule, dict[tuple[int, str], int]] = {}
         columns = ("day", "caller", "rule", "reason", "sessions")
-        for each in _around(self._rules, callers, first):
-            for day, caller, rule, reason, number in each.select(columns).iter_rows():
-                found.setdefault((rule, reason), {})[day.toordinal(), caller] = number
-        return found
+        for rows in _weeks_around(self._rules, callers, first):
+            for day, caller, rule, reason, number in rows.select(columns).iter_rows():
+                sessions_by_rule.setdefault((rule, reason), {})[day.toordinal(), caller] = number
+        return sessions_by_rule
 
     def exposures(self, callers: Iterable[str], first: int) -> list[tuple[int, str, float]]:
-        """How much some callers were at work, by day and caller, in the same weeks."""
+        """Return day, caller and exposure of some callers in the same weeks."""
         columns = ("day", "caller", "exposure")
-        rows = (row for each in _around(self._work, callers, first) for row in each.select(columns).iter_rows())
+        rows = (row for frame in _weeks_around(self._work, callers, first) for row in frame.select(columns).iter_rows())
         return [(day.toordinal(), caller, amount) for day, caller, amount in rows]
 
     def providers(self, callers: Iterable[str], reason: str, first: int, last: int) -> set[str]:
-        """The providers of some callers' errors of a reason from one day to another."""
+        """Return the providers of some callers' errors of a reason, from day `first` to `last`."""
         between = pl.col("day").is_between(date.fromordinal(first), date.fromordinal(last))
         own = self._volumes.filter(between & pl.col("caller").is_in(list(callers)) & (pl.col("reason") == reason))
         return set(own["provider"]) - {""}
 
 
-def _around(rows: dict[tuple[Any, ...], pl.DataFrame], callers: Iterable[str], first: int) -> Iterator[pl.DataFrame]:
+def _weeks_around(
+    rows: dict[tuple[Any, ...], pl.DataFrame], callers: Iterable[str], first: int
+) -> Iterator[pl.DataFrame]:
     begin, end = date.fromordinal(first - TEMPLATE_MEMORY_DAYS), date.fromordinal(first + ACCEPT_DAYS)
     own = (rows[caller,] for caller in callers if (caller,) in rows)
-    return (each.filter(pl.col("day").is_between(begin, end)) for each in own)
+    return (frame.filter(pl.col("day").is_between(begin, end)) for frame in own)
 
 
-def _judged(text: _Text, known: _Known, settings: Settings) -> Iterator[Detection]:
-    """The days on which a text stands in the place of a rule: of the one that chance explains worst on the first."""
-    every = sorted(text.callers(max(text.sessions)))
-    exposures = known.exposures(every, text.first)
+def _replacements(text: _Text, history: _History, settings: Settings) -> Iterator[Detection]:
+    """Yield a detection per day on which a text replaces the rule with the least likely silence."""
+    all_callers = sorted(text.callers(max(text.sessions)))
+    exposures = history.exposures(all_callers, text.first)
     matches: dict[_Rule, dict[tuple[int, str], int]] | None = None
     chosen: tuple[_Rule, str | None] | None = None
     for day in sorted(text.sessions):
@@ -162,26 +168,30 @@ def _judged(text: _Text, known: _Known, settings: Settings) -> Iterator[Detectio
         if seen < settings.min_sessions or (chosen is None and day - text.first >= TEMPLATE_DAYS):
             continue
         work: dict[int, float] = {}
-        for at, caller, amount in exposures:
-            if caller in callers and at <= day:
-                work[at] = work.get(at, 0.0) + amount
+        for ordinal, caller, amount in exposures:
+            if caller in callers and ordinal <= day:
+                work[ordinal] = work.get(ordinal, 0.0) + amount
         new = novelty(day, text.first, seen, work)
         if new is None or new.p_value > settings.template_alpha:
             continue
         if matches is None:
-            matches = known.matches(every, text.first)
-        there = {
+            matches = history.matches(all_callers, text.first)
+        matched_before = {
             rule: own
             for rule, own in matches.items()
-            if any(at < text.first and caller in callers for at, caller in own)
+            if any(ordinal < text.first and caller in callers for ordinal, caller in own)
         }
-        asked = sorted(there) if chosen is None else [chosen[0]]
-        falls = [each for each in (_fall(text, matches[one], one, callers, work, day) for one in asked) if each]
-        best = min(falls, key=lambda each: (each.p_value, each.rule), default=None)
+        rules = sorted(matched_before) if chosen is None else [chosen[0]]
+        silences = [
+            silence
+            for silence in (_silence_of(text, matches[rule], rule, callers, work, day) for rule in rules)
+            if silence
+        ]
+        best = min(silences, key=lambda silence: (silence.p_value, silence.rule), default=None)
         # Every rule that matched there might have fallen silent.
-        if best is None or best.p_value * len(there) > settings.wording_alpha:
+        if best is None or best.p_value * len(matched_before) > settings.wording_alpha:
             continue
-        if not _same_provider(known, text, callers, best.reason, day):
+        if not _same_provider(history, text, callers, best.reason, day):
             continue
         if chosen is None:
             chosen = (best.rule, best.reason), next(iter(callers)) if len(callers) == 1 else None
@@ -189,8 +199,8 @@ def _judged(text: _Text, known: _Known, settings: Settings) -> Iterator[Detectio
 
 
 @dataclass(frozen=True, slots=True)
-class _Fall:
-    """A rule that matches hardly any more."""
+class _Silence:
+    """A rule that hardly matches any more."""
 
     rule: str
     reason: str
@@ -202,7 +212,7 @@ class _Fall:
     """Sessions in which it matched in the baseline."""
 
     def detection(self, day: int, caller: str | None, template: str, sessions: int, callers: int) -> Detection:
-        """What a finding says of it."""
+        """Build the detection of a day on which the text replaces the rule."""
         at = "" if callers == 1 else f" of {callers} callers"
         was = f"rule {self.rule} ({self.reason}), which matched in {self.before:,} sessions of the six weeks before"
         now = f"matched in {self.matched:,} since {date.fromordinal(self.onset)}, {self.expected:,.1f} expected"
@@ -226,15 +236,15 @@ class _Fall:
         )
 
 
-def _fall(
+def _silence_of(
     text: _Text,
     matches: dict[tuple[int, str], int],
     named: _Rule,
     callers: Collection[str],
     work: dict[int, float],
     day: int,
-) -> _Fall | None:
-    """The silence of a rule since the first sight of a text, or since the day after it, which may be one of both."""
+) -> _Silence | None:
+    """Test the silence of a rule since a text's first sight or the next day; None without any."""
     number = dict.fromkeys(work, 0)
     where = set()
     for (at, caller), sessions in matches.items():
@@ -243,25 +253,27 @@ def _fall(
             if at < text.first:
                 where.add(caller)
     days = [CountedDay(at, number[at], amount) for at, amount in sorted(work.items())]
-    history = [each for each in days if each.day < text.first]
-    base = [each for each in history if each.day >= text.first - BASELINE_DAYS]
-    before = sum(each.number for each in base)
+    history = [counted for counted in days if counted.day < text.first]
+    base = [counted for counted in history if counted.day >= text.first - BASELINE_DAYS]
+    before = sum(counted.number for counted in base)
     if before < _LEAST_MATCHES or text.count(day, where) < _SAME_CALLERS * text.count(day, callers):
         return None
-    recent = [each for each in base if each.day >= text.first - _ALIVE_DAYS]
-    usual = before * sum(each.exposure for each in recent) / sum(each.exposure for each in base)
-    if not recent or sum(each.number for each in recent) < _ALIVE * usual:
+    recent = [counted for counted in base if counted.day >= text.first - _ALIVE_DAYS]
+    usual = before * sum(counted.exposure for counted in recent) / sum(counted.exposure for counted in base)
+    if not recent or sum(counted.number for counted in recent) < _ALIVE * usual:
         return None
-    last = max(each.day for each in base if each.number)
-    if before * sum(each.exposure for each in base if each.day > last) > _MISSED * sum(each.exposure for each in base):
+    last = max(counted.day for counted in base if counted.number)
+    if before * sum(counted.exposure for counted in base if counted.day > last) > _MISSED * sum(
+        counted.exposure for counted in base
+    ):
         return None
     tails: list[tuple[float, float, int]] = []
     for begin in (text.first, text.first + 1):
-        span = [each for each in days if begin <= each.day <= day]
-        # The first day may have both texts: what is counted from the next one on is a second look.
-        found = rate_fall(history, span, gap=day - text.first + 1) if span else None
-        if found is not None:
-            tails.append((min(1.0, 2 * found[0]), found[1], sum(each.number for each in span)))
+        span = [counted for counted in days if begin <= counted.day <= day]
+        # The first day may have both texts, so a second test begins on the next day.
+        tail = rate_fall(history, span, gap=day - text.first + 1) if span else None
+        if tail is not None:
+            tails.append((min(1.0, 2 * tail[0]), tail[1], sum(counted.number for counted in span)))
     if not tails:
         return None
     p_value, expected, matched = min(tails)
@@ -269,25 +281,27 @@ def _fall(
     shown = text.count(day, callers)
     if matched > SILENT * expected or not missing / _IN_PLACE <= shown <= missing * _IN_PLACE + 1:
         return None
-    return _Fall(*named, text.first, matched, expected, p_value, before)
+    return _Silence(*named, text.first, matched, expected, p_value, before)
 
 
-def _same_provider(known: _Known, text: _Text, callers: Collection[str], reason: str, day: int) -> bool:
-    """Whether the errors that the text is among come from a provider of those that it replaces, where that is known."""
-    old = known.providers(callers, reason, text.first - BASELINE_DAYS, text.first - 1)
-    new = known.providers(callers, "unknown", text.first, day)
+def _same_provider(history: _History, text: _Text, callers: Collection[str], reason: str, day: int) -> bool:
+    """Return whether old and new errors share a provider; True if either is unrecorded."""
+    old = history.providers(callers, reason, text.first - BASELINE_DAYS, text.first - 1)
+    new = history.providers(callers, "unknown", text.first, day)
     return not old or not new or bool(old & new)
 
 
 def _one_text_a_rule(days: list[Detection]) -> Iterator[Detection]:
-    """Of several texts in the place of one rule at once the one that was found first, and of these most sessions."""
+    """Yield the findings of one text per rule and time: the first one, or that of most sessions."""
     by_text: dict[tuple[str | None, str | None, date | None], list[Detection]] = {}
-    for one in days:
-        by_text.setdefault((one.caller, one.template, one.onset), []).append(one)
+    for detection in days:
+        by_text.setdefault((detection.caller, detection.template, detection.onset), []).append(detection)
     reported: list[list[Detection]] = []
     first_found = [(own[0].day, -(own[0].sessions or 0), own[0].template or "", own) for own in by_text.values()]
-    for *_, own in sorted(first_found, key=lambda each: each[:3]):
+    for *_, own in sorted(first_found, key=lambda entry: entry[:3]):
         if any((own[0].day - other[0].day).days <= ACCEPT_DAYS for other in reported):
             continue
         reported.append(own)
-    return (replace(one, state="new" if one is own[0] else "ongoing") for own in reported for one in own)
+    return (
+        replace(detection, state="new" if detection is own[0] else "ongoing") for own in reported for detection in own
+    )

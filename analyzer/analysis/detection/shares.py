@@ -1,7 +1,7 @@
-"""`detect`: the tests of single callers' unknown errors by day: their share of all errors, and new messages.
+"""Judge the unknown errors of single callers by day: their share of all errors, and new messages.
 
-The share is judged as every count is: unknown errors against all of the caller's errors. Each day is judged from that
-day and the days before it alone, so a night judged again says the same.
+The share is judged like other counts: unknown errors against all of the caller's errors. Each day
+is judged only from that day and the days before it, so judging a night again gives the same result.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from analyzer.errors import AnalyzerError
 
 COUNT_COLUMNS = ("groups", "unknown_groups_replayed", "sessions", "unknown_sessions_replayed")
 MOST_GROUPS = 3
-"""Unknown groups of a session that count: one that repeats itself in ever other words is no more than that."""
+"""Unknown groups per session that count: a session may fail again and again in ever other words."""
 _UNKNOWN = "unknown"
 
 
@@ -29,12 +29,15 @@ class DetectionError(AnalyzerError):
 
 
 def detect(counts: pl.DataFrame, templates: pl.DataFrame, settings: Settings | None = None) -> pl.DataFrame:
-    """Findings `spike`, `drift` and `template`, in the columns of `SCHEMA`.
+    """Return the findings `spike`, `drift` and `template`, in the columns of `SCHEMA`.
 
-    `counts` has one row a day and caller: `day` (Date), `caller`, `sessions`, `groups` (distinct pairs of session and
-    template), and of both those with an unknown error under today's rules, `unknown_sessions_replayed` and
-    `unknown_groups_replayed`. `templates` has one row a day, caller and unknown template: `sessions` that showed it.
-    Raises `DetectionError` for columns that are missing and counts that cannot be.
+    `counts` has a row per day and caller: `day` (Date), `caller`, `sessions`, `groups` (distinct
+    pairs of session and template), and how many of these have an unknown error under today's rules:
+    `unknown_sessions_replayed` and `unknown_groups_replayed`. `templates` has a row per day, caller
+    and unknown template: `sessions` that showed it.
+
+    Raises:
+        DetectionError: a column is missing, or a count is impossible.
     """
     chosen = settings or Settings()
     totals = _totals(counts)
@@ -45,7 +48,7 @@ def detect(counts: pl.DataFrame, templates: pl.DataFrame, settings: Settings | N
 
 
 def _totals(counts: pl.DataFrame) -> pl.DataFrame:
-    """The counts by day and caller, in that order."""
+    """Sum and sort the counts by day and caller; raise `DetectionError` if they are unusable."""
     wanted = ("day", "caller", *COUNT_COLUMNS)
     if missing := [name for name in wanted if name not in counts.columns]:
         raise DetectionError(f"counts without column {', '.join(missing)}", f"needed: {', '.join(wanted)}")
@@ -54,13 +57,15 @@ def _totals(counts: pl.DataFrame) -> pl.DataFrame:
     for every in ("groups", "sessions"):
         possible &= pl.col(f"unknown_{every}_replayed").is_between(0, pl.col(every))
     for day, caller, *values in totals.filter(~possible).head(1).iter_rows():
-        known = ", ".join(f"{name} {value}" for name, value in zip(COUNT_COLUMNS, values, strict=True))
-        raise DetectionError(f"impossible counts of {caller} on {day}: {known}", "unknown ones are part of all")
+        values_by_name = ", ".join(f"{name} {value}" for name, value in zip(COUNT_COLUMNS, values, strict=True))
+        raise DetectionError(
+            f"impossible counts of {caller} on {day}: {values_by_name}", "unknown ones are part of all"
+        )
     return totals.filter((pl.col("sessions") > 0) & (pl.col("groups") > 0))
 
 
 def _shares(totals: pl.DataFrame, settings: Settings) -> Iterator[Detection]:
-    """The rises of unknown shares."""
+    """Yield the rises of the callers' unknown shares."""
     most = MOST_GROUPS * pl.col("unknown_sessions_replayed")
     capped = totals.with_columns(unknown=pl.min_horizontal("unknown_groups_replayed", most))
     errors = pl.col("groups") - pl.col("unknown_groups_replayed") + pl.col("unknown")
@@ -110,9 +115,9 @@ def _detection(caller: str, day: int, rise: Rise, state: str, onset: int) -> Det
 
 
 def unjudged(counts: pl.DataFrame, settings: Settings | None = None) -> list[tuple[date, str]]:
-    """Days and callers with enough unknown sessions for a finding and too few days before to measure them against.
+    """Return days and callers with enough unknown sessions for a finding, but too little history.
 
-    `counts` as for `detect`.
+    `counts` are as in `detect`.
     """
     busy = counts.filter(pl.col("unknown_sessions_replayed") >= (settings or Settings()).min_sessions)
     if busy.is_empty():

@@ -1,8 +1,9 @@
-"""What is counted together: the errors of a caller, or of a provider or model, with one reason or with any.
+"""Count together: the errors of a caller, provider or model, with one reason or with any reason.
 
-Most of them never have a day with many errors. Sums over all of them at once find those, and they are not looked at.
+Most units never have a day with many errors. Sums over all units at once find the others, and only
+these are judged.
 
-Sessions at work are what numbers of errors are held against.
+Numbers of errors are compared per session at work.
 """
 
 from __future__ import annotations
@@ -24,34 +25,37 @@ from analyzer.analysis.detection.statistics.rates import (
 )
 
 SPANS = {1: 1.0, 2: 1 / 5, 3: 1 / 10, 7: 1 / 20}
-"""Lengths in days of the spans that are judged, each with its part of the budget; the longer ones see a slow rise."""
+"""Lengths in days of the judged spans, each with its part of the budget; long spans show a slow
+rise."""
 DAY_RATIO, SPAN_RATIO = 2.0, 1.5
-"""Least count of a day, and of a longer span, in expected ones."""
+"""Least count of a day, and of a longer span, as a multiple of the expected count."""
 _WITNESS = 0.01
-"""P-value that the sessions of a rise need beside its errors: those of a few sessions that repeat themselves do not."""
+"""P-value that the sessions of a rise need too: a few sessions that repeat themselves do not reach
+it."""
 _GOES_ON = 0.001
-"""P-value of a day at which a rise goes on though the day has much less than the first ones."""
+"""P-value at which a rise goes on though the day has much fewer errors than the first days."""
 UNSEEN_RATIO = 2.0
-"""Times that where no log shows sessions without errors."""
+"""Factor of the least ratio where no log shows sessions without errors."""
 LEAST_MORE = 4.5
-"""Errors above the expected ones, and sessions that meet them: fewer are no change of the world."""
+"""Errors above the expected ones, and sessions that meet them: fewer may be a coincidence."""
 _TIMES = {1: 1, 2: 1, 3: 1.5, 7: 2.5}
-"""How many times as many a span needs by its length: in a week some sessions meet anything by chance."""
+"""Factor of `LEAST_MORE` by length of the span: in a week some sessions meet anything by chance."""
 ANY = ""
-"""In place of a reason: all of them together."""
+"""Stands for all reasons together."""
 _NEAR = 0.4
-"""Part of the least count from which on a span is looked at closely: of a weekend less than half may be expected."""
+"""Part of the least count from which a span is judged: a weekend may expect less than half."""
 _NEARLY = 0.999
-"""Part of it from which on that is so where the baseline leaves out no day: sums of fractions end
-differently with the order of their terms."""
+"""The same where the baseline leaves out no day; below 1, as sums of fractions depend on the order
+of terms."""
 _PRIOR = 1.0
-"""Errors that a baseline without any is worth: half a one makes a handful of the first ones look impossible."""
+"""Errors added to a baseline: with only half an error, a handful of first ones would look
+impossible."""
 _DAYS_BACK = BASELINE_DAYS + max(SPANS)
 
 
 @dataclass(frozen=True, slots=True)
 class Rise:
-    """The evidence of one span."""
+    """The evidence that one span gives."""
 
     tail: RateTail
     first: int
@@ -63,42 +67,43 @@ class Rise:
 
 @dataclass(slots=True)
 class Unit:
-    """The counts of one unit day by day, and the rise that goes on."""
+    """The counts of one unit by day, and its ongoing rise."""
 
     days: dict[int, CountedDay] = field(default_factory=dict)
     """The days at work, by proleptic ordinal."""
     sessions: dict[int, int] = field(default_factory=dict)
-    """Sessions with one of the errors, of days that have any."""
+    """Sessions with one of the errors, by day that has any."""
     near: set[int] = field(default_factory=set)
     """Days that may show a rise."""
     clear: set[int] = field(default_factory=set)
-    """Those of them that may show one if the baseline leaves out no day."""
+    """Days of `near` that may show a rise if the baseline leaves out no day."""
     excluded: set[int] = field(default_factory=set)
-    """Days of rises, which are no part of any baseline."""
+    """Days of rises, which no baseline contains."""
     since: int = 0
-    """Days before it are no part of the baseline: another level was accepted."""
+    """First day of the baseline, since a new level was accepted; 0 if none was."""
     begins: int = 0
-    """Day from which on exposure is sessions; days before it are held against time, and against each other alone."""
+    """First day whose exposure is sessions; earlier days are compared only with each other."""
     trials: dict[int, int] = field(default_factory=dict)
-    """Sessions that might have met the errors, where these are counted as a part of the exposure; else it is these."""
+    """Sessions that might have met the errors, by day, if exposure counts errors; else empty."""
     onset: int | None = None
-    """First day of the rise that goes on."""
+    """First day of the ongoing rise; None without one."""
     level: float = 0.0
-    """Its errors by exposure, when it was found."""
+    """Errors per exposure of the ongoing rise, when it was found."""
     quiet: int = 0
-    """Days at work since the last one with evidence of it."""
+    """Days at work since the last day with evidence of the rise."""
     quiet_days: int = QUIET_RISE_DAYS
-    """So many of them end it."""
+    """Quiet days that end the rise."""
 
     def look(self, day: int, alpha: float) -> Rise | None:
-        """The clearest evidence of a rise on this day, or on a span that ends with it.
+        """Return the clearest evidence of a rise in a span that ends with the day, if any.
 
-        Spans open a rise and never prolong it, and none opens on a normal day: while one goes on, the day decides.
+        Spans can open a rise, but not on a normal day, and never prolong it: while a rise goes on,
+        the day decides.
         """
         if day not in self.days or not (self.onset is not None or self._may_rise(day)):
             return None
         before = range(max(day - _DAYS_BACK, self._since(day)), day)
-        history = [self.days[each] for each in before if each in self.days and each not in self.excluded]
+        history = [self.days[at] for at in before if at in self.days and at not in self.excluded]
         if self.onset is not None:
             return self._goes_on(self.days[day], history)
         best: Rise | None = None
@@ -112,7 +117,7 @@ class Unit:
         return best
 
     def _goes_on(self, today: CountedDay, history: list[CountedDay]) -> Rise | None:
-        """The evidence of a day on which a rise goes on: the day is nearer to its level than to the usual one."""
+        """Return the evidence of a day that is nearer to the ongoing rise than to usual."""
         tail = rate_tail(history, [today], 1, _PRIOR, bounded=bool(self.trials))
         if tail is None or today.number <= tail.expected:
             return None
@@ -125,35 +130,42 @@ class Unit:
 
     def _span(self, day: int, length: int, history: list[CountedDay]) -> Rise | None:
         days = range(max(day - length + 1, self._since(day)), day + 1)
-        span = [self.days[each] for each in days if each in self.days and each not in self.excluded]
-        count, sessions = sum(each.number for each in span), sum(self.sessions.get(each.day, 0) for each in span)
+        span = [self.days[at] for at in days if at in self.days and at not in self.excluded]
+        count, sessions = (
+            sum(counted.number for counted in span),
+            sum(self.sessions.get(counted.day, 0) for counted in span),
+        )
         least = LEAST_MORE * _TIMES[length]
         if sessions < least or (length > 1 and len(span) < 2):
             return None
-        ratio = _ratio(length)
+        ratio = _least_ratio(length)
         if not 0 < self.begins <= day:  # more work looks like more errors
             ratio *= UNSEEN_RATIO
-        tail = rate_tail(history, span, _gap(length), _PRIOR, ratio, bounded=bool(self.trials))
+        tail = rate_tail(history, span, _gap_days(length), _PRIOR, ratio, bounded=bool(self.trials))
         if tail is None or count - tail.expected < least:
             return None
-        exposure = sum(each.exposure for each in span)
-        above = sum(each.number * exposure > tail.expected * each.exposure for each in span)
+        exposure = sum(counted.exposure for counted in span)
+        above = sum(counted.number * exposure > tail.expected * counted.exposure for counted in span)
         if length > 1 and (above < 2 or 2 * above < len(span)):
-            return None  # what one day alone shows is no slow rise
+            return None  # a single day is no slow rise
         if self._by_sessions(history, span, length) > _WITNESS:
             return None
         return Rise(tail, span[0].day, count, sessions, exposure)
 
     def _by_sessions(self, history: list[CountedDay], span: list[CountedDay], length: int) -> float:
-        """The p-value of the sessions that meet the errors of a span."""
+        """Return the p-value of the number of sessions that meet the errors of a span."""
         before, now = (
             [
-                CountedDay(each.day, self.sessions.get(each.day, 0), float(self.trials.get(each.day, each.exposure)))
-                for each in days
+                CountedDay(
+                    counted.day,
+                    self.sessions.get(counted.day, 0),
+                    float(self.trials.get(counted.day, counted.exposure)),
+                )
+                for counted in days
             ]
             for days in (history, span)
         )
-        tail = rate_tail(before, now, _gap(length), _PRIOR, bounded=bool(self.trials))
+        tail = rate_tail(before, now, _gap_days(length), _PRIOR, bounded=bool(self.trials))
         return 1.0 if tail is None else tail.p_value
 
     def _may_rise(self, day: int) -> bool:
@@ -166,7 +178,7 @@ class Unit:
         return max(self.since, self.begins) if day >= self.begins else self.since
 
     def settle(self, day: int, rise: Rise | None) -> str:
-        """Take the day into the baseline or out of it, and give the state of the rise."""
+        """Take the day into the baseline or out of it, and return the state of the rise."""
         if rise is None:
             self.quiet += day in self.days
             if self.quiet >= self.quiet_days:
@@ -185,11 +197,11 @@ class Unit:
 
 
 def units(counts: pl.DataFrame, work: pl.DataFrame, touched: Collection[str] = ()) -> dict[str, dict[str, Unit]]:
-    """The units that may have a rise, by name and reason: those of names of which any may, or that are `touched`.
+    """Return the units by name and reason, of names that may have a rise or are in `touched`.
 
-    `counts`: columns `day`, `name`, `reason` (or `ANY`), `sessions`, `groups`, one row each. `work`: columns `day`,
-    `name`, `exposure`, `seen` (whether that is sessions), one row for each day at work. Touched are names of which
-    others take days out of the baseline.
+    `counts`: columns `day`, `name`, `reason` (or `ANY`), `sessions`, `groups`, one row each.
+    `work`: columns `day`, `name`, `exposure`, `seen` (true if exposure is in sessions), one row for
+    each day at work. `touched` are names whose baselines lose days that outages explain.
     """
     rows = counts.select("day", "name", "reason", "sessions", "groups")
     near = _near(rows, work)
@@ -198,9 +210,9 @@ def units(counts: pl.DataFrame, work: pl.DataFrame, touched: Collection[str] = (
         return {}
     near = near.join(names, on="name", how="semi")
     chosen = near.select("name", "reason").unique()
-    found: dict[str, dict[str, Unit]] = {}
+    units_by_name: dict[str, dict[str, Unit]] = {}
     for name, reason, day, clear in near.select("name", "reason", "day", "clear").iter_rows():
-        unit = found.setdefault(name, {}).setdefault(reason, Unit())
+        unit = units_by_name.setdefault(name, {}).setdefault(reason, Unit())
         unit.near.add(day.toordinal())
         if clear:
             unit.clear.add(day.toordinal())
@@ -211,19 +223,19 @@ def units(counts: pl.DataFrame, work: pl.DataFrame, touched: Collection[str] = (
     begins = {name: day.toordinal() for name, day in seen.iter_rows()}
     own = work.select("name", "day", "exposure").join(chosen.select("name").unique(), on="name", how="semi")
     for name, day, exposure in own.iter_rows():
-        for reason, unit in found[name].items():
+        for reason, unit in units_by_name[name].items():
             at = day.toordinal()
             sessions, groups = shown[name, reason].get(at, (0, 0))
             unit.begins = begins.get(name, 0)
             unit.days[at] = CountedDay(at, groups, exposure)
             unit.sessions[at] = sessions
-    return found
+    return units_by_name
 
 
 def _near(rows: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
-    """The rows on which any span has nearly as many as a rise takes, whatever days the baseline leaves out.
+    """Select rows whose spans may have a rise, whatever days the baseline leaves out.
 
-    `clear` are those of them that may have as many if it leaves out none.
+    `clear` is true where they may have as many even if the baseline leaves out no day.
     """
     unit = ["name", "reason"]
     enough = rows.group_by(unit).agg(pl.sum("groups", "sessions"))
@@ -247,68 +259,69 @@ def _near(rows: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
     )
     after = (pl.col("day") - pl.col("begins")).dt.total_days()
     clear = ((pl.col("begins") > pl.col("first")) & after.is_between(0, _DAYS_BACK)).fill_null(False)
-    found = days.join(begins, on="name", how="left", maintain_order="left")
-    found = found.with_columns(near=pl.lit(False), clear=clear)
+    days_near = days.join(begins, on="name", how="left", maintain_order="left")
+    days_near = days_near.with_columns(near=pl.lit(False), clear=clear)
     for length in SPANS:
-        gap = _gap(length)
-        # As columns: an expression that holds sums many times over takes longer to plan than to work out.
-        found = found.with_columns(
+        gap = _gap_days(length)
+        # As columns: polars takes longer to plan an expression with repeated sums than to run it.
+        days_near = days_near.with_columns(
             *(stretch(name, length - 1, 0).alias(f"span_{name}") for name in _SUMMED),
             *(stretch(name, gap + BASELINE_DAYS - 1, gap).alias(f"base_{name}") for name in _SUMMED),
         )
-        found = found.with_columns(_expected())
+        days_near = days_near.with_columns(_expected())
         span, base = (pl.col(f"{side}_groups") for side in ("span", "base"))
         possible = (span >= LEAST_MORE) & (pl.col("span_sessions") >= LEAST_MORE) & (pl.col("base_exposure") > 0)
-        least = _NEAR * _ratio(length) * pl.col("span_exposure") / pl.col("base_exposure")
-        more = span >= _NEARLY * _ratio(length) * pl.col("expected")
-        found = found.with_columns(
+        least = _NEAR * _least_ratio(length) * pl.col("span_exposure") / pl.col("base_exposure")
+        more = span >= _NEARLY * _least_ratio(length) * pl.col("expected")
+        days_near = days_near.with_columns(
             near=pl.col("near") | (possible & (span >= least * base)),
             clear=pl.col("clear") | (possible & more & (span - pl.col("expected") >= _NEARLY * LEAST_MORE)),
         )
-    return found.filter(pl.col("there") & pl.col("near")).select("name", "reason", "day", "clear")
+    return days_near.filter(pl.col("there") & pl.col("near")).select("name", "reason", "day", "clear")
 
 
 _SUMMED = ("groups", "weekend_groups", "sessions", "exposure", "weekend_exposure", "days")
 
 
 def _expected() -> pl.Expr:
-    """The count that `rate_tail` expects of the `span_` columns with the baseline of the `base_` ones."""
+    """Return the count that `rate_tail` expects of the `span_` columns by the `base_` columns."""
     whole = pl.col("base_exposure")
     weight = STRATUM_DAYS * whole / pl.col("base_days")
     rate = (pl.col("base_groups") + _PRIOR) / whole
     weekend = pl.col("span_weekend_exposure"), pl.col("base_weekend_exposure"), pl.col("base_weekend_groups")
     every = pl.col("span_exposure"), whole, pl.col("base_groups")
-    weekdays = (one - part for one, part in zip(every, weekend, strict=True))
+    weekdays = (whole_week - part for whole_week, part in zip(every, weekend, strict=True))
     expected = pl.lit(0.0)
     for of_span, of_base, number in (weekend, weekdays):
         expected += of_span * (number + weight * rate) / (of_base + weight)
     return expected.alias("expected")
 
 
-def _gap(length: int) -> int:
-    """Days between the last one of a span and the baseline: the first days of a rise must not hide the next."""
+def _gap_days(length: int) -> int:
+    """Return the gap of `rate_tail` for a span: a rise's first days must not hide the next."""
     return 1 if length == 1 else max(length, DRIFT_GAP)
 
 
-def _ratio(length: int) -> float:
+def _least_ratio(length: int) -> float:
     return DAY_RATIO if length == 1 else SPAN_RATIO
 
 
 def since_newest(work: pl.DataFrame, versions: pl.DataFrame) -> pl.DataFrame:
-    """The rows from the day on from which a caller's errors without facts are recorded under its newest ruleset."""
+    """Keep a caller's rows since its newest ruleset began to record its errors without facts."""
     cut = versions.group_by("caller").agg(pl.col("first_on").max().alias("cut"), pl.len().alias("rulesets"))
     own = work.join(cut.filter(pl.col("rulesets") > 1), on="caller", how="left")
     return own.filter(pl.col("cut").is_null() | (pl.col("day") >= pl.col("cut"))).drop("cut", "rulesets")
 
 
 def exposures(work: pl.DataFrame, counts: pl.DataFrame, versions: pl.DataFrame | None = None) -> pl.DataFrame:
-    """A row for each day on which a caller was at work, with what its errors are held against.
+    """Return a row for each day on which a caller was at work, with its exposure.
 
-    `work`: columns `day`, `caller`, `sessions`, `observed` (sessions that logs report whether they have errors or not).
-    `counts`: columns `day`, `caller`, `sessions`, `groups` of errors. The result has `day`, `caller`, `exposure`
-    (sessions, else 1), `seen` (whether it is sessions), `error_sessions`, `groups`. `versions`: columns `caller`,
-    `ruleset`, `first_on`; where a caller's errors were recorded under several rulesets, those before the newest do not
-    count, and neither do its days.
+    `work`: columns `day`, `caller`, `sessions`, `observed` (sessions that logs report, with or
+    without errors).
+    `counts`: columns `day`, `caller`, `sessions`, `groups` of errors. The result has `day`,
+    `caller`, `exposure` (sessions, else 1), `seen` (true if it is in sessions), `error_sessions`,
+    `groups`. `versions`: columns `caller`, `ruleset`, `first_on`; if several rulesets recorded a
+    caller's errors, the days before the newest ruleset are left out.
     """
     own = work
     if versions is not None:
@@ -318,7 +331,8 @@ def exposures(work: pl.DataFrame, counts: pl.DataFrame, versions: pl.DataFrame |
     sessions = dated.filter((pl.col("day") >= pl.col("begins")) & (pl.col("sessions") > 0)).select(
         "day", "caller", pl.col("sessions").cast(pl.Float64).alias("exposure"), seen=pl.lit(True)
     )
-    # Of a caller whose log shows errors alone, a day without any sign of it is no quiet day: it may have been away.
+    # If a caller's log shows only errors, a day without them is no quiet day: the caller may have
+    # been away.
     time = dated.filter(pl.col("begins").is_null() | (pl.col("day") < pl.col("begins")))
     time = time.select("day", "caller", exposure=pl.lit(1.0), seen=pl.lit(False)).unique()
     errors = counts.select("day", "caller", pl.col("sessions").alias("error_sessions"), "groups")

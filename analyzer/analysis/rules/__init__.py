@@ -1,1 +1,1 @@
-"""From unknown errors to rules: groups, nearest known errors, drafts, and what a ruleset would change."""
+"""Turn unknown errors into rules: groups, nearest known errors, drafts, effects of a ruleset."""

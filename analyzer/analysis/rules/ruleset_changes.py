@@ -1,7 +1,8 @@
-"""What another ruleset would change: the reasons of history, template by template, and the alarms of past nights.
+"""Compare rulesets: find the past errors and alarms that another ruleset changes.
 
-Invariants: nothing is kept in the store; an error that was logged without facts keeps its reason on both sides. Both
-sides are judged by the same tests with the same settings; only the verdicts differ.
+Invariants: nothing is written to the store; an error that was logged without facts keeps its reason
+on both sides. Both sides are judged by the same tests with the same settings; only the verdicts
+differ.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ MAX_SAMPLES = 2
 
 @dataclass(frozen=True, slots=True)
 class Rejudged:
-    """Errors of one template that go from one reason to another."""
+    """The errors of one template that change from one reason to another."""
 
     fingerprint: str
     template: str
@@ -50,14 +51,14 @@ class Rejudged:
 
 @dataclass(frozen=True, slots=True)
 class ChangedShare:
-    """How many errors, groups or sessions are judged differently, of all of them."""
+    """The number of errors, groups or sessions that are judged differently, and of all."""
 
     changed: int
     total: int
 
     @property
     def share(self) -> float | None:
-        """0..1; None of nothing."""
+        """Return the changed part, 0..1; None if there are none at all."""
         return self.changed / self.total if self.total else None
 
 
@@ -68,7 +69,7 @@ class Churn(ShownRows):
     ruleset: str
     """Digest of the ruleset that was tried."""
     recovered: tuple[Rejudged, ...]
-    """Unknown before, known after; as all three, those in most sessions first."""
+    """Unknown before, known after; as in all three, changes in most sessions first."""
     regressed: tuple[Rejudged, ...]
     """Known before, unknown after."""
     moved: tuple[Rejudged, ...]
@@ -82,17 +83,18 @@ class Churn(ShownRows):
     sessions_spoiled: int
     """Sessions with an unknown error after and none before."""
     p_value: float
-    """Exact McNemar test of these two, see `mcnemar`."""
+    """P-value of the exact McNemar test of these two counts, see `mcnemar`."""
     verdicts: pl.DataFrame
-    """One row an error: the columns of `errors-judged`, and `new_reason`, `new_detail`, `new_rule`."""
+    """One row per error: the columns of `errors-judged`, and `new_reason`, `new_detail`,
+    `new_rule`."""
 
     def to_polars(self) -> pl.DataFrame:
-        """One row a change, its `kind` first."""
+        """Return a frame with one row per change, its `kind` first."""
         rows = [{"kind": kind, **json_ready(change)} for kind in _KINDS for change in getattr(self, kind)]
         return pl.DataFrame(rows, schema=_SCHEMA)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
+        """Return a JSON-ready dict."""
         changes = {kind: json_ready(getattr(self, kind)) for kind in _KINDS}
         rates = {
             name: {**json_ready(rate), "share": rate.share}
@@ -123,7 +125,7 @@ def churn(
     *,
     progress: Callable[[int, int], None] | None = None,
 ) -> Churn:
-    """Judge a window of history by rules (a file, a ruleset, None: built in), and compare with the store's reasons.
+    """Judge a window by rules (a file, a ruleset, None: built in), and compare the reasons.
 
     Raises:
         RulesError: the rules cannot be used.
@@ -137,9 +139,9 @@ def churn(
     freed, spoiled = len(was - now), len(now - was)
     return Churn(
         ruleset=ruleset.digest,
-        recovered=tuple(each for each in changes if each.before == "unknown"),
-        regressed=tuple(each for each in changes if each.after == "unknown"),
-        moved=tuple(each for each in changes if "unknown" not in (each.before, each.after)),
+        recovered=tuple(change for change in changes if change.before == "unknown"),
+        regressed=tuple(change for change in changes if change.after == "unknown"),
+        moved=tuple(change for change in changes if "unknown" not in (change.before, change.after)),
         events=ChangedShare(changed.height, frame.height),
         groups=ChangedShare(_groups(changed), _groups(frame)),
         sessions=ChangedShare(changed["session_id"].n_unique(), frame["session_id"].n_unique()),
@@ -157,7 +159,7 @@ def verdicts(
     *,
     progress: Callable[[int, int], None] | None = None,
 ) -> pl.DataFrame:
-    """One row an error: the columns of `errors-judged`, and what these rules say as `new_*`.
+    """Return the columns of `errors-judged` per error, and the verdict of these rules as `new_*`.
 
     Raises:
         RulesError: the rules cannot be used.
@@ -176,24 +178,24 @@ def verdicts(
 
 
 def counted_unknown(reason: str, detail: str) -> pl.Expr:
-    """Whether a verdict counts in the unknown share as unknown."""
+    """Select the verdicts that count as unknown in the unknown share."""
     return (pl.col(reason) == "unknown") & takes_part(detail)
 
 
 def takes_part(detail: str) -> pl.Expr:
-    """Whether a verdict takes part in the unknown share: aborts and errors without any detail do not."""
+    """Select the verdicts of the unknown share: all but aborts and errors without any detail."""
     return pl.col(detail).fill_null("").is_in(UNCOUNTED).not_()
 
 
 def mcnemar(freed: int, spoiled: int) -> float:
-    """Two-sided exact p-value: how surprising it is that so many of the changed sessions changed in one direction.
+    """Return the two-sided exact p-value of so many sessions changing in one direction.
 
-    Under the null each changed session is as likely freed as spoiled, so that the smaller number is a draw of
-    Binomial(freed + spoiled, 1/2) (McNemar 1947; exact form after Cochran).
+    If nothing changed, each changed session is as likely freed as spoiled, so the smaller number is
+    a draw of Binomial(freed + spoiled, 1/2) (McNemar 1947; exact form after Cochran).
     """
     changed = freed + spoiled
     tail = sum(math.comb(changed, number) for number in range(min(freed, spoiled) + 1))
-    # Whole numbers of any size divide; floats would overflow beyond a thousand sessions.
+    # Integers of any size can be divided; floats would overflow beyond a thousand sessions.
     return min(1.0, 2 * tail / (1 << changed))
 
 
@@ -218,7 +220,7 @@ def _changes(store: Store, changed: pl.DataFrame) -> list[Rejudged]:
             "new_rule",
         )
     )
-    wanted = json.dumps([each for shown in rows["shown"] for each in shown])
+    wanted = json.dumps([event_id for shown in rows["shown"] for event_id in shown])
     texts = {
         row["event_id"]: row["message"] for row in store.query("errors-facts", event_ids=wanted).iter_rows(named=True)
     }
@@ -233,7 +235,7 @@ def _changes(store: Store, changed: pl.DataFrame) -> list[Rejudged]:
             # One template: its groups are its sessions.
             groups=row["sessions"],
             sessions=row["sessions"],
-            samples=tuple(dict.fromkeys(texts[each] for each in row["shown"] if texts[each])),
+            samples=tuple(dict.fromkeys(texts[event_id] for event_id in row["shown"] if texts[event_id])),
         )
         for row in rows.iter_rows(named=True)
     ]
@@ -241,48 +243,48 @@ def _changes(store: Store, changed: pl.DataFrame) -> list[Rejudged]:
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """An incident of the unknown share or of a new unknown message, over the nights that told it."""
+    """An incident of the unknown share or of a new unknown message, over all its nights."""
 
     finding: str
     caller: str | None
     template: str | None
-    """The message, for a finding of one."""
+    """The template, for a finding about a message."""
     severity: str
-    """The worst that it came to."""
+    """The worst severity that it reached."""
     opened_on: date
     last_on: date
 
 
 @dataclass(frozen=True, slots=True)
 class AlarmChanges:
-    """The alarms of history under the verdicts of before and after."""
+    """The past alarms under the verdicts before and after."""
 
     vanished: tuple[Alarm, ...]
-    """Of before, and not of after; as all three in the order of days."""
+    """Only before; in the order of days, as in all three."""
     appeared: tuple[Alarm, ...]
-    """Of after, and not of before."""
+    """Only after."""
     stayed: tuple[Alarm, ...]
-    """Of both, as they are after."""
+    """On both sides, as they are after."""
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready; days as ISO dates."""
+        """Return a JSON-ready dict; days are ISO dates."""
         sides: dict[str, Any] = json_ready(self)
         return sides
 
 
 def alarm_changes(verdicts: pl.DataFrame) -> AlarmChanges:
-    """The alarms under each of two verdicts on every error, compared.
+    """Compare the alarms under two verdicts on every error.
 
-    `verdicts` has a row an error: `day`, `caller`, `session_id`, `template`, `reason`, `detail`, `new_reason` and
-    `new_detail`, as `Churn.verdicts`. An alarm stays where both sides have one of its kind, caller and message at the
-    same time.
+    `verdicts` has a row per error: `day`, `caller`, `session_id`, `template`, `reason`, `detail`,
+    `new_reason` and `new_detail`, as `Churn.verdicts`. An alarm stays if both sides have an alarm
+    of its kind, caller and message at the same time.
     """
     before = _alarms(verdicts, "reason", "detail")
     after = _alarms(verdicts, "new_reason", "new_detail")
     return AlarmChanges(
-        vanished=tuple(one for one in before if not any(_alike(one, other) for other in after)),
-        appeared=tuple(one for one in after if not any(_alike(one, other) for other in before)),
-        stayed=tuple(one for one in after if any(_alike(one, other) for other in before)),
+        vanished=tuple(alarm for alarm in before if not any(_alike(alarm, other) for other in after)),
+        appeared=tuple(alarm for alarm in after if not any(_alike(alarm, other) for other in before)),
+        stayed=tuple(alarm for alarm in after if any(_alike(alarm, other) for other in before)),
     )
 
 
@@ -297,21 +299,34 @@ def _alarms(verdicts: pl.DataFrame, reason: str, detail: str) -> list[Alarm]:
     if groups.is_empty():
         return []
     counts = counts_of(groups)
-    found = detections_in(detect(counts, templates_of(groups)))
+    detections = detections_in(detect(counts, templates_of(groups)))
     traffic: dict[str, list[date]] = {}
     for day, caller in counts.select("day", "caller").iter_rows():
         traffic.setdefault(caller, []).append(day)
-    told: dict[str, Finding] = {}
-    for day in sorted({one.day for one in found}):
-        told.update({one.id: one for one in incidents(found, traffic, day) if one.opened_on <= day == one.last_on})
+    findings: dict[str, Finding] = {}
+    for day in sorted({finding.day for finding in detections}):
+        findings.update(
+            {
+                finding.id: finding
+                for finding in incidents(detections, traffic, day)
+                if finding.opened_on <= day == finding.last_on
+            }
+        )
     alarms = [
-        Alarm(one.finding, one.scope.caller, one.scope.template, one.severity, one.opened_on, one.last_on)
-        for one in told.values()
+        Alarm(
+            finding.finding,
+            finding.scope.caller,
+            finding.scope.template,
+            finding.severity,
+            finding.opened_on,
+            finding.last_on,
+        )
+        for finding in findings.values()
     ]
-    return sorted(alarms, key=lambda one: (one.opened_on, one.caller or "", one.finding, one.template or ""))
+    return sorted(alarms, key=lambda alarm: (alarm.opened_on, alarm.caller or "", alarm.finding, alarm.template or ""))
 
 
-def _alike(one: Alarm, other: Alarm) -> bool:
-    alike = family_of(one.finding) == family_of(other.finding)
-    overlap = one.opened_on <= other.last_on and other.opened_on <= one.last_on
-    return alike and overlap and (one.caller, one.template) == (other.caller, other.template)
+def _alike(alarm: Alarm, other: Alarm) -> bool:
+    alike = family_of(alarm.finding) == family_of(other.finding)
+    overlap = alarm.opened_on <= other.last_on and other.opened_on <= alarm.last_on
+    return alike and overlap and (alarm.caller, alarm.template) == (other.caller, other.template)

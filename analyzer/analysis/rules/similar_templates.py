@@ -1,7 +1,7 @@
-"""Templates that are alike: those that differ in values alone are merged; known ones near an unknown one are found.
+"""Merge templates that differ only in values, and find the known templates near an unknown one.
 
-Invariants: what is merged is merged because the whole set shows it, and neither the order nor the number of templates
-makes a difference; equal likeness is decided by the text.
+Invariants: templates are merged because of the whole set of them, and neither their order nor their
+number makes a difference; ties of likeness are decided by the text.
 """
 
 from __future__ import annotations
@@ -15,16 +15,15 @@ from itertools import combinations, islice
 from analyzer.classifier.fingerprint import SLOT, templates, tidy
 
 NEEDED = {2: 8, 3: 5, 4: 5, 5: 5, 6: 3}
-"""Constant words around a place → how many words in it show that they are values; beyond six as for six.
-
-The more words stay, the less likely it is that two messages share them by chance. One word says nothing.
-"""
+"""Constant words around a place → how many different words in it make them values; more than six
+count as six.  The more words are constant, the less likely two messages share them by chance. One
+word is no evidence. """
 MIN_COVERING = 3
-"""So many constant words has a template that takes in others which its slots cover."""
+"""Least constant words of a template that absorbs others which its slots cover."""
 MAX_WORDS = 80
-"""Longer templates, such as traces, are left as they are."""
+"""Most words of a template that is merged: longer ones, such as traces, are left as they are."""
 _FEWEST = min(NEEDED.values())
-# Far beyond what logs show; hostile input costs no more than these.
+# Far more than logs need; they limit the cost of hostile input.
 _MAX_ROUNDS = 8
 _MAX_COVERS = 64
 _MAX_LOOKS = 2_000_000
@@ -34,98 +33,99 @@ _SEPARATE = str.maketrans({mark: f"{_BREAK}{mark}{_BREAK}" for mark in _MARKS})
 _SEPARATORS = frozenset(_MARKS)
 
 _Words = tuple[str, ...]
-"""A template in pieces: words, slots and marks; joined they are the template again."""
+"""A template in pieces: words, slots and marks; joined, they are the template again."""
 
 
 def group(messages: Sequence[str]) -> list[str]:
-    """The template of each message, in order; messages of one template are one group.
+    """Return the template of each message, in order; messages of one template are one group.
 
-    First each message is masked for itself (`analyzer.classifier.fingerprint.templates`); then templates that the whole
-    set shows to be one are merged, see `merge`. The order of the messages makes no difference.
+    First each message is masked by itself (`analyzer.classifier.fingerprint.templates`); then
+    templates that the whole set shows to be the same are merged, see `merge`. The order of the
+    messages makes no difference.
     """
     single = templates(messages)
     merged = merge(single)
-    return [merged[each] for each in single]
+    return [merged[template] for template in single]
 
 
 def merge(single: Iterable[str]) -> dict[str, str]:
-    """Each template and the one that it is part of; its own where it is merged with none.
+    """Return each template with the template it is merged into; itself if it is not merged.
 
-    Templates of equally many words that differ in one place are one when so many words stand in that place that they
-    are values, see `NEEDED`. Where that merges nothing, a template that another one covers with its slots becomes that
-    one, if three constant words remain; where that merges nothing either, two places may vary together. Again until
-    nothing changes.
+    Templates with equally many words that differ in one place are merged if that place has so many
+    different words that they are values, see `NEEDED`. If that merges nothing, a template that
+    another one covers with its slots becomes that one, if three constant words remain; if that
+    merges nothing either, two places may vary together. This is repeated until nothing changes.
     """
-    now = {each: each for each in set(single)}
+    merged = {template: template for template in set(single)}
     for _ in range(_MAX_ROUNDS):
-        moved = _merged(set(now.values()))
-        if not moved:
+        moves = _moves(set(merged.values()))
+        if not moves:
             break
-        now = {first: moved.get(last, last) for first, last in now.items()}
-    return now
+        merged = {original: moves.get(current, current) for original, current in merged.items()}
+    return merged
 
 
-def _merged(known: set[str]) -> dict[str, str]:
-    """The templates that become another one; only at the end slots are taken together, which changes the shape."""
+def _moves(texts: set[str]) -> dict[str, str]:
+    """Return the templates that become another one; adjacent slots are joined only at the end."""
     shapes: defaultdict[_Words, list[_Words]] = defaultdict(list)
-    for text in known:
+    for text in texts:
         words = _split(text)
         if len(words) <= 2 * MAX_WORDS:
             shapes[tuple(word if word in _SEPARATORS else "" for word in words)].append(words)
-    moved: dict[str, str] = {}
+    moves: dict[str, str] = {}
     for shape, alike in shapes.items():
         if len(alike) == 1:
             continue
         places = [place for place, mark in enumerate(shape) if not mark]
-        now = {words: words for words in alike}
+        current = {words: words for words in alike}
         for _ in range(_MAX_ROUNDS):
-            left = list(set(now.values()))
-            slots = _varying(left, places) or _covered(left) or _varying_in_pairs(left, places)
+            left = list(set(current.values()))
+            slots = _varying(left, places) or _covered(left) or _varying_pairs(left, places)
             if not slots:
                 break
             opened = {
-                words: tuple(SLOT if place in found else word for place, word in enumerate(words))
-                for words, found in slots.items()
+                words: tuple(SLOT if place in opened_places else word for place, word in enumerate(words))
+                for words, opened_places in slots.items()
             }
-            now = {first: opened.get(last, last) for first, last in now.items()}
-        moved.update(("".join(first), tidy("".join(last))) for first, last in now.items() if first != last)
-    return moved
+            current = {first: opened.get(last, last) for first, last in current.items()}
+        moves.update(("".join(first), tidy("".join(last))) for first, last in current.items() if first != last)
+    return moves
 
 
 def _varying(alike: list[_Words], places: list[int]) -> dict[_Words, set[int]]:
-    """Places of each template in which the others that are equal elsewhere show so many words that they are values."""
-    found: defaultdict[_Words, set[int]] = defaultdict(set)
+    """Return per template the places where templates equal elsewhere have enough words."""
+    varying: defaultdict[_Words, set[int]] = defaultdict(set)
     whole = [_digest(words) for words in alike]
     for place in places:
         rests = [total - hash((place, words[place])) for total, words in zip(whole, alike, strict=True)]
-        for members in _shared(alike, rests):
+        for members in _with_same_rest(alike, rests):
             if len(members) >= _needed(members[0], place):
                 for words in members:
-                    found[words].add(place)
-    return found
+                    varying[words].add(place)
+    return varying
 
 
 def _covered(alike: list[_Words]) -> dict[_Words, set[int]]:
-    """The slots that another template has, and this one lacks, of the narrowest one that covers it."""
+    """Return per template the slots of the narrowest other template that covers it."""
     covers: defaultdict[tuple[int, ...], set[_Words]] = defaultdict(set)
     for words in alike:
         slots = tuple(place for place, word in enumerate(words) if word == SLOT)
         if slots and _constants(words) >= MIN_COVERING:
             covers[slots].add(words)
-    found: dict[_Words, set[int]] = {}
+    opened: dict[_Words, set[int]] = {}
     for slots in sorted(covers, key=lambda slots: (len(slots), slots))[:_MAX_COVERS]:
         wanted = set(slots)
         for words in alike:
-            if words not in found and words not in covers[slots]:
+            if words not in opened and words not in covers[slots]:
                 cover = tuple(SLOT if place in wanted else word for place, word in enumerate(words))
                 if cover in covers[slots]:
-                    found[words] = wanted
-    return found
+                    opened[words] = wanted
+    return opened
 
 
-def _varying_in_pairs(alike: list[_Words], places: list[int]) -> dict[_Words, set[int]]:
-    """As `_varying`, for two places together, where each of them shows enough words."""
-    found: defaultdict[_Words, set[int]] = defaultdict(set)
+def _varying_pairs(alike: list[_Words], places: list[int]) -> dict[_Words, set[int]]:
+    """Return per template two places that vary together, each with enough words."""
+    varying: defaultdict[_Words, set[int]] = defaultdict(set)
     variety = {place: len({words[place] for words in alike}) for place in places}
     lively = sorted(
         (place for place in places if variety[place] >= _FEWEST), key=lambda place: (-variety[place], place)
@@ -136,21 +136,21 @@ def _varying_in_pairs(alike: list[_Words], places: list[int]) -> dict[_Words, se
             total - hash((first, words[first])) - hash((second, words[second]))
             for total, words in zip(whole, alike, strict=True)
         ]
-        for members in _shared(alike, rests):
-            fewest = min(len({each[place] for each in members}) for place in (first, second))
+        for members in _with_same_rest(alike, rests):
+            fewest = min(len({words[place] for words in members}) for place in (first, second))
             if fewest >= _needed(members[0], first, second):
                 for words in members:
-                    found[words] |= {first, second}
-    return found
+                    varying[words] |= {first, second}
+    return varying
 
 
 def _digest(words: _Words) -> int:
-    """A sum over the places, so that taking one place out costs no look at the others."""
+    """Hash words as a sum over places, so that a place can be taken out without the others."""
     return sum(map(hash, enumerate(words)))
 
 
-def _shared(alike: list[_Words], rests: list[int]) -> Iterator[list[_Words]]:
-    """The templates that have the same rest, where they are enough to show anything."""
+def _with_same_rest(alike: list[_Words], rests: list[int]) -> Iterator[list[_Words]]:
+    """Yield the groups of templates with the same rest, if they have enough members for a merge."""
     often = {rest for rest, count in Counter(rests).items() if count >= _FEWEST}
     if not often:
         return
@@ -162,7 +162,7 @@ def _shared(alike: list[_Words], rests: list[int]) -> Iterator[list[_Words]]:
 
 
 def _needed(words: _Words, *places: int) -> float:
-    """How many words must be seen in the places, going by the constant words around them."""
+    """Return how many words the places must have, going by the constant words around them."""
     around = _constants(word for place, word in enumerate(words) if place not in places)
     return NEEDED.get(min(around, max(NEEDED)), math.inf)
 
@@ -176,11 +176,11 @@ def _split(text: str) -> _Words:
 
 
 MIN_LIKENESS = 0.25
-"""Below it, two texts share what all texts share."""
+"""Least likeness of neighbours: below it, two texts share only what all texts share."""
 MIN_LIKENESS_FOR_REASON = 0.45
-"""As near as this must the nearest one be to speak for a reason."""
+"""Least likeness of the nearest text, as evidence for a reason."""
 MIN_SHARE_FOR_REASON = 0.6
-"""So much of the likeness of the near ones must be with one reason."""
+"""Least part of the neighbours' likeness that one reason must have."""
 _NO_WORDS = str.maketrans(dict.fromkeys("0123456789<>*,;:.=()[]{}\"'`|/\\@#!?-+~&%$^…·", " "))
 
 
@@ -194,38 +194,40 @@ class KnownTemplate:
     reason: str
     rule: str
     errors: int
-    """How many errors of the store say it; 0 for an example of a rule."""
+    """The errors of the store that have it; 0 for an example of a rule."""
 
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """A known text beside an unknown one."""
+    """A known text near an unknown one."""
 
-    known: KnownTemplate
+    template: KnownTemplate
     likeness: float
     """Cosine of the words' weights, 0..1."""
     missing: tuple[str, ...]
-    """Its heaviest words that the unknown text does not say."""
+    """Its heaviest words that the unknown text lacks."""
 
 
 class Neighbours:
-    """An index of known texts, which gives those nearest to another text."""
+    """An index of known texts, for the texts nearest to another one."""
 
-    def __init__(self, known: Iterable[KnownTemplate]) -> None:
-        self._known = sorted(known, key=lambda each: (each.text, each.reason, each.rule, each.sample))
-        self._words = [words(each.text) for each in self._known]
-        count = Counter(word for each in self._words for word in each)
+    def __init__(self, templates: Iterable[KnownTemplate]) -> None:
+        self._templates = sorted(
+            templates, key=lambda template: (template.text, template.reason, template.rule, template.sample)
+        )
+        self._words = [words(template.text) for template in self._templates]
+        count = Counter(word for text_words in self._words for word in text_words)
         # Inverse document frequency, smoothed so that a word of every text still weighs a little.
-        self._weight = {word: math.log((1 + len(self._known)) / number) + 0.1 for word, number in count.items()}
-        self._unseen = math.log(1 + len(self._known)) + 0.1
-        self._norms = [self._norm(each) for each in self._words]
+        self._weight = {word: math.log((1 + len(self._templates)) / number) + 0.1 for word, number in count.items()}
+        self._unseen = math.log(1 + len(self._templates)) + 0.1
+        self._norms = [self._norm(text_words) for text_words in self._words]
         self._where: defaultdict[str, list[int]] = defaultdict(list)
-        for number, each in enumerate(self._words):
-            for word in each:
+        for number, text_words in enumerate(self._words):
+            for word in text_words:
                 self._where[word].append(number)
 
     def near(self, text: str, limit: int) -> list[Near]:
-        """The nearest ones, the nearest first."""
+        """Return up to `limit` known texts with enough likeness, nearest first."""
         own = words(text)
         shared: defaultdict[int, float] = defaultdict(float)
         for word in own:
@@ -237,7 +239,7 @@ class Neighbours:
             key=lambda pair: (-pair[0], pair[1]),
         )
         return [
-            Near(self._known[number], likeness, self._missing(number, own))
+            Near(self._templates[number], likeness, self._missing(number, own))
             for likeness, number in ranked[:limit]
             if likeness >= MIN_LIKENESS
         ]
@@ -251,15 +253,15 @@ class Neighbours:
 
 
 def words(text: str) -> frozenset[str]:
-    """The words of two letters and more, without case; slots, numbers and marks are none."""
+    """Return the words of two letters and more in lower case, without slots, numbers and marks."""
     return frozenset(word for word in text.lower().translate(_NO_WORDS).split() if len(word) > 1)
 
 
 def proposed(near: Sequence[Near]) -> tuple[str, float] | None:
-    """The reason that the near ones speak for, and its share of their likeness; None where they are too far or torn."""
+    """Return the reason of most near texts and its share of their likeness; None if unclear."""
     votes: defaultdict[str, float] = defaultdict(float)
-    for each in near:
-        votes[each.known.reason] += each.likeness
+    for neighbour in near:
+        votes[neighbour.template.reason] += neighbour.likeness
     if not votes or near[0].likeness < MIN_LIKENESS_FOR_REASON:
         return None
     reason, weight = max(votes.items(), key=lambda pair: (pair[1], pair[0]))

@@ -1,6 +1,7 @@
-"""Unknown errors by template: what they say, how far each has spread, and which known error is nearest.
+"""Group unknown errors by template: their texts, their spread, and the nearest known error.
 
-Invariant: every unknown error of the window is in exactly one group; the id of a group is the hash of its template.
+Invariant: each unknown error of the window is in exactly one group; the id of a group is the hash
+of its template.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import polars as pl
 
 from analyzer.analysis.rules.drafts import Group, Recoveries, RuleDraft, Taken, draft
 from analyzer.analysis.rules.similar_templates import KnownTemplate, Near, Neighbours, merge, proposed
-from analyzer.analysis.rules.word_patterns import SaidWords, WordIndex, shortest
+from analyzer.analysis.rules.word_patterns import TextsByWord, WordIndex, shortest
 from analyzer.analysis.tables import Window, WindowWords, as_window, json_ready, json_value, table
 from analyzer.classifier import Rules, Ruleset, ruleset_for
 from analyzer.classifier.fingerprint import fingerprint_of, template
@@ -29,13 +30,13 @@ from analyzer.store.shown import ShownRows
 
 MAX_SAMPLES = 3
 MAX_MESSAGES = 50
-"""Texts of a group that a draft is checked against."""
+"""Most texts of a group that a draft is checked against."""
 MAX_NEAR = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """The nearest known error, and why its rule did not take this one."""
+    """The nearest known error, and why its rule does not match the unknown one."""
 
     rule: str
     reason: str
@@ -49,7 +50,7 @@ class Neighbour:
 
 @dataclass(frozen=True, slots=True)
 class UnknownGroup:
-    """Unknown errors that say the same."""
+    """Unknown errors with the same template."""
 
     fingerprint: str
     template: str
@@ -60,24 +61,24 @@ class UnknownGroup:
     first_seen_at: datetime
     last_seen_at: datetime
     samples: tuple[str, ...]
-    """Texts, redacted, that differ in more than their digits where there are such."""
+    """Texts, redacted; if possible they differ in more than digits."""
     suggestion: RuleDraft | None
-    """A draft of a rule, where one was asked for and could be made."""
+    """A draft of a rule; None if none was requested or none could be made."""
     caller_names: tuple[str, ...]
-    """Those with most errors first, five at most."""
+    """The names of up to five callers, most errors first."""
     by_day: tuple[tuple[date, int], ...]
-    """Errors of each day that has any."""
+    """The day and its errors, for each day with any."""
     fingerprints: tuple[str, ...]
-    """Ids of the templates of single messages in it, as in the view `errors`."""
+    """Ids of the templates that were merged into it, as in the view `errors`."""
     nearest: Neighbour | None
-    """None where nothing known is near."""
+    """None if no known error is near."""
     recoveries: Recoveries | None
-    """What happened after its errors; None where no retry chain with one has ended."""
+    """The outcomes after its errors; None if no retry chain with one has ended."""
     suggested_reason: str | None
-    """The reason that its recoveries speak for; None where they speak for none. It decides nothing."""
+    """The reason that its recoveries suggest, or None. It is only a hint."""
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
+        """Return a JSON-ready dict."""
         return {
             **json_ready(self),
             "first_seen_at": json_value(self.first_seen_at),
@@ -92,18 +93,18 @@ class Unknowns(ShownRows):
     """The unknown errors of a window, grouped."""
 
     groups: tuple[UnknownGroup, ...]
-    """Those in most sessions first, then those with most errors."""
+    """Groups in most sessions first, then groups with most errors."""
     errors: int
-    """Unknown errors, those of groups beyond the limit included."""
+    """Unknown errors, including groups beyond the limit."""
     sessions: int
     """Sessions with an unknown error."""
     templates: int
-    """Groups, those beyond the limit included."""
+    """Number of groups, including those beyond the limit."""
     window: Window
 
     @property
     def headline(self) -> str:
-        """How few templates make most of it."""
+        """Return a sentence on how few templates make most of the errors."""
         if not self.errors:
             return "No unknown errors."
         errors = counted(self.errors, "unknown error")
@@ -113,18 +114,18 @@ class Unknowns(ShownRows):
         total = 0
         for number, count in enumerate(counts, 1):
             total += count
-            # The fewest that make most of it; beyond a handful it says nothing that a list would not.
+            # The fewest that make most of the errors, five at most: more are no summary.
             if total >= 0.8 * self.errors or number == 5:
                 break
         return f"{number} of {self.templates:,} templates make {percent(total / self.errors)} of {errors}."
 
     def to_polars(self) -> pl.DataFrame:
-        """One row a group."""
+        """Return a frame with one row per group."""
         rows = [{name: getattr(group, name) for name in _SCHEMA} for group in self.groups]
         return pl.DataFrame(rows, schema=_SCHEMA)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
+        """Return a JSON-ready dict."""
         return {
             "schema": "analyzer.unknowns/1",
             "window": self.window.to_dict(),
@@ -162,10 +163,10 @@ def unknowns(
     rules: Rules = None,
     **words: Unpack[WindowWords],
 ) -> Unknowns:
-    """The unknown errors of a window by template, at most `limit` groups (None: all).
+    """Group the unknown errors of a window by template, at most `limit` groups (None: all).
 
-    With `suggest` each group gets a draft of a rule, where one can be made. The nearest rules are looked for among
-    `rules`: a file, a ruleset, or None for the built-in ones.
+    With `suggest` each group gets a draft of a rule, if one can be made. The nearest errors are
+    searched in the store and in `rules`: a file, a ruleset, or None for the built-in ones.
 
     Raises:
         AnalyzerError: a window that cannot be read, rules that cannot be used.
@@ -185,12 +186,12 @@ def unknowns(
     )
     shown = sizes if limit is None else sizes.head(limit)
     ruleset = ruleset_for(rules)
-    known = [*known_templates(store), *_examples(ruleset)]
-    neighbours = Neighbours(known)
+    known_errors = [*known_templates(store), *_examples(ruleset)]
+    neighbours = Neighbours(known_errors)
     members = _members(seen)
     facts = _latest_facts(store, [members[name] for name in shown["group"]])
     outcomes = _recoveries(store, chosen, seen, caller)
-    drafts = _drafts(shown["group"], outcomes, members, known, neighbours, ruleset) if suggest else {}
+    drafts = _drafts(shown["group"], outcomes, members, known_errors, neighbours, ruleset) if suggest else {}
     groups = tuple(
         _group(
             row, members[row["group"]], neighbours, ruleset, facts, outcomes.get(row["group"]), drafts.get(row["group"])
@@ -203,9 +204,9 @@ def unknowns(
 def drafted(
     store: Store, window: Window, fingerprint: str, rules: Rules = None, reason: str | None = None
 ) -> RuleDraft | None:
-    """The draft of a rule for the group with a fingerprint, its own or that of a message; None where none can be made.
+    """Draft a rule for the group with a fingerprint, its own or that of a message, if possible.
 
-    With a `reason`, that is the reason of the draft, whatever speaks for another one.
+    A `reason` becomes the reason of the draft, whatever the evidence is.
 
     Raises:
         AnalyzerError: rules that cannot be used.
@@ -216,40 +217,42 @@ def drafted(
         name for name, rows in members.items() if fingerprint in map(fingerprint_of, (name, *rows["template"].unique()))
     ]
     ruleset = ruleset_for(rules)
-    known = [*known_templates(store), *_examples(ruleset)]
+    known_errors = [*known_templates(store), *_examples(ruleset)]
     outcomes = _recoveries(store, window, seen)
-    return next(iter(_drafts(names, outcomes, members, known, Neighbours(known), ruleset, reason).values()), None)
+    return next(
+        iter(_drafts(names, outcomes, members, known_errors, Neighbours(known_errors), ruleset, reason).values()), None
+    )
 
 
-def helped_by_retries(store: Store, known: Collection[str] = ()) -> list[tuple[str, Recoveries]]:
-    """The groups of unknown errors that recover on a retry and what happened, those with most recoveries first.
+def helped_by_retries(store: Store, excluded: Collection[str] = ()) -> list[tuple[str, Recoveries]]:
+    """Return the groups of unknown errors that recover on a retry, most recoveries first.
 
-    Groups with a template of `known` are left out: another ruleset gives them a reason.
+    Groups with a template of `excluded` are left out: another ruleset gives them a reason.
     """
     seen = sightings(store, as_window(None))
-    now_known = set(seen.filter(pl.col("template").is_in(list(known)))["group"])
-    found = [
+    left_out = set(seen.filter(pl.col("template").is_in(list(excluded)))["group"])
+    helped = [
         (name, outcome)
         for name, outcome in _recoveries(store, as_window(None), seen).items()
-        if outcome.reason is not None and name not in now_known
+        if outcome.reason is not None and name not in left_out
     ]
-    return sorted(found, key=lambda pair: (-pair[1].recovered, pair[0]))
+    return sorted(helped, key=lambda pair: (-pair[1].recovered, pair[0]))
 
 
 def _members(seen: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """The rows of each group."""
+    """Split sightings into the rows of each group."""
     return {str(key[0]): rows for key, rows in seen.partition_by("group", as_dict=True).items()}
 
 
 def sightings(store: Store, window: Window, caller: str | None = None) -> pl.DataFrame:
-    """The rows of `unknown-sightings`, each with the template of its `group`."""
+    """Return the rows of `unknown-sightings` with the template of their `group`."""
     frame = table(store, "unknown-sightings", window, caller=caller).frame
     merged = merge(frame["template"].unique())
     return frame.with_columns(group=pl.col("template").replace_strict(merged, return_dtype=pl.String))
 
 
 def known_templates(store: Store) -> list[KnownTemplate]:
-    """The templates of the store's known errors, with their rules."""
+    """Return the templates of the store's known errors, with their rules."""
     rows = store.query("errors-known-templates").iter_rows(named=True)
     return [
         KnownTemplate(row["template"], row["message"], row["reason"], row["rule"] or "none", row["errors"])
@@ -258,7 +261,7 @@ def known_templates(store: Store) -> list[KnownTemplate]:
 
 
 def messages(member_rows: pl.DataFrame) -> list[str]:
-    """Different texts of one group, the latest first."""
+    """Return different texts of one group, latest first, at most `MAX_MESSAGES`."""
     texts = member_rows.sort("last_at", descending=True)["message"].drop_nulls().unique(maintain_order=True)
     return texts.head(MAX_MESSAGES).to_list()
 
@@ -272,11 +275,11 @@ def _examples(rules: Ruleset) -> Iterable[KnownTemplate]:
 
 
 def _recoveries(store: Store, window: Window, seen: pl.DataFrame, caller: str | None = None) -> dict[str, Recoveries]:
-    """What happened after the errors of each group that has an ended retry chain."""
+    """Count the recoveries of each group that has an ended retry chain."""
     groups = seen.select("template", "group").unique()
     chains = table(store, "unknown-recoveries", window, caller=caller).frame.join(groups, on="template")
     helped = pl.col("retried") & pl.col("recovered")
-    found = (
+    counts = (
         chains.unique(["group", "operation"])
         .group_by("group")
         .agg(
@@ -287,57 +290,62 @@ def _recoveries(store: Store, window: Window, seen: pl.DataFrame, caller: str | 
             unretried=(~pl.col("retried") & pl.col("recovered")).sum(),
         )
     )
-    return {name: Recoveries(*counts) for name, *counts in found.iter_rows()}
+    return {name: Recoveries(*numbers) for name, *numbers in counts.iter_rows()}
 
 
 def _drafts(
     names: Iterable[str],
     outcomes: Mapping[str, Recoveries],
     members: dict[str, pl.DataFrame],
-    known: Sequence[KnownTemplate],
+    known_errors: Sequence[KnownTemplate],
     neighbours: Neighbours,
     rules: Ruleset,
     reason: str | None = None,
 ) -> dict[str, RuleDraft]:
-    every = _groups(members)
-    groups = list(every.values())
+    by_name = _groups(members)
+    groups = list(by_name.values())
     ids = {rule.id for rule in rules.rules}
-    texts = [(each.sample, Taken(each.text, each.reason, each.rule, each.errors)) for each in known]
-    # A draft is tried on those texts alone that have its words: all on all would be the square of them.
+    texts = [(error.sample, Taken(error.text, error.reason, error.rule, error.errors)) for error in known_errors]
+    # A draft is tried only on the texts with its words: trying all texts would take quadratic time.
     in_groups, in_known = WordIndex(group.texts for group in groups), WordIndex([text] for text, _ in texts)
 
-    said, said_unknown = SaidWords([text] for text, _ in texts), SaidWords(group.texts for group in groups)
+    known_by_word, groups_by_word = (
+        TextsByWord([text] for text, _ in texts),
+        TextsByWord(group.texts for group in groups),
+    )
     reasons = [taken.reason for _, taken in texts]
 
     def others_of(name: str, constants: Sequence[str]) -> Iterable[Group]:
-        found = (groups[number] for number in in_groups.may_match(constants))
-        return (group for group in found if group.template != name)
+        candidates = (groups[number] for number in in_groups.may_match(constants))
+        return (group for group in candidates if group.template != name)
 
     @cache
     def leaning(template: str) -> str | None:
         own = outcomes.get(template)
         near = None if own and own.reason else proposed(neighbours.near(template, MAX_NEAR))
-        return own.reason if own and own.reason else near[0] if near else None
+        if own and own.reason:
+            return own.reason
+        return near[0] if near else None
 
     def shortest_of(name: str, own: Sequence[str], meant: str) -> Iterable[tuple[str, list[Group]]]:
-        for wording in shortest(own, meant, said, reasons):
-            taken = (groups[number] for number in said_unknown.owners(wording))
+        for wording in shortest(own, meant, known_by_word, reasons):
+            taken = (groups[number] for number in groups_by_word.owners(wording))
             yield wording.pattern, [group for group in taken if group.template != name]
 
-    found: dict[str, RuleDraft] = {}
+    drafts: dict[str, RuleDraft] = {}
     for name in names:
         rows = members[name]
         first, last = min(rows["day"]), max(rows["day"])
         made = draft(
-            every[name],
+            by_name[name],
             others=partial(others_of, name),
-            known=lambda constants: (texts[number] for number in in_known.may_match(constants)),
+            known_texts=lambda constants: (texts[number] for number in in_known.may_match(constants)),
             shortest=partial(shortest_of, name),
             near=neighbours.near(name, MAX_NEAR),
             leaning=lambda group: leaning(group.template),
             recoveries=outcomes.get(name),
             source=(
-                f"drafted from the unknown errors of {first} to {last}: errors {every[name].errors:,},"
+                f"drafted from the unknown errors of {first} to {last}: errors {by_name[name].errors:,},"
                 f" sessions {rows['session_id'].n_unique():,}"
             ),
             rules=rules,
@@ -345,12 +353,12 @@ def _drafts(
             reason=reason,
         )
         if made is not None:
-            found[name] = made
-    return found
+            drafts[name] = made
+    return drafts
 
 
 def _groups(members: dict[str, pl.DataFrame]) -> dict[str, Group]:
-    """All groups, each with the texts that `messages` gives, in one pass."""
+    """Return all groups, each with the texts that `messages` gives, in one pass."""
     if not members:
         return {}
     texts = (
@@ -359,12 +367,12 @@ def _groups(members: dict[str, pl.DataFrame]) -> dict[str, Group]:
         .group_by("group")
         .agg(pl.col("message").drop_nulls().unique(maintain_order=True).head(MAX_MESSAGES), pl.col("errors").sum())
     )
-    found = {name: Group(name, said, errors) for name, said, errors in texts.iter_rows()}
-    return {name: found[name] for name in members}
+    groups = {name: Group(name, texts_of_group, errors) for name, texts_of_group, errors in texts.iter_rows()}
+    return {name: groups[name] for name in members}
 
 
 def _latest_facts(store: Store, groups: Iterable[pl.DataFrame]) -> dict[str, Facts]:
-    """The facts of each group's latest error, by event."""
+    """Return the facts of each group's latest error, by event id."""
     latest = json.dumps([_latest(rows) for rows in groups])
     return {
         row["event_id"]: Facts.from_dict(json.loads(row["facts"])) if row["facts"] else extract(row["message"] or "")
@@ -398,7 +406,7 @@ def _group(
         samples=_samples(rows),
         caller_names=tuple(names["caller"].head(5)),
         by_day=tuple(days.iter_rows()),
-        fingerprints=tuple(sorted(fingerprint_of(each) for each in rows["template"].unique())),
+        fingerprints=tuple(sorted(fingerprint_of(template_text) for template_text in rows["template"].unique())),
         nearest=_nearest(facts[_latest(rows)], neighbours.near(row["group"], 1), rules),
         suggestion=suggestion,
         recoveries=recoveries,
@@ -407,20 +415,22 @@ def _group(
 
 
 def _samples(rows: pl.DataFrame) -> tuple[str, ...]:
-    """One text of each template in it first, so that what was merged can be seen."""
+    """Return sample texts, one of each merged template first."""
     texts = messages(rows.unique("template", keep="last", maintain_order=True)) + messages(rows)
     return tuple(dict.fromkeys(texts))[:MAX_SAMPLES]
 
 
 def _nearest(facts: Facts, near: Sequence[Near], rules: Ruleset) -> Neighbour | None:
-    """A rule that a guard held back is nearer than any that only sounds alike."""
+    """Return the rule that a guard held back, else the nearest known text; None without either."""
     for match in explain(facts, rules=rules).matches:
         if match.held_back:
             why = f"rule {match.rule} matches {match.matched!r}, but is held back by {match.held_back}"
             return Neighbour(match.rule, match.reason, match.matched, 1.0, why)
     if not near:
         return None
-    first = near[0]
-    lacking = ", ".join(first.missing) or "nothing but its order"
-    why = f"rule {first.known.rule} knows a text with words that are not here: {lacking}"
-    return Neighbour(first.known.rule, first.known.reason, first.known.text, round(first.likeness, 3), why)
+    nearest = near[0]
+    lacking = ", ".join(nearest.missing) or "nothing but its order"
+    why = f"rule {nearest.template.rule} knows a text with words that are not here: {lacking}"
+    return Neighbour(
+        nearest.template.rule, nearest.template.reason, nearest.template.text, round(nearest.likeness, 3), why
+    )

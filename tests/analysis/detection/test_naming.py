@@ -57,7 +57,7 @@ def test_a_rise_is_told_of_the_name_that_explains_it(
     """Whoever the test counted; its figures are those of that name."""
     one = named(more, found)
     assert one is not None
-    assert (one.what, one.name) == told
+    assert (one.dimension, one.name) == told
     assert one.sessions == sum(more.values()) + len(more)
     assert one.callers == len(more)
     assert 0 < one.expected < one.sessions / 2
@@ -70,7 +70,7 @@ def test_what_is_asked_is_the_doing_of_who_asks() -> None:
     for reason, what in (("network_transient", "model"), ("validation", "project"), ("auth_error", "project")):
         one = named(more, ("fleet", "fleet"), reason)
         assert one is not None
-        assert one.what == what, reason
+        assert one.dimension == what, reason
 
 
 def test_a_rise_keeps_the_name_of_its_first_day() -> None:
@@ -79,7 +79,7 @@ def test_a_rise_keeps_the_name_of_its_first_day() -> None:
     for at in (CHANGE, CHANGE + 1):
         one = names.of("provider", "openai", "auth_error", at, at + 1, at)
         assert one is not None
-        assert (one.what, one.name) == ("caller", "eval")
+        assert (one.dimension, one.name) == ("caller", "eval")
     gone = names.of("provider", "openai", "auth_error", CHANGE + 2, CHANGE + 3, CHANGE)
     assert gone is None
 
@@ -91,7 +91,7 @@ def test_callers_whose_sessions_no_log_shows_are_as_busy_as_others() -> None:
     names._work = names._work.filter(pl.col("caller") != "eval")
     one = names.of("fleet", "fleet", "network_transient", CHANGE, CHANGE + 1, CHANGE)
     assert one is not None
-    assert (one.what, one.name) == ("provider", "openai")
+    assert (one.dimension, one.name) == ("provider", "openai")
 
 
 def test_callers_whose_sessions_no_log_shows_are_expected_to_do_what_they_did() -> None:
@@ -110,4 +110,4 @@ def test_a_rise_is_of_nobody_who_is_no_part_of_it(own: int, other: int) -> None:
     """A caller of another provider whose rise on that day is clearer has one of its own."""
     one = named({**dict.fromkeys(("docs", "eval", "form"), own), "api": other}, ("provider", "openai"))
     assert one is not None
-    assert (one.what, one.name) != ("caller", "api")
+    assert (one.dimension, one.name) != ("caller", "api")

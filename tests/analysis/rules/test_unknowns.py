@@ -153,7 +153,7 @@ def _draft(
     return draft(
         Group("Canvas shard <*> is parked", texts, 3),
         others=lambda constants: others,
-        known=lambda constants: known,
+        known_texts=lambda constants: known,
         shortest=lambda texts, reason: [],
         near=near.near("Canvas shard <*> is parked", 5),
         leaning=lambda group: None,

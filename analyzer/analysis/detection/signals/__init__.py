@@ -1,1 +1,1 @@
-"""What goes wrong without an error: sessions that stay away, tools that fail, waits, retries and hand-offs."""
+"""Find what goes wrong without errors: silence, failing tools, waits, retries and hand-offs."""

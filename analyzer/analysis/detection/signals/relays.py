@@ -1,7 +1,9 @@
-"""The tests of hand-offs to a fresh context: more of them than the same caller and step had on similar days before,
-and, where no days tell, a session with many. The same tests look at compactions, whose step is empty.
+"""Find days with more hand-offs to a fresh context than a caller and step had on days before.
 
-Hand-offs are counted against exposure, the sessions (or hours) that the caller was at work, given with the counts.
+The same tests look at compactions, whose step is empty.
+
+Where too few days lie before, find sessions with many. Hand-offs are compared per exposure: the
+sessions (or hours) that the caller was at work.
 """
 
 from __future__ import annotations
@@ -16,17 +18,18 @@ from analyzer.analysis.detection.statistics.rates import CountedDay, rate_tail
 MIN_RELAYS = 5
 MIN_RATIO = 1.5
 MANY_RELAYS = 5
-"""Hand-offs of one session in a step that are many, whatever other days had."""
+"""Hand-offs of one session in a step that are many even if other days have as many."""
 
 
 def relay_frequency(relays: pl.DataFrame, alpha: float = 0.001) -> pl.DataFrame:
-    """Findings `relays`: a day of a caller and step with more hand-offs than its history allows; or `compactions`.
+    """Return days with more hand-offs of a caller and step than expected: `relays`, or `compactions`.
 
-    `relays`: one row a day, caller and step: columns `day`, `caller`, `step`, `relays`, `sessions` (with a hand-off),
-    `most` (hand-offs of one session), `exposure` (above 0; the same unit throughout, such as sessions at work).
-    `observed` and `expected` are hand-offs of the day; `scope` is the step.
+    `relays`: one row per day, caller and step: columns `day`, `caller`, `step`, `relays`,
+    `sessions` (with a hand-off), `most` (hand-offs of one session), `exposure` (above 0; the same
+    unit throughout, such as sessions at work). `observed` and `expected` are hand-offs of the day;
+    `scope` is the step.
     """
-    found = relay_days(relays, alpha, every=False).filter(pl.col("found"))
+    unusual = relay_days(relays, alpha, every=False).filter(pl.col("found"))
     return frame(
         Detection(
             day=row["day"],
@@ -45,14 +48,14 @@ def relay_frequency(relays: pl.DataFrame, alpha: float = 0.001) -> pl.DataFrame:
             note=f"{row['relays']} {_finding(row['step'])}, {row['expected']:.1f} expected, "
             f"at most {row['most']} in one session",
         )
-        for row in found.iter_rows(named=True)
+        for row in unusual.iter_rows(named=True)
     )
 
 
 def many_relays(relays: pl.DataFrame) -> pl.DataFrame:
-    """Findings `relays` of days with too little history: those on which one session handed off many times in a step.
+    """Return the findings `relays` of sessions with many hand-offs on days without history.
 
-    `relays` and the columns are as in `relay_frequency`; they have no expectation and no probability.
+    `relays` and the columns are as in `relay_frequency`, but without `expected` and `p_value`.
     """
     busy = relays.filter(pl.col("most") >= MANY_RELAYS).select("caller", "step").unique()
     days = relay_days(relays.join(busy, on=["caller", "step"], how="semi"))
@@ -79,10 +82,11 @@ def _finding(step: str) -> str:
 
 
 def relay_days(relays: pl.DataFrame, alpha: float = 0.001, *, every: bool = True) -> pl.DataFrame:
-    """Every day of each caller and step, with what the days before it lead one to expect; columns as `relay_frequency`.
+    """Judge each day of a caller and step by the days before; `relays` as in `relay_frequency`.
 
-    Beside them `p_value`, `expected` and `high` (all three null with too little history; see `rate_tail`), and `found`:
-    whether the day is a finding. Without `every`, days that cannot be one have none of the three.
+    Adds the columns `p_value`, `expected` and `high` (all null with too little history; see
+    `rate_tail`), and `found`: true if the day is a finding. Without `every`, the three are null for
+    days that cannot be a finding.
     """
     judged: list[tuple[float | None, float | None, float | None, bool]] = []
     daily = relays.sort("caller", "step", "day")
@@ -94,12 +98,12 @@ def relay_days(relays: pl.DataFrame, alpha: float = 0.001, *, every: bool = True
                 history.popleft()
             may_be = count >= MIN_RELAYS and sessions >= 2
             tail = rate_tail(history, [today], ratio=0.0 if every else MIN_RATIO) if every or may_be else None
-            found = False
+            is_finding = False
             if tail is not None:
                 p_value, expected, _ = tail
-                found = may_be and p_value <= alpha and count >= MIN_RATIO * expected
-            judged.append((*(tail or (None, None, None)), found))
-            if not found:  # A day out of the ordinary does not become the ordinary.
+                is_finding = may_be and p_value <= alpha and count >= MIN_RATIO * expected
+            judged.append((*(tail or (None, None, None)), is_finding))
+            if not is_finding:  # A day out of the ordinary does not become the ordinary.
                 history.append(today)
     return daily.hstack(pl.DataFrame(judged, schema=_JUDGED, orient="row"))
 

@@ -1,4 +1,4 @@
-"""The tests of retries by caller and reason: they recover less, they never recover, or they would and are not made."""
+"""Judge retries by caller and reason: they recover less, never, or would and are not made."""
 
 from __future__ import annotations
 
@@ -13,71 +13,69 @@ from analyzer.analysis.detection.detection import BASELINE_DAYS, RECENT_DAYS, De
 from analyzer.analysis.detection.statistics.tails import beta_binomial_tail, wilson_interval
 
 MIN_CHAINS = 10
-"""Chains of retries below which nothing is said of their worth."""
+"""Least chains of retries for a finding."""
 MIN_DROP = 0.15
-"""Least fall of the recovery rate, in shares."""
+"""Least fall of the recovery rate, as a share (0..1)."""
 NEVER_PAYS = 0.05
 WOULD_PAY = 0.5
 MIN_UNTRIED = 5
 _CORRELATION = 0.02
-"""Chains of one bad hour fail together: intra-class correlation assumed in a period."""
+"""Assumed intra-class correlation of the chains of a period: chains of one bad hour fail
+together."""
 
 _COLUMNS = ("caller", "reason", "before_chains", "before_recovered", "chains", "recovered", "untried")
 
 
 def retry_payoff(chains: pl.DataFrame, *, day: date, alpha: float = 0.001) -> pl.DataFrame:
-    """Findings `recovery_fell`, `retry_in_vain`, `retry_would_pay`; `scope` is the reason.
+    """Return the findings `recovery_fell`, `retry_in_vain` and `retry_would_pay`.
 
-    `chains`: one row a caller and reason: `before_chains` and `before_recovered` of the baseline, `chains` and
-    `recovered` of the window (chains of at least one retry that have ended), `untried`: errors of the window that
-    were not retried at all. `observed` and `expected` are recovery rates, `low` and `high` the Wilson interval of
-    what is known of the rate.
+    `chains`: one row per caller and reason: `before_chains` and `before_recovered` of the baseline,
+    `chains` and `recovered` of the window (ended chains of at least one retry), and `untried`:
+    errors of the window that were not retried at all. `scope` is the reason. `observed` and
+    `expected` are recovery rates, `low` and `high` the Wilson interval of the rate.
     """
     return retry_days(chains.with_columns(day=pl.lit(day)), alpha)
 
 
 def retry_days(chains: pl.DataFrame, alpha: float = 0.001) -> pl.DataFrame:
-    """The findings of `retry_payoff` of many days, each row with its `day`."""
+    """Return the findings of `retry_payoff` for rows of many days, which have a column `day`."""
     rows = chains.select("day", *_COLUMNS).iter_rows()
-    return frame(each for day, *row in rows for each in _judge(*row, day=day, alpha=alpha))
+    return frame(detection for day, *row in rows for detection in _judge(*row, day=day, alpha=alpha))
 
 
 def retry_changes(chains: pl.DataFrame) -> list[Detection]:
-    """The findings of `retry_payoff` of every day on which a caller settled a chain of the reason: its last week, that
-    day included, against the baseline before it. A week with a bad day opens a fall of recovery and does not prolong
-    it: that takes a day which by itself is nearer to the lower rate than to the expected one.
+    """Return the findings of `retry_payoff` for each day with a settled chain of the reason.
 
-    `chains` has `day`, `caller`, `reason`, `chains`, `recovered` and `untried`.
+    The week that ends with the day is compared with the baseline before it. A week with a bad day
+    opens a fall of recovery but does not prolong it: only a day whose own rate is nearer to the
+    lower rate than to the expected one does. `chains`: columns `day`, `caller`, `reason`, `chains`,
+    `recovered` and `untried`.
     """
     if chains.is_empty():
         return []
-    alone = {(day, *of): own for day, *of, own in _rates(chains).iter_rows()}
-    seen: dict[tuple[str | None, str | None], date] = {}
-    found = []
-    for one in detections_in(retry_days(_windows(chains))):
-        if one.finding == "recovery_fell":
-            before = seen.get((one.caller, one.scope))
-            seen[one.caller, one.scope] = one.day
-            goes_on = before is not None and (one.day - before).days <= RECENT_DAYS
-            if goes_on and not _is_bad(one, alone[one.day, one.caller, one.scope]):
-                continue
-        found.append(one)
-    return found
-
-
-def _rates(chains: pl.DataFrame) -> pl.DataFrame:
-    """The share of each day's chains that recovered; null without any."""
     rate = pl.when(pl.col("chains") > 0).then(pl.col("recovered") / pl.col("chains"))
-    return chains.select("day", "caller", "reason", rate.alias("rate"))
+    rows = chains.select("day", "caller", "reason", rate.alias("rate")).iter_rows()
+    daily_rates = {(day, caller, reason): share for day, caller, reason, share in rows}
+    seen: dict[tuple[str | None, str | None], date] = {}
+    detections = []
+    for detection in detections_in(retry_days(_windows(chains))):
+        if detection.finding == "recovery_fell":
+            before = seen.get((detection.caller, detection.scope))
+            seen[detection.caller, detection.scope] = detection.day
+            goes_on = before is not None and (detection.day - before).days <= RECENT_DAYS
+            if goes_on and not _is_bad(detection, daily_rates[detection.day, detection.caller, detection.scope]):
+                continue
+        detections.append(detection)
+    return detections
 
 
-def _is_bad(one: Detection, rate: float | None) -> bool:
-    """Whether a day with this rate is nearer to what a finding says than to what was expected."""
-    return rate is not None and 2 * rate <= (one.observed or 0.0) + (one.expected or 0.0)
+def _is_bad(detection: Detection, rate: float | None) -> bool:
+    """Return whether a rate is nearer to the detection's observed rate than to its expected one."""
+    return rate is not None and 2 * rate <= (detection.observed or 0.0) + (detection.expected or 0.0)
 
 
 def _windows(chains: pl.DataFrame) -> pl.DataFrame:
-    """The sums of both windows that end with each row's day, in the columns of `retry_payoff`."""
+    """Sum window and baseline that end with each row's day, in the columns of `retry_payoff`."""
     daily = chains.sort("caller", "reason", "day")
     whole, recent = (
         daily.rolling("day", period=timedelta(days=days), group_by=["caller", "reason"]).agg(
@@ -133,18 +131,18 @@ def _judge(
         return
     rate = all_recovered / all_chains
     low, high = wilson_interval(rate, all_chains)
-    known = Detection(day=day, caller=caller, finding="", observed=rate, low=low, high=high, scope=reason)
-    # The interval speaks, not the rate: 0 of 10 may still be one in four.
+    base = Detection(day=day, caller=caller, finding="", observed=rate, low=low, high=high, scope=reason)
+    # The interval decides, not the rate: 0 of 10 may still be one in four.
     if chains and high <= NEVER_PAYS:
         note = f"{all_recovered} of {all_chains} chains recovered: retrying buys nothing"
-        yield replace(known, finding="retry_in_vain", statistic=high, groups=all_chains, note=note)
+        yield replace(base, finding="retry_in_vain", statistic=high, groups=all_chains, note=note)
     if untried >= MIN_UNTRIED and untried > chains and low >= WOULD_PAY:
         note = f"{untried} errors not retried; of {all_chains} chains that were, {all_recovered} recovered"
-        yield replace(known, finding="retry_would_pay", statistic=low, groups=untried, note=note)
+        yield replace(base, finding="retry_would_pay", statistic=low, groups=untried, note=note)
 
 
 def recovery_tail(before_recovered: int, before_chains: int, recovered: int, chains: int) -> float:
-    """P(as few recovered or fewer) by the beta-binomial predictive of the baseline with Jeffreys' prior."""
+    """Return P(as few recovered or fewer): the baseline's beta-binomial with Jeffreys' prior."""
     size = before_chains / (1 + (before_chains - 1) * _CORRELATION) + 1
     failing = 1 - (before_recovered + 0.5) / (before_chains + 1)
     correlation = _CORRELATION + 1 / (1 + size)

@@ -1,7 +1,8 @@
-"""The tests of what is no error: each signal is a row of `SIGNALS`, and is counted and judged as errors are.
+"""Judge signals that are no errors: the rows of `SIGNALS`, counted and judged as errors are.
 
-A signal is a row of counts against exposure, and the test of numbers of errors judges it: the same spans, the same
-baseline, the same rule of when it is over. Each day is judged from that day and the days before it alone.
+A signal has counts and exposure, and the test of numbers of errors judges them: with the same
+spans, the same baseline and the same rule of when a rise is over. Each day is judged only from that
+day and the days before it.
 """
 
 from __future__ import annotations
@@ -18,28 +19,30 @@ from analyzer.analysis.detection.statistics.rates import CountedDay
 from analyzer.analysis.detection.volume_units import LEAST_MORE, Rise, Unit
 
 ALPHA = 3e-4
-"""P-value that a day of a name needs; a span has its part of it."""
+"""P-value that a day of a name needs; longer spans get a part of it."""
 _OFTEN_ALPHA = 1e-6
-"""The same of what is usual and differs from day to day by more than chance, as failures of tools do."""
+"""The same for signals that differ from day to day by more than chance, as failures of tools do."""
 _MOST = 0.5
-"""Part of a rise above which it is one caller's, where that has a rise of its own."""
+"""Part of a rise above which it belongs to one caller, if that caller has a rise of its own."""
 _LONG = 0.1
-"""Part of the waits before that were longer than what counts as long now, at most."""
+"""Most part of the waits before that were longer than what counts as a long wait now."""
 
 
 class Signal(NamedTuple):
-    """One signal: what is counted, against what, whose it is, and its words."""
+    """One signal: what is counted, its exposure, its names, and its note."""
 
     counted: str
     """The `signal` of its rows in `detection-signals`."""
     note: str
-    """What a rise is told by; `over` says on which days."""
+    """Template of a finding's note; `over` is replaced by the days."""
     by: tuple[str, ...] = ("caller",)
-    """Whose it may be, the widest first: the `name` of the rows, or a `caller`; of nameless rows the callers'."""
+    """Columns that may have a rise, widest first: `name` or `caller`; rows without a name count for
+    callers."""
     against: str = ""
-    """`sessions` that logs report, or logged `days`; empty where the rows have an exposure of their own."""
+    """Exposure: `sessions` that logs report, or logged `days`; empty if the rows have an exposure
+    of their own."""
     by_level: bool = False
-    """Whether only what lies above the usual level counts."""
+    """True if only counts above the usual level count."""
     alpha: float = ALPHA
 
 
@@ -82,36 +85,36 @@ SIGNALS = {
         against="days",
     ),
 }
-"""By the finding that a rise is."""
+"""The signals by kind of finding."""
 
 
 class _Counts(NamedTuple):
-    """A row of the signal's counts."""
+    """The counts of a name on a day and level."""
 
     sessions: int
     groups: int
     exposure: int
 
 
-class _Found(NamedTuple):
-    """The rise of a day."""
+class _DayRise(NamedTuple):
+    """A rise on a day."""
 
     day: int
     rise: Rise
     level: int
-    """Waits of more than two to the power of it, in seconds, counted."""
+    """Only waits of more than 2 ** level seconds are counted; -1: all counts."""
 
 
 @dataclass(slots=True)
 class _Series:
-    """The counts of one name by day and level."""
+    """The counts of one name by day and level, and its rises."""
 
     days: dict[int, dict[int, _Counts]] = field(default_factory=dict)
     units: dict[int, Unit] = field(default_factory=dict)
-    """By the level above which all count."""
+    """The units by the level above which counts count."""
 
-    def rises(self, alpha: float, *, by_level: bool) -> Iterator[_Found]:
-        """The rises day by day, of all counts or of those above the usual level."""
+    def rises(self, alpha: float, *, by_level: bool) -> Iterator[_DayRise]:
+        """Yield the rises by day, of all counts or only of those above the usual level."""
         away: set[int] = set()
         for day in sorted(self.days):
             level = self._usual(day, away) if by_level else -1
@@ -125,18 +128,18 @@ class _Series:
             unit.settle(day, rise)
             away |= unit.excluded
             if rise is not None:
-                yield _Found(day, rise, level)
+                yield _DayRise(day, rise, level)
 
     def _usual(self, day: int, away: set[int]) -> int | None:
-        """The level that the most of what came in the days before did not pass."""
-        counts: dict[int, int] = {}
-        for each in range(day - BASELINE_DAYS, day):
-            if each not in away:
-                for level, known in self.days.get(each, {}).items():
-                    counts[level] = counts.get(level, 0) + known.exposure
-        above, most = sum(counts.values()), _LONG * sum(counts.values())
-        for level in sorted(counts):
-            above -= counts[level]
+        """Return the level that most counts of the days before did not exceed; None without any."""
+        level_counts: dict[int, int] = {}
+        for earlier in range(day - BASELINE_DAYS, day):
+            if earlier not in away:
+                for level, counts_of_level in self.days.get(earlier, {}).items():
+                    level_counts[level] = level_counts.get(level, 0) + counts_of_level.exposure
+        above, most = sum(level_counts.values()), _LONG * sum(level_counts.values())
+        for level in sorted(level_counts):
+            above -= level_counts[level]
             if above <= most:
                 return level
         return None
@@ -144,21 +147,24 @@ class _Series:
     def _unit(self, level: int) -> Unit:
         unit = Unit(begins=min(self.days))
         for day, levels in self.days.items():
-            above = [known for each, known in levels.items() if each > level]
+            above = [counts for of_level, counts in levels.items() if of_level > level]
             unit.days[day] = CountedDay(
-                day, sum(each.groups for each in above), float(sum(each.exposure for each in levels.values()))
+                day,
+                sum(counts.groups for counts in above),
+                float(sum(counts.exposure for counts in levels.values())),
             )
-            unit.sessions[day] = sum(each.sessions for each in above)
+            unit.sessions[day] = sum(counts.sessions for counts in above)
         unit.near = unit.clear = set(unit.days)
         return unit
 
 
 def signals(counts: pl.DataFrame, work: pl.DataFrame) -> list[Detection]:
-    """The findings of `SIGNALS`, one a day and name; what a wider name tells is not told of its callers.
+    """Return the findings of `SIGNALS`, one per day and name, not repeated for its callers.
 
-    `counts`: the rows of `detection-signals`. `work`: columns `day`, `caller`, `observed`: sessions that logs report.
+    `counts`: the rows of `detection-signals`. `work`: columns `day`, `caller`, `observed`: the
+    sessions that logs report.
     """
-    found: list[Detection] = []
+    detections: list[Detection] = []
     exposures = {
         "": work.clear().select("day", "caller", exposure="observed"),
         "sessions": work.filter(pl.col("observed") > 0).select("day", "caller", exposure="observed"),
@@ -168,37 +174,41 @@ def signals(counts: pl.DataFrame, work: pl.DataFrame) -> list[Detection]:
         rows = counts.filter(pl.col("signal") == signal.counted)
         rises = {
             by: [
-                (name, one)
+                (name, day_rise)
                 for name, series in _series(rows.filter(pl.col(by) != ""), by, exposures[signal.against])
-                for one in series.rises(signal.alpha, by_level=signal.by_level)
+                for day_rise in series.rises(signal.alpha, by_level=signal.by_level)
             ]
             for by in (signal.by if not rows.is_empty() else ())
         }
-        alone = {(one.day, caller) for caller, one in rises.get("caller", ())}
-        told: set[tuple[int, str]] = set()
-        for name, one in rises.get("name", ()):
+        callers_with_rise = {(day_rise.day, caller) for caller, day_rise in rises.get("caller", ())}
+        covered: set[tuple[int, str]] = set()
+        for name, day_rise in rises.get("name", ()):
             callers = rows.filter(pl.col("name") == name)
-            if (one.day, _mostly_of(callers, one)) not in alone:
-                found.append(_detection(finding, signal, one, "name", name))
-                inside = pl.col("day").is_between(date.fromordinal(one.rise.first), date.fromordinal(one.day + 3))
+            if (day_rise.day, _main_caller(callers, day_rise)) not in callers_with_rise:
+                detections.append(_detection(finding, signal, day_rise, "name", name))
+                inside = pl.col("day").is_between(
+                    date.fromordinal(day_rise.rise.first), date.fromordinal(day_rise.day + 3)
+                )
                 seen = callers.filter(inside).select("day", "caller").iter_rows()
-                told |= {(day.toordinal(), caller) for day, caller in seen}
-        for caller, one in rises.get("caller", ()):
-            if (one.day, caller) not in told:
-                found.append(_detection(finding, signal, one, "caller", caller))
-    return found
+                covered |= {(day.toordinal(), caller) for day, caller in seen}
+        for caller, day_rise in rises.get("caller", ()):
+            if (day_rise.day, caller) not in covered:
+                detections.append(_detection(finding, signal, day_rise, "caller", caller))
+    return detections
 
 
-def _mostly_of(callers: pl.DataFrame, one: _Found) -> str:
-    """The caller with most of a wider name's rise; empty where it is shared, or nobody else was there to be spared."""
-    inside = callers.filter(pl.col("day").is_between(date.fromordinal(one.rise.first), date.fromordinal(one.day)))
-    sums = inside.filter(pl.col("level") > one.level).group_by("caller").agg(pl.sum("groups"))
-    most = sums.filter(pl.col("groups") > _MOST * one.rise.count)["caller"]
+def _main_caller(callers: pl.DataFrame, day_rise: _DayRise) -> str:
+    """Return the caller with most of a name's rise; empty if it is shared or has only one."""
+    inside = callers.filter(
+        pl.col("day").is_between(date.fromordinal(day_rise.rise.first), date.fromordinal(day_rise.day))
+    )
+    sums = inside.filter(pl.col("level") > day_rise.level).group_by("caller").agg(pl.sum("groups"))
+    most = sums.filter(pl.col("groups") > _MOST * day_rise.rise.count)["caller"]
     return str(most[0]) if len(most) and inside["caller"].n_unique() > 1 else ""
 
 
 def _series(counts: pl.DataFrame, by: str, exposure: pl.DataFrame) -> Iterator[tuple[str, _Series]]:
-    """The counts by name, of names that ever had enough for a rise, with the days that had none."""
+    """Yield names that ever had enough for a rise with their counts, empty days included."""
     enough = counts.group_by(by).agg(pl.sum("groups")).filter(pl.col("groups") >= LEAST_MORE).select(by)
     own = (
         counts.join(enough, on=by, how="semi")
@@ -213,23 +223,23 @@ def _series(counts: pl.DataFrame, by: str, exposure: pl.DataFrame) -> Iterator[t
         )
         own = whole.join(own.drop("exposure"), on=[by, "day"], how="left").fill_null(0).select(own.columns)
     series: dict[str, _Series] = {}
-    for of, day, level, *known in own.sort(by, "day", "level").iter_rows():
-        series.setdefault(of, _Series()).days.setdefault(day.toordinal(), {})[level] = _Counts(*known)
+    for name, day, level, *counts_of_row in own.sort(by, "day", "level").iter_rows():
+        series.setdefault(name, _Series()).days.setdefault(day.toordinal(), {})[level] = _Counts(*counts_of_row)
     yield from series.items()
 
 
-def _detection(finding: str, signal: Signal, one: _Found, by: str, name: str) -> Detection:
-    rise, days = one.rise, one.day - one.rise.first + 1
+def _detection(finding: str, signal: Signal, day_rise: _DayRise, by: str, name: str) -> Detection:
+    rise, days = day_rise.rise, day_rise.day - day_rise.rise.first + 1
     note = signal.note.format(
         name=name,
         sessions=rise.sessions,
         count=rise.count,
         exposure=rise.exposure,
-        seconds=2 ** (one.level + 1),
+        seconds=2 ** (day_rise.level + 1),
         over=" on one day" if days == 1 else f" within {days} days",
     )
     return Detection(
-        day=date.fromordinal(one.day),
+        day=date.fromordinal(day_rise.day),
         caller=name if by == "caller" else None,
         finding=finding,
         onset=date.fromordinal(rise.first),

@@ -1,8 +1,8 @@
-"""The test of silence: is a caller, whose sessions came day by day, no longer heard of, or is nobody?
+"""Find silence: no sessions of a caller that had some every day, or of the whole fleet.
 
-It is the lower tail of the count of sessions of a day, and of the fleet of half a day or a whole one in quarters of
-days, by the model of all counts. Days on which all others have less are nobody's silence, and each is judged from
-itself and the days before it.
+The test is the lower tail of the number of sessions of a day (for the fleet, of half a day or a
+whole day in quarters of days), by the same model as all counts. A day on which all other callers
+have less is nobody's silence. Each day is judged only from itself and the days before it.
 """
 
 from __future__ import annotations
@@ -18,50 +18,53 @@ from analyzer.analysis.detection.detection import ORDINAL, Detection
 from analyzer.analysis.detection.statistics.rates import CountedDay, is_weekend, rate_fall
 
 ALPHA = 1e-3
-"""P-value that a stretch with so few sessions needs, of those that are as steady as is asked for."""
+"""P-value that a stretch with too few sessions needs."""
 TELLING_DAYS = 7
-"""Days of silence in a row that are told: who stays away for longer has gone."""
+"""Most days of silence in a row that are reported: who stays away for longer has left."""
 _QUARTER = 6
-"""Hours that stretches are made of."""
+"""Hours of a quarter of a day."""
 _LENGTHS = (4, 2)
-"""Quarters that are judged together, of the fleet at every hour; callers are judged by the day."""
+"""Quarters that are judged together, for the fleet at every quarter; callers are judged by the
+day."""
 _LEAST = 3.0
-"""Sessions that a stretch lets expect at least; of less nobody can tell whether they are missing."""
-_AT_MOST = {True: 0.1, False: 0.34}
-"""Part of the expected sessions from which on the fleet, or a caller, is heard of: holidays leave some work."""
+"""Least expected sessions of a stretch; with fewer, nobody can tell whether any are missing."""
+_MOST_PART = {True: 0.1, False: 0.34}
+"""Most part of the expected sessions in a silence of the fleet (True) or of a caller (False)."""
 _ALIKE = {False: 10, True: 4}
-"""Weekdays, or days of weekends, of the four weeks before on all of which there must have been work at these hours."""
+"""Least weekdays (False) or days of weekends (True) of the four weeks before; all must have work at
+these hours."""
 _BACK = 28
+"""Days before a stretch that it is compared with."""
 _TOGETHER = 3
-"""Callers silent from the same day on that are one finding."""
+"""Least callers silent since the same day that are reported as one finding."""
 
 
 @dataclass(slots=True)
 class _Series:
-    """The sessions of a caller, or of all together, by quarters of days as they are numbered through."""
+    """The sessions of a caller or the fleet by quarter (4 times the proleptic ordinal and on)."""
 
     name: str | None
     sessions: dict[int, int] = field(default_factory=dict)
     away: set[int] = field(default_factory=set)
-    """Quarters of a silence."""
+    """Quarters with a silence."""
 
     def count(self, end: int, length: int) -> int:
-        """The sessions of a stretch."""
-        return sum(self.sessions.get(each, 0) for each in range(end - length, end))
+        """Count the sessions of the `length` quarters before the quarter `end`."""
+        return sum(self.sessions.get(quarter, 0) for quarter in range(end - length, end))
 
     def before(self, end: int, length: int, logged: set[int]) -> list[CountedDay]:
-        """The same quarters of the four weeks before, without silent ones and days without any log."""
-        first, found = min(self.sessions), []
+        """Count the same quarters of the four weeks before, without silences and unlogged days."""
+        first, days = min(self.sessions), []
         for back in range(_BACK, 0, -1):
             last = end - 4 * back
             quarters = range(last - length, last)
             if first <= quarters[0] and (last - 1) // 4 in logged and self.away.isdisjoint(quarters):
-                found.append(CountedDay((last - 1) // 4, self.count(last, length), 1.0))
-        return found
+                days.append(CountedDay((last - 1) // 4, self.count(last, length), 1.0))
+        return days
 
 
-class _Missing(NamedTuple):
-    """The sessions that a stretch lacks."""
+class _MissingSessions(NamedTuple):
+    """A stretch with too few sessions."""
 
     p_value: float
     end: int
@@ -71,10 +74,11 @@ class _Missing(NamedTuple):
 
 
 def silences(work: pl.DataFrame) -> list[Detection]:
-    """Findings `silence`, one a day and caller, or of the fleet where several fell silent on the same day.
+    """Return the findings `silence` by day of callers, or of the fleet if several fell silent.
 
-    `work`: columns `day`, `hour`, `caller`, `sessions`, `observed` (those that logs report with errors or without).
-    Callers of which logs show sessions with errors alone are left out: they may be silent because all is well.
+    `work`: columns `day`, `hour`, `caller`, `sessions`, `observed` (sessions that logs report, with
+    or without errors). Callers whose logs show only sessions with errors are left out: they may be
+    silent because all is well.
     """
     seen = work.filter(pl.col("observed") > 0)
     if seen.is_empty():
@@ -84,95 +88,100 @@ def silences(work: pl.DataFrame) -> list[Detection]:
     days = seen.group_by("caller").agg(pl.sum("sessions"), pl.col("day").n_unique().alias("days"))
     steady = days.filter((pl.col("days") >= _ALIKE[False]) & (pl.col("sessions") >= _LEAST * pl.col("days")))
     fleet, callers = _Series(None), dict[str, _Series]()
-    for at, sessions in rows.group_by("quarter").agg(pl.sum("sessions")).iter_rows():
-        fleet.sessions[at] = sessions
-    for caller, at, sessions in rows.join(steady.select("caller"), on="caller", how="semi").iter_rows():
-        callers.setdefault(caller, _Series(caller)).sessions[at] = sessions
-    logged = {at // 4 for at in fleet.sessions}
-    found = list(_of(fleet, logged, None))
-    told = {each.day for each in found}
+    for number, sessions in rows.group_by("quarter").agg(pl.sum("sessions")).iter_rows():
+        fleet.sessions[number] = sessions
+    for caller, number, sessions in rows.join(steady.select("caller"), on="caller", how="semi").iter_rows():
+        callers.setdefault(caller, _Series(caller)).sessions[number] = sessions
+    logged = {number // 4 for number in fleet.sessions}
+    of_fleet = list(_silences(fleet, logged, None))
+    fleet_days = {detection.day for detection in of_fleet}
     silent: dict[tuple[date, date | None], list[Detection]] = {}
     for _, series in sorted(callers.items()):
-        for each in _of(series, logged, fleet):
-            if each.day not in told:
-                silent.setdefault((each.day, each.onset), []).append(each)
-    return [*found, *(each for _, ones in sorted(silent.items()) for each in _told(ones))]
+        for detection in _silences(series, logged, fleet):
+            if detection.day not in fleet_days:
+                silent.setdefault((detection.day, detection.onset), []).append(detection)
+    return [*of_fleet, *(detection for _, of_onset in sorted(silent.items()) for detection in _joined(of_onset))]
 
 
-def _of(series: _Series, logged: set[int], fleet: _Series | None) -> Iterator[Detection]:
-    """The silences of a series, day by day."""
+def _silences(series: _Series, logged: set[int], fleet: _Series | None) -> Iterator[Detection]:
+    """Yield the silences of a series by day; `fleet` is None for the fleet itself."""
     onset = 0
     usual = sum(series.sessions.values()) / (max(series.sessions) + 1 - min(series.sessions))
     for day in range(min(series.sessions) // 4 + 7, max(logged) + 1):
-        found: list[_Missing] = []
+        missing: list[_MissingSessions] = []
         for end in range(4 * day + 1 if fleet is None else 4 * day + 4, 4 * day + 5):
             for length in _LENGTHS if fleet is None else (4,):
                 # Of a stretch over midnight the hours after it must have had work, else they say nothing of the day.
                 after = series.before(end, min(length, end - 4 * day), logged)
-                if series.count(end, length) <= length * usual and any(each.number for each in after):
-                    found += _missing(series, end, length, logged, fleet)
-        if not found:
+                if series.count(end, length) <= length * usual and any(counted.number for counted in after):
+                    missing += _missing_sessions(series, end, length, logged, fleet)
+        if not missing:
             continue
-        begins = min((each.end - each.length) // 4 for each in found)
+        begins = min((stretch.end - stretch.length) // 4 for stretch in missing)
         since = max(series.away, default=0)
-        if not series.away or any(series.sessions.get(each) for each in range(since + 1, 4 * begins)):
+        if not series.away or any(series.sessions.get(quarter) for quarter in range(since + 1, 4 * begins)):
             onset = begins
-        for each in found:
-            series.away.update(range(each.end - each.length, each.end))
+        for stretch in missing:
+            series.away.update(range(stretch.end - stretch.length, stretch.end))
         if day - onset < TELLING_DAYS:
-            yield _detection(series.name, day, onset, min(found))
+            yield _detection(series.name, day, onset, min(missing))
 
 
-def _missing(series: _Series, end: int, length: int, logged: set[int], fleet: _Series | None) -> Iterable[_Missing]:
+def _missing_sessions(
+    series: _Series, end: int, length: int, logged: set[int], fleet: _Series | None
+) -> Iterable[_MissingSessions]:
     count, history = series.count(end, length), series.before(end, length, logged)
-    alike = [each.number for each in history if is_weekend(each.day) == is_weekend((end - 1) // 4)]
+    alike = [counted.number for counted in history if is_weekend(counted.day) == is_weekend((end - 1) // 4)]
     if len(alike) < _ALIKE[is_weekend((end - 1) // 4)] or not all(alike):
         return ()
     exposure = 1.0
-    if fleet is not None:  # on a holiday all have less
-        others = [each.number for each in fleet.before(end, length, logged)]
-        usual = sum(others) / max(1, len(others)) - sum(each.number for each in history) / len(history)
+    if fleet is not None:  # on a holiday all callers have less
+        others = [counted.number for counted in fleet.before(end, length, logged)]
+        usual = sum(others) / max(1, len(others)) - sum(counted.number for counted in history) / len(history)
         exposure = max(0.05, min(1.0, (fleet.count(end, length) - count) / usual)) if usual > 0 else 1.0
     tail = rate_fall(history, [CountedDay((end - 1) // 4, count, exposure)])
-    if tail is None or tail[0] > ALPHA or tail[1] < _LEAST or count > _AT_MOST[fleet is None] * tail[1]:
+    if tail is None or tail[0] > ALPHA or tail[1] < _LEAST or count > _MOST_PART[fleet is None] * tail[1]:
         return ()
-    return (_Missing(tail[0], end, length, count, tail[1]),)
+    return (_MissingSessions(tail[0], end, length, count, tail[1]),)
 
 
-def _detection(caller: str | None, day: int, onset: int, found: _Missing) -> Detection:
-    begins, ends = (f"{_QUARTER * (at % 4):02}:00" for at in (found.end - found.length, found.end))
+def _detection(caller: str | None, day: int, onset: int, missing: _MissingSessions) -> Detection:
+    begins, ends = (f"{_QUARTER * (at % 4):02}:00" for at in (missing.end - missing.length, missing.end))
     when = f"on {date.fromordinal(day)}" if begins == ends == "00:00" else f"from {begins} to {ends}"
-    what = f"{found.number:,} session{'' if found.number == 1 else 's'}" if found.number else "no session"
+    what = f"{missing.number:,} session{'' if missing.number == 1 else 's'}" if missing.number else "no session"
     return Detection(
         day=date.fromordinal(day),
         caller=caller,
         finding="silence",
         onset=date.fromordinal(onset),
-        observed=float(found.number),
-        expected=found.expected,
-        p_value=found.p_value,
-        sessions=found.number,
-        note=f"{what} {when}, {found.expected:,.0f} expected",
+        observed=float(missing.number),
+        expected=missing.expected,
+        p_value=missing.p_value,
+        sessions=missing.number,
+        note=f"{what} {when}, {missing.expected:,.0f} expected",
     )
 
 
-def _told(ones: list[Detection]) -> Iterator[Detection]:
-    """The silences of one day and onset: one finding of the fleet where there are several."""
-    if len(ones) < _TOGETHER:
-        yield from ones
+def _joined(detections: list[Detection]) -> Iterator[Detection]:
+    """Yield the silences of one day and onset: one finding of the fleet if there are several."""
+    if len(detections) < _TOGETHER:
+        yield from detections
         return
-    expected, count = sum(each.expected or 0.0 for each in ones), sum(each.sessions or 0 for each in ones)
-    names = ", ".join(str(each.caller) for each in ones[:_TOGETHER])
-    more = f" and {len(ones) - _TOGETHER} more" if len(ones) > _TOGETHER else ""
-    note = f"{len(ones)} callers fell silent together ({names}{more}): {count} sessions, {expected:,.0f} expected"
+    expected, count = (
+        sum(detection.expected or 0.0 for detection in detections),
+        sum(detection.sessions or 0 for detection in detections),
+    )
+    names = ", ".join(str(detection.caller) for detection in detections[:_TOGETHER])
+    more = f" and {len(detections) - _TOGETHER} more" if len(detections) > _TOGETHER else ""
+    note = f"{len(detections)} callers fell silent together ({names}{more}): {count} sessions, {expected:,.0f} expected"
     yield Detection(
-        day=ones[0].day,
+        day=detections[0].day,
         caller=None,
         finding="silence",
-        onset=ones[0].onset,
+        onset=detections[0].onset,
         observed=float(count),
         expected=expected,
-        p_value=max(each.p_value or 0.0 for each in ones),
+        p_value=max(detection.p_value or 0.0 for detection in detections),
         sessions=count,
         note=note,
     )

@@ -1,8 +1,9 @@
-"""The test of versions and models: do the sessions of one that came fare worse than those before it?
+"""Find versions and models whose sessions fail more than the sessions before they came.
 
-A session counts once, by whether it met an error that a version can be the cause of. Each caller's sessions weigh as
-much as its sessions failed before, so that a version which comes first to a caller with many errors is not blamed for
-them, and no caller alone speaks for a version that several use.
+A session counts once, by whether it met an error that a version can cause. The sessions of each
+caller are weighted by how often they failed before, so that a version which comes first to a caller
+with many errors is not blamed for them. A single caller is not enough evidence against a version
+that several use.
 """
 
 from __future__ import annotations
@@ -19,26 +20,30 @@ from analyzer.analysis.detection.statistics.rates import CountedDay, RateTail, r
 from analyzer.readable import percent
 
 ALPHA = 2e-3
-"""P-value that the first day of a version needs; all its days up to the nth have an nth of it."""
+"""P-value that the first day of a version needs; n days together need an nth of it."""
 ALONE_ALPHA = 0.05
-"""P-value that they still need without the caller that fails most, where three or more use the version."""
+"""P-value that they need without the caller that fails most, if three or more callers use the
+version."""
 LEAST_RATIO = 1.3
-"""Least failed sessions, in expected ones."""
+"""Least failed sessions, as a multiple of the expected ones."""
 LEAST_FAILED = 6
-"""Failed sessions below which nothing is said."""
+"""Least failed sessions of a finding."""
 FINDINGS = {"version": "version_worse", "model": "model_worse"}
-"""By signal."""
+"""The kinds of findings by signal."""
 _FIRST_DAYS = 2
-"""Days of a version on which it must be worse already."""
+"""First days of a version on which it must be worse already."""
 _MANY = 10
-"""Sessions under other versions on the same days from which on these are heard."""
+"""Least sessions under other versions on the same days for comparing with them."""
 _PRIOR_SESSIONS = 10.0
-"""Sessions at the agent's own rate that are added to those of a caller."""
+"""Sessions at the agent's rate that are added to those of a caller."""
 _TAKEN_OVER = 0.5
-"""Part of an agent's sessions that a new model needs: one for other tasks beside the usual one fares differently."""
+"""Least part of an agent's sessions that use a new model: a model for other tasks fails
+differently."""
 
 
 class _Sessions(NamedTuple):
+    """Counts of sessions."""
+
     failed: int
     all: int
 
@@ -51,23 +56,23 @@ class _Release:
     days: dict[int, dict[str, _Sessions]] = field(default_factory=dict)
 
     def within(self, first: int, last: int) -> Iterator[tuple[int, str, _Sessions]]:
-        """Those from one day to another."""
+        """Yield day, caller and sessions of the days from `first` to `last`."""
         for day, callers in self.days.items():
             if first <= day <= last:
-                yield from ((day, caller, known) for caller, known in callers.items())
+                yield from ((day, caller, sessions) for caller, sessions in callers.items())
 
     def sum(self, first: int, last: int) -> _Sessions:
-        """All of them together."""
-        known = [each for _, _, each in self.within(first, last)]
-        return _Sessions(sum(each.failed for each in known), sum(each.all for each in known))
+        """Sum the sessions of the days from `first` to `last`."""
+        parts = [part for _, _, part in self.within(first, last)]
+        return _Sessions(sum(part.failed for part in parts), sum(part.all for part in parts))
 
 
 def worse_versions(counts: pl.DataFrame) -> list[Detection]:
-    """Findings `version_worse` and `model_worse`, one a day and version.
+    """Return the findings `version_worse` and `model_worse`, one per day and version.
 
     `counts`: the rows of `detection-signals`.
     """
-    found: list[Detection] = []
+    findings: list[Detection] = []
     for signal, finding in FINDINGS.items():
         agents: dict[str, dict[str, _Release]] = {}
         rows = counts.filter(pl.col("signal") == signal).sort("day", "caller", "name")
@@ -75,35 +80,40 @@ def worse_versions(counts: pl.DataFrame) -> list[Detection]:
             "day", "caller", "name", "sessions", "exposure"
         ).iter_rows():
             agent, _, release = name.partition("\t")
-            known = agents.setdefault(agent, {}).setdefault(release, _Release(release))
-            known.days.setdefault(day.toordinal(), {})[caller] = _Sessions(failed, sessions)
-        ones = [one for agent, known in agents.items() for one in _of(finding, agent, list(known.values()))]
-        # Agents may share a model: the one that tells most speaks for it.
+            of_release = agents.setdefault(agent, {}).setdefault(release, _Release(release))
+            of_release.days.setdefault(day.toordinal(), {})[caller] = _Sessions(failed, sessions)
+        detections = [
+            detection
+            for agent, by_name in agents.items()
+            for detection in _findings_of(finding, agent, list(by_name.values()))
+        ]
+        # Agents may share a model: the clearest detection stands for it.
         best: dict[tuple[date, str | None], Detection] = {}
-        for one in sorted(ones, key=lambda one: one.p_value or 0.0):
-            best.setdefault((one.day, one.scope), one)
-        found += best.values()
-    return sorted(found, key=lambda one: (one.day, one.finding, one.scope))
+        for detection in sorted(detections, key=lambda detection: detection.p_value or 0.0):
+            best.setdefault((detection.day, detection.scope), detection)
+        findings += best.values()
+    return sorted(findings, key=lambda detection: (detection.day, detection.finding, detection.scope))
 
 
-def _of(finding: str, agent: str, releases: list[_Release]) -> Iterator[Detection]:
-    """The detections of an agent's versions."""
-    beginning = min(min(one.days) for one in releases)
-    for one in releases:
-        first = min(one.days)
-        others = [other for other in releases if other is not one and min(other.days) < first]
+def _findings_of(finding: str, agent: str, releases: list[_Release]) -> Iterator[Detection]:
+    """Yield the detections of an agent's versions."""
+    beginning = min(min(release.days) for release in releases)
+    for release in releases:
+        first = min(release.days)
+        others = [other for other in releases if other is not release and min(other.days) < first]
         if not others or first == beginning:
             continue
         # A day on which none of its sessions failed says nothing against it.
-        for day in sorted(each for each in one.days if each < first + ACCEPT_DAYS and one.sum(each, each).failed):
-            rise = _Rise.of(one, others, first, day, taking_over=finding == "model_worse")
+        days = (at for at in release.days if at < first + ACCEPT_DAYS and release.sum(at, at).failed)
+        for day in sorted(days):
+            rise = _Rise.of(release, others, first, day, taking_over=finding == "model_worse")
             if rise is not None:
                 yield rise.detection(finding, agent)
 
 
 @dataclass(frozen=True, slots=True)
 class _Rise:
-    """What the days of a version up to one show."""
+    """The evidence of the days of a version up to `day`."""
 
     release: _Release
     before: str
@@ -112,20 +122,21 @@ class _Rise:
     tail: RateTail
     seen: _Sessions
     then: _Sessions
-    """Those of the others in the week before."""
+    """Sessions of the other versions in the week before."""
 
     @classmethod
-    def of(cls, one: _Release, others: list[_Release], first: int, day: int, *, taking_over: bool) -> _Rise | None:
-        """The rise, where there is one."""
-        seen = one.sum(first, day)
+    def of(cls, release: _Release, others: list[_Release], first: int, day: int, *, taking_over: bool) -> _Rise | None:
+        """Build the rise; None if there is none."""
+        seen = release.sum(first, day)
         then, beside = (
-            _together(other.sum(begin, end) for other in others)
+            _sum(other.sum(begin, end) for other in others)
             for begin, end in ((first - RECENT_DAYS, first - 1), (first, day))
         )
-        # What rose before the version came, rises without it as well, or began days after it is not its fault.
+        # A rise that began before the version or days after it, or that others have too, is no
+        # fault of the version.
         if (
             seen.failed < LEAST_FAILED
-            or not all(_fails_more(part, then) for part in (seen, one.sum(first, first + _FIRST_DAYS - 1)))
+            or not all(_fails_more(part, then) for part in (seen, release.sum(first, first + _FIRST_DAYS - 1)))
             or (beside.all >= _MANY and not _fails_more(seen, beside))
         ):
             return None
@@ -133,24 +144,24 @@ class _Rise:
             return None
         history = [row for other in others for row in other.within(first - BASELINE_DAYS, first - 1)]
         weights = _weights(history)
-        current = [row for row in one.within(first, day) if row[1] in weights]
+        current = [row for row in release.within(first, day) if row[1] in weights]
         tail = _tail(history, current, weights)
         if tail is None or tail.p_value > ALPHA / (day - first + 1):
             return None
         failed: dict[str, int] = {}
-        for _, caller, known in current:
-            failed[caller] = failed.get(caller, 0) + known.failed
+        for _, caller, sessions in current:
+            failed[caller] = failed.get(caller, 0) + sessions.failed
         if len(failed) > 2:
             most = max(failed, key=lambda caller: (failed[caller], caller))
             rest = [[row for row in rows if row[1] != most] for rows in (history, current)]
             alone = _tail(rest[0], rest[1], weights)
             if alone is None or alone.p_value > ALONE_ALPHA:
                 return None
-        before = max(others, key=lambda other: (max(each for each in other.days if each < first), min(other.days)))
-        return cls(one, before.name, first, day, tail, seen, then)
+        before = max(others, key=lambda other: (max(at for at in other.days if at < first), min(other.days)))
+        return cls(release, before.name, first, day, tail, seen, then)
 
     def detection(self, finding: str, agent: str) -> Detection:
-        """The detection of its last day."""
+        """Build the detection of its last day."""
         since, (failed, sessions), (failed_then, then) = date.fromordinal(self.first), self.seen, self.then
         note = (
             f"{percent(failed / sessions)} of {sessions:,} sessions under {agent} {self.release.name} since {since} met"
@@ -175,8 +186,8 @@ class _Rise:
         )
 
 
-def _together(ones: Iterable[_Sessions]) -> _Sessions:
-    failed, every = zip(*ones, strict=True)
+def _sum(parts: Iterable[_Sessions]) -> _Sessions:
+    failed, every = zip(*parts, strict=True)
     return _Sessions(sum(failed), sum(every))
 
 
@@ -185,12 +196,12 @@ def _fails_more(now: _Sessions, then: _Sessions) -> bool:
 
 
 def _weights(history: Iterable[tuple[int, str, _Sessions]]) -> Mapping[str, float]:
-    """By caller how often its sessions fail, in the rate of all."""
+    """Return by caller how often its sessions fail, as a multiple of the rate of all sessions."""
     sums: dict[str, list[int]] = {}
-    for _, caller, known in history:
+    for _, caller, sessions in history:
         own = sums.setdefault(caller, [0, 0])
-        own[0] += known.failed
-        own[1] += known.all
+        own[0] += sessions.failed
+        own[1] += sessions.all
     failed, every = (sum(own[place] for own in sums.values()) for place in (0, 1))
     rate = (failed + 0.5) / max(1, every)
     return {
@@ -203,7 +214,7 @@ def _tail(
     current: Iterable[tuple[int, str, _Sessions]],
     weights: Mapping[str, float],
 ) -> RateTail | None:
-    """The chance of so many failed sessions, had nothing changed; None with too little history."""
+    """Return the upper tail of the failed sessions; None with too little history."""
     before, span = _daily(history, weights), _daily(current, weights)
     if not span:
         return None
@@ -212,7 +223,7 @@ def _tail(
 
 def _daily(rows: Iterable[tuple[int, str, _Sessions]], weights: Mapping[str, float]) -> list[CountedDay]:
     days: dict[int, tuple[int, float]] = {}
-    for day, caller, known in rows:
+    for day, caller, sessions in rows:
         failed, exposure = days.get(day, (0, 0.0))
-        days[day] = failed + known.failed, exposure + weights.get(caller, 1.0) * known.all
-    return [CountedDay(day, *known) for day, known in sorted(days.items())]
+        days[day] = failed + sessions.failed, exposure + weights.get(caller, 1.0) * sessions.all
+    return [CountedDay(day, *totals) for day, totals in sorted(days.items())]

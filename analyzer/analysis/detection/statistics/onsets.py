@@ -1,4 +1,4 @@
-"""On which day, or at which moment, a share most likely began to be higher."""
+"""Find the day, or the moment, at which a share most likely began to be higher."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ class Onset(NamedTuple):
     """The first day of the second segment."""
 
     position: int
-    """Index into the days given."""
+    """Index into the counts."""
     share: float
-    """Share from there on, smoothed."""
+    """Share from that day on, smoothed."""
     gain: float
-    """Log-likelihood gained over no change; 0 if there is no rise."""
+    """Gain in log-likelihood over no change; 0 without a rise."""
 
 
 def onset(counts: Sequence[tuple[int, int]], before: float | None = None) -> Onset:
-    """The day from which the share was higher, by the two-segment binomial likelihood (Hinkley 1970).
+    """Return the day since which a share is higher, by two-segment likelihood (Hinkley 1970).
 
-    `counts` are (unknown, all) by day, at least one day; `before` is the share of the first segment where it is
-    known from a baseline, else it is taken from the days themselves.
+    `counts` are (unknown, all) by day, at least one day. `before` is the share of the first segment
+    if a baseline gives it; else it is estimated from the days themselves.
     """
     total_k, total_n = (sum(column) for column in zip(*counts, strict=True))
     best = Onset(len(counts) - 1, (total_k + 0.5) / (total_n + 1), float("-inf"))

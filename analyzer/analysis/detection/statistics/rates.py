@@ -1,10 +1,10 @@
-"""Counts against exposure: how many of something a day or a span of days has, beside what the days before it had.
+"""Compare the counts per exposure of a day, or of a span of days, with those of the days before.
 
-The rate of a day has a gamma distribution around that of the days alike (weekdays or weekends, shrunk to all days),
-with the squared coefficient of variation of the baseline days; the predictive is a negative binomial (Greenwood & Yule
-1920).
+The rate of a day has a gamma distribution around that of the days alike (weekdays or weekends,
+shrunk to all days), with the squared coefficient of variation of the baseline days; the predictive
+is a negative binomial (Greenwood & Yule 1920).
 
-Stretches of days that are held against each other are found here, too.
+The module also has the running sums from which stretches of days are summed.
 """
 
 from __future__ import annotations
@@ -23,46 +23,45 @@ from analyzer.analysis.detection.statistics.tails import (
 )
 
 MIN_DAYS = 7
-"""Days of baseline below which nothing is said."""
+"""Least days of baseline for a test."""
 MIN_DAYS_OF_SHARES = 5
-"""The same of counts that are a part of the exposure: a share cannot be as far off."""
+"""The same for counts that are a part of the exposure: a share cannot be as far off."""
 _PRIOR_DISPERSION = 0.1
-"""Squared coefficient of variation that a daily rate has where the days are too few to tell."""
+"""Squared coefficient of variation assumed of a daily rate if the days are too few to estimate
+it."""
 _PRIOR_KNOWN = 25.0
-"""One over the variance that it has from one name to another."""
+"""Weight of that assumption: one over its variance between names."""
 _MOST_KNOWN = 100.0
-"""The same that days can say of it at most: the next ones may differ more than they did."""
+"""Most weight of the estimate from the days: the next days may differ more than they did."""
 STRATUM_DAYS = 5
-"""Days of the whole week that weigh as much as what is known of weekdays, or of weekends, alone."""
-
-
+"""Days of the whole week that are added to the rate of weekdays, or of weekends."""
 _MOST_SHARE = 0.95
-"""Expected part of the exposure from which on a count that is a part of it is not told from one that is not."""
+"""Expected part of the exposure from which a bounded count is treated as an unbounded one."""
 _MOST_CORRELATION = 0.9
 
 
 class CountedDay(NamedTuple):
-    """One day of what is counted."""
+    """The count and the exposure of one day."""
 
     day: int
     """Proleptic ordinal."""
     number: int
     exposure: float
-    """What the count grows with, such as sessions; the same unit throughout."""
+    """What the count grows with, such as sessions; in the same unit for all days."""
 
 
 class RateTail(NamedTuple):
-    """What a baseline says of a span."""
+    """The expectation that a baseline gives for a span."""
 
     p_value: float
-    """P(as many or more), had nothing changed."""
+    """P(as many or more) if nothing had changed."""
     expected: float
     high: float
     """The count that is exceeded in 2.5 % of cases."""
 
 
 class _Baseline(NamedTuple):
-    """The days before a span, and what they lead one to expect of it."""
+    """The days before a span, and the count that they predict for it."""
 
     days: list[CountedDay]
     total: int
@@ -71,7 +70,7 @@ class _Baseline(NamedTuple):
 
 
 def is_weekend(day: int) -> bool:
-    """Whether a day (proleptic ordinal) is a Saturday or a Sunday."""
+    """Return whether a day (proleptic ordinal) is a Saturday or a Sunday."""
     return (day - 1) % 7 >= 5
 
 
@@ -84,22 +83,23 @@ def rate_tail(
     *,
     bounded: bool = False,
 ) -> RateTail | None:
-    """The tail of the counts of a span, in order of days; None with too little history.
+    """Return the upper tail of a span's counts, in order of days; None with too little history.
 
-    None also where the span has less than `ratio` times what is expected.
+    The result is None too if the span has less than `ratio` times the expected count.
 
-    The baseline is what `history` holds of the days up to `gap` days before the last one of the span. `prior` is
-    added to its number: days without any do not prove that there are none. `bounded` are counts that are a part of the
-    exposure, such as the sessions that failed: then the count is beta-binomial, of the same mean and dispersion.
+    The baseline is the days of `history` up to `gap` days before the last day of the span. `prior`
+    is added to its number: days without any do not prove that there are none. With `bounded`,
+    counts are a part of the exposure, such as the sessions that failed: then the count is
+    beta-binomial, with the same mean and dispersion.
     """
     base = _baseline(history, span, gap, prior)
-    count = sum(each.number for each in span)
+    count = sum(counted.number for counted in span)
     if base is None or count < ratio * base.expected or (not bounded and len(base.days) < MIN_DAYS):
         return None
     shape = _shape(base, span, prior)
     success = shape / (shape + base.expected)
     high = float(negative_binomial_upper(shape, success))
-    trials = round(sum(each.exposure for each in span))
+    trials = round(sum(counted.exposure for counted in span))
     share = base.expected / trials if bounded and trials else 1.0
     if not bounded or count > trials or share >= _MOST_SHARE:
         return RateTail(negative_binomial_tail(count, shape, success), base.expected, high)
@@ -108,68 +108,69 @@ def rate_tail(
 
 
 def rate_fall(history: Sequence[CountedDay], span: Sequence[CountedDay], gap: int = 1) -> tuple[float, float] | None:
-    """P(as many or fewer) of the counts of a span, and what is expected of it; else as `rate_tail`."""
+    """Return P(as many or fewer) of a span's counts and the expected count; see `rate_tail`."""
     base = _baseline(history, span, gap, 0.5)
     if base is None or len(base.days) < MIN_DAYS:
         return None
     shape = _shape(base, span, 0.5)
-    count = sum(each.number for each in span)
+    count = sum(counted.number for counted in span)
     return negative_binomial_lower(count, shape, shape / (shape + base.expected)), base.expected
 
 
 def _baseline(history: Sequence[CountedDay], span: Sequence[CountedDay], gap: int, prior: float) -> _Baseline | None:
     last = span[-1].day
     first = last - BASELINE_DAYS - gap + 1
-    days = [each for each in history if first <= each.day <= last - gap and each.exposure > 0]
-    exposure = sum(each.exposure for each in span)
+    days = [counted for counted in history if first <= counted.day <= last - gap and counted.exposure > 0]
+    exposure = sum(counted.exposure for counted in span)
     if len(days) < MIN_DAYS_OF_SHARES or exposure <= 0:
         return None
-    total, whole = sum(each.number for each in days), sum(each.exposure for each in days)
+    total, whole = sum(counted.number for counted in days), sum(counted.exposure for counted in days)
     rate = (total + prior) / whole
     weight = STRATUM_DAYS * whole / len(days)
     expected = 0.0
     for weekend in (False, True):
-        own = sum(each.exposure for each in span if is_weekend(each.day) == weekend)
+        own = sum(counted.exposure for counted in span if is_weekend(counted.day) == weekend)
         if own:
-            alike = [each for each in days if is_weekend(each.day) == weekend]
-            share = sum(each.number for each in alike) + weight * rate
-            expected += own * share / (sum(each.exposure for each in alike) + weight)
+            alike = [counted for counted in days if is_weekend(counted.day) == weekend]
+            share = sum(counted.number for counted in alike) + weight * rate
+            expected += own * share / (sum(counted.exposure for counted in alike) + weight)
     return _Baseline(days, total, rate, expected)
 
 
 def _shape(base: _Baseline, span: Sequence[CountedDay], prior: float) -> float:
-    """The shape of the negative binomial around what is expected."""
+    """Return the shape of the negative binomial around the expected count."""
     days, total, rate, _ = base
-    means = [rate * each.exposure for each in days]
-    excess = sum((each.number - mean) ** 2 - mean for each, mean in zip(days, means, strict=True))
+    means = [rate * counted.exposure for counted in days]
+    excess = sum((counted.number - mean) ** 2 - mean for counted, mean in zip(days, means, strict=True))
     spread = max(0.0, excess / sum(mean * mean for mean in means)) * len(days) / max(1, len(days) - 1)
-    # Days with hardly any counts say next to nothing of it: the estimate's own variance is 2 / (days * mean ** 2).
-    known = min(_MOST_KNOWN, sum(mean * mean for mean in means) / 2)
-    dispersion = (known * spread + _PRIOR_KNOWN * _PRIOR_DISPERSION) / (known + _PRIOR_KNOWN)
+    # Days with few counts hardly tell the spread: its estimate has the variance
+    # 2 / (days * mean ** 2).
+    weight = min(_MOST_KNOWN, sum(mean * mean for mean in means) / 2)
+    dispersion = (weight * spread + _PRIOR_KNOWN * _PRIOR_DISPERSION) / (weight + _PRIOR_KNOWN)
     # The baseline is an estimate, too.
     estimate = (1 + dispersion * total / len(days)) / (total + prior)
-    # Days of a span that differ by themselves level each other out.
-    evenness = sum(each.exposure**2 for each in span) / sum(each.exposure for each in span) ** 2
+    # The deviations of the days of a span partly cancel each other.
+    evenness = sum(counted.exposure**2 for counted in span) / sum(counted.exposure for counted in span) ** 2
     return 1 / (dispersion * evenness + estimate)
 
 
 def every_day(rows: pl.DataFrame, unit: Sequence[str], back: int) -> pl.DataFrame:
-    """The rows and all other days of their unit's span, from `back` days before it on; their values are null.
+    """Add rows of nulls for all other days of a unit's span and the `back` days before it.
 
-    `rows` has `day`, and one row at most for a day of a unit.
+    `rows` has `day`, and at most one row for a day of a unit.
     """
     spans = rows.group_by(unit).agg(pl.col("day").min().alias("first"), pl.col("day").max().alias("last"))
     days = pl.date_ranges(pl.col("first").dt.offset_by(f"-{back}d"), pl.col("last"))
-    every = spans.select(*unit, day=days).explode("day")
-    return every.join(rows, on=[*unit, "day"], how="left", maintain_order="left")
+    days_of_units = spans.select(*unit, day=days).explode("day")
+    return days_of_units.join(rows, on=[*unit, "day"], how="left", maintain_order="left")
 
 
 def running(*columns: str) -> Iterable[pl.Expr]:
-    """The running sums that `stretch` takes; none of the columns holds a null."""
+    """Return the running sums that `stretch` takes; the columns must not hold nulls."""
     return (pl.col(name).cum_sum().alias(f"{name}_so_far") for name in columns)
 
 
 def stretch(column: str, first: int, last: int) -> pl.Expr:
-    """The sum of a column over the days from `first` to `last` days before that of a row, both of them included."""
+    """Sum a column over the days from `first` to `last` days before a row's day, both included."""
     so_far = pl.col(f"{column}_so_far")
     return so_far.shift(last, fill_value=0) - so_far.shift(first + 1, fill_value=0)
