@@ -303,9 +303,11 @@ def _pattern_of(constants: Sequence[str], gaps: Sequence[str], space: str) -> st
 def _escaped(part: str, space: str) -> str:
     """Escape words as a pattern for single quotes: apostrophes and invisible characters by code."""
     pattern = _SPECIAL.sub(r"\\\g<0>", part)
-    invisible = {letter for letter in pattern if not letter.isprintable() or letter == "'"}
-    codes = {letter: rf"\x{{{ord(letter):x}}}" for letter in invisible}
-    return pattern.translate(str.maketrans(codes | {" ": space}))
+    codes: dict[str, str | int | None] = {" ": space}
+    for letter in set(pattern):
+        if letter == "'" or not letter.isprintable():
+            codes[letter] = rf"\x{{{ord(letter):x}}}"
+    return pattern.translate(str.maketrans(codes))
 
 
 def _matches_all(pattern: str, texts: Iterable[str]) -> bool:
