@@ -6,48 +6,12 @@ Names are loaded on first use, so that a program that only appends events never 
 
 from __future__ import annotations
 
-from importlib import import_module
-
 from analyzer.lazy import face
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from analyzer import analysis as analysis
-    from analyzer import classifier as classifier
-    from analyzer import errors as errors
-    from analyzer import events as events
-    from analyzer import recovery as recovery
-    from analyzer import report as report
-    from analyzer import store as store
-    from analyzer.analysis import check, compare, overview, spikes, unknowns
-    from analyzer.classifier import Classification, classify
-    from analyzer.errors import AnalyzerError
-    from analyzer.events import EventLog
-    from analyzer.recovery import ContextRecovery, RateGuard, Retry, observe, supervise
-    from analyzer.store import Store, open_store
-
-_HOMES = {
-    "analysis": "check compare overview spikes unknowns",
-    "classifier": "Classification classify",
-    "errors": "AnalyzerError",
-    "events": "EventLog",
-    "recovery": "ContextRecovery RateGuard Retry observe supervise",
-    "store": "Store open_store",
-}
-_load, _ = face(__name__, _HOMES)
-_ROOMS = ("analysis", "classifier", "errors", "events", "recovery", "report", "store")
-
-__all__ = [
-    "AnalyzerError", "Classification", "ContextRecovery", "EventLog", "RateGuard", "Retry", "Store", "check",
-    "classify", "compare", "observe", "open_store", "overview", "spikes", "supervise", "unknowns",
-]  # fmt: skip
+_load, _names, __all__ = face(__name__)
 
 
-def __getattr__(name: str) -> Any:
-    if name in _ROOMS:
-        return import_module(f"analyzer.{name}")
+def __getattr__(name: str) -> object:
     if name == "__version__":
         from importlib.metadata import PackageNotFoundError, version
 
@@ -59,4 +23,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_ROOMS, "__version__"])
+    return [*_names(), "__version__"]

@@ -1,0 +1,15 @@
+from analyzer.classifier.engine import Classification as Classification
+from analyzer.classifier.engine import classify as classify
+from analyzer.classifier.engine import classify_facts as classify_facts
+from analyzer.classifier.reading.extract import extract as extract
+from analyzer.classifier.reading.facts import Facts as Facts
+from analyzer.classifier.recovery_table import REASONS as REASONS
+from analyzer.classifier.recovery_table import RECOVERY as RECOVERY
+from analyzer.classifier.recovery_table import Recovery as Recovery
+from analyzer.classifier.rules.loading import Rules as Rules
+from analyzer.classifier.rules.loading import default_ruleset as default_ruleset
+from analyzer.classifier.rules.loading import load_ruleset as load_ruleset
+from analyzer.classifier.rules.loading import ruleset_for as ruleset_for
+from analyzer.classifier.rules.ruleset import Codes as Codes
+from analyzer.classifier.rules.ruleset import Rule as Rule
+from analyzer.classifier.rules.ruleset import Ruleset as Ruleset
