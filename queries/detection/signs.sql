@@ -52,24 +52,27 @@ event as materialized (
     type,
     session_id,
     host,
-    hash(payload) as said,
-    coalesce(json_extract_string(payload, '$.caller'), '(none)') as caller,
-    json_extract_string(payload, '$.operation') as operation,
-    json_extract_string(payload, '$.provider') as provider,
-    json_extract_string(payload, '$.outcome') as outcome,
-    try_cast(json_extract_string(payload, '$.waited_seconds') as double) as waited_seconds,
-    json_extract_string(payload, '$.relay') as relay,
-    json_extract_string(payload, '$.agent') as agent,
-    json_extract_string(payload, '$.agent_version') as agent_version,
-    json_extract_string(payload, '$.model') as model,
-    try_cast(json_extract_string(payload, '$.requests') as bigint) as requests,
-    try_cast(json_extract_string(payload, '$.aborted') as bigint) as aborted,
-    timezone('UTC', try_cast(json_extract_string(payload, '$.ended_at') as timestamptz)) as ended_at,
+    hash(payload, facts_id) as said,
+    coalesce(caller, '(none)') as caller,
+    operation,
+    provider,
+    outcome,
+    waited_seconds,
+    relay,
+    work[1].agent as agent,
+    work[1].agent_version as agent_version,
+    model,
+    seen[1].requests as requests,
+    case
+      when type = 'session.observed' and contains(payload, '"aborted":')
+      then internal.whole(json_extract_string(payload, '$.aborted'))
+    end as aborted,
+    seen[1].ended_at as ended_at,
     type in ('error.classified', 'tool.failed')
-    and coalesce(json_extract_string(payload, '$.kind'), '') not in ('refused', 'cancelled')
-    and coalesce(json_extract_string(payload, '$.reason'), '') <> 'tool_not_found'
-    and coalesce(json_extract_string(payload, '$.detail'), '') <> 'aborted' as in_vain
-  from events
+    and coalesce(seen[1].tool_kind, '') not in ('refused', 'cancelled')
+    and coalesce(reason, '') <> 'tool_not_found'
+    and coalesce(detail, '') <> 'aborted' as in_vain
+  from internal.event_v1
   where (
     (type = 'retry.settled' and occurred_at >= (select chains_since from span))
     or (
