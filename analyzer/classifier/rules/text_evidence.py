@@ -220,9 +220,9 @@ def match_texts(
 
 
 def _rules_of_name(mask: int | None, name: str, unknown_names: list[str]) -> int:
-    """Return the rules that know a name.
+    """Return the mask of the rules that know a name; add the name to `unknown_names` if it is None.
 
-    If no rule does, its words are evidence: `OPENAI_RATE_LIMIT_EXCEEDED`.
+    The words of a name that no rule knows are evidence, too: `OPENAI_RATE_LIMIT_EXCEEDED`.
     """
     if mask is None:
         unknown_names.append(name)
@@ -235,8 +235,8 @@ def _match_streams(
 ) -> tuple[int, int | None]:
     """Match the output of a command.
 
-    A stream counts by its strict kinds of words; all words count in its error lines, and if it is
-    short.
+    A stream counts by its strict kinds of words; all words count in its error lines, and in short
+    output.
     """
     text_mask = 0
     failed = _failed(facts)
