@@ -18,6 +18,7 @@ from analyzer.cli.inputs import rules_in_use
 from analyzer.cli.options import (
     ListingGroup,
     chosen_window,
+    complete_finding,
     deliver_option,
     fail_on_option,
     json_option,
@@ -27,7 +28,6 @@ from analyzer.cli.options import (
     store_option,
     window_options,
 )
-from analyzer.cli.options import findings as findings_of
 from analyzer.cli.output import Out, add_to_job_summary, narrate, terminal_width, write
 from analyzer.cli.stores import NamedStore
 from analyzer.command_lines import command_line
@@ -97,9 +97,9 @@ def check_command(
 
     places: list[Target] = []
     if addresses := [*deliver_to, *([f"webhook:{webhook}"] if webhook else [])]:
-        from analyzer.cli.delivery import deliver, targets
+        from analyzer.cli.delivery import deliver, read_targets
 
-        places = targets(addresses)
+        places = read_targets(addresses)
     asked = click.get_current_context().get_parameter_source("deliver_to") is ParameterSource.COMMANDLINE
     if each_day and (again or prometheus or webhook or asked):
         hint = "leave out --again, --prometheus, --webhook and --deliver"
@@ -112,7 +112,7 @@ def check_command(
     chosen = chosen_window(**words)
     rules = rules_in_use(rules_path)
     named = ruleset_for(rules_path).digest if rules_path else None
-    with store.judging() as opened:
+    with store.open_for_decisions() as opened:
         if each_day:
             nights = each_night(opened, chosen, rules=rules)
         elif hours:
@@ -141,7 +141,7 @@ def check_command(
     if prometheus:
         write(gauges, prometheus)
     if left:
-        deliver(left, places, store.judging)
+        deliver(left, places, store.open_for_decisions)
     return FINDINGS if any(night.fails(fail_on) for night in nights) else 0
 
 
@@ -192,8 +192,8 @@ def _summary(nights: list[Night]) -> str:
     return "".join(render_night_markdown(night) + "\n" for night in told)
 
 
-identifier = click.argument("finding", metavar="ID", shell_complete=findings_of)
-identifiers = click.argument("findings", metavar="[ID]...", nargs=-1, shell_complete=findings_of)
+identifier = click.argument("finding", metavar="ID", shell_complete=complete_finding)
+identifiers = click.argument("findings", metavar="[ID]...", nargs=-1, shell_complete=complete_finding)
 
 
 def of_many(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -241,7 +241,7 @@ def list_command(store: NamedStore, every: bool, out: Out) -> None:
     from analyzer.analysis import findings
     from analyzer.report.night.document import render_findings
 
-    with store.asked() as opened:
+    with store.open_for_queries() as opened:
         known = findings(opened, every=every)
     content = {"schema": "analyzer.findings/1", "findings": [one.to_dict() for one in known]}
     out.answer(content, lambda: render_findings(known, terminal_width()))
@@ -262,7 +262,7 @@ def show_command(finding: str, store: NamedStore, out: Out) -> None:
     from analyzer.analysis.nightly.decisions import identified
     from analyzer.report.night.document import render_known_finding
 
-    with store.asked() as opened:
+    with store.open_for_queries() as opened:
         name = identified(opened, finding)
         one = next(each for each in findings(opened, every=True) if each.id == name)
     content = {"schema": "analyzer.finding/1", **one.to_dict()}
@@ -353,7 +353,7 @@ def _decide(
     from analyzer.analysis.nightly.decisions import identified, open_about
 
     who = _account() if by is None else by
-    with store.judging() as opened:
+    with store.open_for_decisions() as opened:
         # All are known before the first is decided.
         names = [identified(opened, one) for one in findings] + (open_about(opened, about) if about else [])
         for each in dict.fromkeys(names):

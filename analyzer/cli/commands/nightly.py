@@ -16,7 +16,7 @@ from click.core import ParameterSource
 
 from analyzer import interpreter
 from analyzer.cli.commands.checking import night_gauges
-from analyzer.cli.delivery import VARIABLE, deliver, targets
+from analyzer.cli.delivery import VARIABLE, deliver, read_targets
 from analyzer.cli.inputs import rules_in_use
 from analyzer.cli.options import (
     chosen_window,
@@ -123,17 +123,17 @@ def command(
 
     # What is wrong with the line itself is said before anything is done.
     shown, judged = chosen_window(last=last, timezone=timezone), chosen_window(until=until, timezone=timezone)
-    rules, places = rules_in_use(rules_path), targets(deliver_to)
+    rules, places = rules_in_use(rules_path), read_targets(deliver_to)
     from analyzer.store import kept_since
 
     before = kept_since(keep) if keep else None
     named = NamedStore(store_path or store_to_fill(paths), master)
     named.lake_for(paths)
     if not paths:
-        named.tell_found(quiet=quiet)
+        named.announce_logs(quiet=quiet)
     steps: list[JobStep] = []
     nights: list[Undelivered] = []
-    with named.filling() as store:
+    with named.open_for_logs() as store:
 
         def judge() -> Done:
             night = check(store, until=judged.until, timezone=timezone, rules=rules)
@@ -162,7 +162,7 @@ def command(
             steps.append(_step("prune", prune))
     steps += gauged
     if nights and places:
-        steps.append(_step("deliver", lambda: _delivered(nights[0], places, named.judging)))
+        steps.append(_step("deliver", lambda: _delivered(nights[0], places, named.open_for_decisions)))
     add_to_job_summary(lambda: render_job_markdown(steps, night))
     if as_json:
         write(job_dict(steps, night, named.name), None)

@@ -64,7 +64,7 @@ def ingest_command(
     store = NamedStore(store_path or store_to_fill(paths), master)
     read = _reader(store, paths, quiet=out.quiet or follow)
     if not paths:
-        store.tell_found(quiet=out.quiet)
+        store.announce_logs(quiet=out.quiet)
     due = _due(store.name, paths) if follow else (lambda _: True)
     told: list[Problem] = []
     result = None
@@ -125,7 +125,7 @@ def _reader(store: NamedStore, paths: tuple[str, ...], *, quiet: bool) -> Callab
         return lambda: read_logs(partial(ingest_into, lake), paths, quiet=quiet)
 
     def into_file() -> IngestResult:
-        with store.filling() as opened:
+        with store.open_for_logs() as opened:
             return read_logs(opened.ingest, paths, quiet=quiet)
 
     return into_file
@@ -157,7 +157,7 @@ def sources_command(store_path: str, unknown: str | None, out: Out) -> int:
     from analyzer.command_lines import Asking
     from analyzer.report.store_work import render_sources
 
-    found = NamedStore(store_path).look()
+    found = NamedStore(store_path).survey()
     report_problems(found.problems)
     usual = os.environ.get("ANALYZER_STORE") or store_to_fill()
     asking = Asking(None if store_path == usual else store_path)

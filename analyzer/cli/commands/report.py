@@ -111,11 +111,11 @@ def command(
     unnamed = store_of_agents() if everywhere else store_to_fill()
     store = NamedStore(MEMORY if paths and not named else store_path or unnamed, master)
     if everywhere:
-        store.tell_found(quiet=quiet)
+        store.announce_logs(quiet=quiet)
     elif not paths and not named:
         narrate(f"from the store {without_home(store.name, home_folder())}", quiet=quiet or kind != "summary")
     with ExitStack() as stack:
-        opened = stack.enter_context(store.filling() if paths or everywhere else store.asked())
+        opened = stack.enter_context(store.open_for_logs() if paths or everywhere else store.open_for_queries())
         if paths or everywhere:
             result = read_logs(opened.ingest, paths, quiet=quiet)
             problems = result.problems

@@ -190,7 +190,7 @@ def accept_command(fingerprint: str, store_path: str, rules_path: str | None, re
         )
     path, own = _own(rules_path)
     rules = ruleset_of(own, path) if own else ruleset_for(None)
-    with NamedStore(store_path).asked() as store:
+    with NamedStore(store_path).open_for_queries() as store:
         draft = drafted(store, Window(), fingerprint, rules, reason)
     if draft is None:
         listing = command_line("unknowns", store=store_path)
@@ -275,7 +275,7 @@ def update_command(
     if apply:
         with contextlib.ExitStack() as until:
             # Opened first: a store that is busy refuses before anything is written.
-            store = until.enter_context(NamedStore(store_path).judging()) if store_path is not None else None
+            store = until.enter_context(NamedStore(store_path).open_for_decisions()) if store_path is not None else None
             if new is not None and not os.path.lexists(kept):
                 write(new, kept)
             write(text, path)
@@ -371,7 +371,7 @@ def _tried(ruleset: Ruleset, store_path: str) -> Tried:
     from analyzer.analysis.rules.ruleset_changes import alarm_changes, churn
     from analyzer.analysis.rules.unknowns import helped_by_retries
 
-    with NamedStore(store_path).asked() as store, counting("facts", quiet=False) as shown:
+    with NamedStore(store_path).open_for_queries() as store, counting("facts", quiet=False) as shown:
         found = churn(store, ruleset, progress=shown)
         helped = helped_by_retries(store, {each.template for each in found.recovered})
     return found, alarm_changes(found.verdicts), helped

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from analyzer.cli.inputs import beside, rules_in_use, ruleset_in_use, sections
+from analyzer.cli.inputs import path_in_config, rules_in_use, ruleset_in_use, sections
 from analyzer.cli.options import PathsCommand, Seconds, json_option, log_option, quiet_option, rules_option
 from analyzer.cli.output import Out, add_to_job_summary, append, complain, echo, narrate, text_layout, write
 from analyzer.cli.signals import ending_on
@@ -135,7 +135,7 @@ def _relay_settings(options: dict[str, str], step_id: str | None, say: Callable[
         say(f"note: analyzer.toml: {note}")
     settings = relay_config(options, found.config.of_step(step_id) if found else None).settings
     prompt = settings.summarizer_prompt_file
-    return settings if prompt is None else replace(settings, summarizer_prompt_file=beside(prompt))
+    return settings if prompt is None else replace(settings, summarizer_prompt_file=path_in_config(prompt))
 
 
 def _check_unused(options: dict[str, str]) -> None:

@@ -74,7 +74,7 @@ def prune_command(older_than: str, files: bool, dry_run: bool, store: NamedStore
     from analyzer.store import kept_since
 
     before = kept_since(older_than)
-    with store.asked() if dry_run else store.judging() as opened:
+    with store.open_for_queries() if dry_run else store.open_for_decisions() as opened:
         result = opened.prune(before, files=files, dry_run=dry_run)
     out.answer(result, lambda: render_prune(result, files=files))
     if out.form == "table" and result.done and result.events:
@@ -99,7 +99,7 @@ def quarantine_command(act: str, store: NamedStore, out: Out) -> None:
       analyzer quarantine retry --store fleet.duckdb --json
     """
     if act == "list":
-        with store.asked() as opened:
+        with store.open_for_queries() as opened:
             frame = opened.query("quarantine-reasons")
         out.rows(frame)
         return
@@ -107,7 +107,7 @@ def quarantine_command(act: str, store: NamedStore, out: Out) -> None:
         raise AnalyzerError(f"retry has no rows to write as {out.form}", "write --format table or --json")
     from analyzer.report.store_work import render_retry
 
-    with store.judging() as opened:
+    with store.open_for_decisions() as opened:
         result = opened.retry_quarantine()
     out.answer(result, lambda: render_retry(result, store.asking()))
 
@@ -176,7 +176,7 @@ def reclassify_command(
 
     rules_path = rules_in_use(rules_path)
     with (
-        store.judging() if apply else store.asked() as opened,
+        store.open_for_decisions() if apply else store.open_for_queries() as opened,
         counting("facts", quiet=out.quiet) as shown,
     ):
         result = opened.reclassify(rules_path, apply=apply, progress=shown)
