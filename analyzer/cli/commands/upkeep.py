@@ -1,4 +1,4 @@
-"""What keeps a store in order: `analyzer doctor`, `prune`, `quarantine`, `rebuild` and `reclassify`."""
+"""Commands that keep a store in order: `analyzer doctor`, `prune`, `quarantine`, `rebuild` and `reclassify`."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def doctor_command(folders: tuple[str, ...], store: NamedStore, out: Out) -> int
     from analyzer.report.store_work import render_checks
     from analyzer.store import examine
 
-    store.lake()  # says what is wrong with the name
+    store.lake()  # refuses a wrong name
     checks = examine(store.name, folders)
     problems = sum(check.state == "problem" for check in checks)
     shown = [check for check in checks if not out.quiet or check.state != "ok"]
     if out.form == "json" or shown or out.path or not out.quiet:
-        every = {"schema": "analyzer.doctor/1", "problems": problems, "checks": [check.to_dict() for check in checks]}
-        out.answer(every, lambda: render_checks(shown, problems, rows_width("table", out.path)))
+        content = {"schema": "analyzer.doctor/1", "problems": problems, "checks": [check.to_dict() for check in checks]}
+        out.answer(content, lambda: render_checks(shown, problems, rows_width("table", out.path)))
     return FINDINGS if problems else 0
 
 
@@ -169,7 +169,7 @@ def reclassify_command(
       analyzer reclassify --apply --store delta:/lake/fleet
     """
 
-    def shown_as_text() -> str:
+    def render() -> str:
         from analyzer.report.changes import render_reclassification
 
         return render_reclassification(result, store.asking())
@@ -180,5 +180,5 @@ def reclassify_command(
         counting("facts", quiet=out.quiet) as shown,
     ):
         result = opened.reclassify(rules_path, apply=apply, progress=shown)
-    out.answer(result, shown_as_text)
+    out.answer(result, render)
     return FINDINGS if fail_on_change is not None and result.changed >= fail_on_change else 0
