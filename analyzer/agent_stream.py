@@ -73,8 +73,8 @@ def error_facts(result: Mapping[str, Any]) -> dict[str, Any]:
 def failure_reason(result: Mapping[str, Any], reason: str, detail: str | None) -> str:
     """Return the word, one of `FAILURE_REASONS`, for a failure that no supervisor caused.
 
-    It is `unknown` without a known subtype. A full context is recognised by the messages of the run,
-    so it needs no subtype. A run without a result record passes an empty one.
+    It is `unknown` without a known subtype. A full context is recognised by the messages of the
+    run, so it needs no subtype. A run without a result record passes an empty one.
     """
     if reason == "context_overflow":
         return CONTEXT_EXHAUSTION
@@ -84,7 +84,10 @@ def failure_reason(result: Mapping[str, Any], reason: str, detail: str | None) -
 
 
 def turns_at_limit(result: Mapping[str, Any], detail: str | None) -> int | None:
-    """Return the turns of a run that reached its limit of turns; None if it did not, or does not count them."""
+    """Return the turns of a run that reached its limit of turns.
+
+    Return None if it did not, or does not count them.
+    """
     return count(result.get("num_turns")) or None if detail == "max_turns" else None
 
 
@@ -105,8 +108,8 @@ def run_tokens(record: Mapping[str, Any]) -> tuple[int | None, int | None]:
 def hollow(*, replies: int, calls: int, launched: int, returned: int, dead: int) -> str | None:
     """Return why a run that says success did nothing; None if it did something.
 
-    `no_answer`: there is no reply and no call of a tool. `dead_subagents`: it `launched` sub-agents,
-    and all that `returned` are `dead`.
+    `no_answer`: there is no reply and no call of a tool. `dead_subagents`: it `launched`
+    sub-agents, and all that `returned` are `dead`.
     """
     if not replies and not calls:
         return "no_answer"

@@ -1,6 +1,7 @@
 """Run the command line. Only this package prints, exits, and reads arguments and the environment.
 
-stdout is data, stderr is narration. A command is loaded when it is named, so that `--help` stays quick.
+stdout is data, stderr is narration. A command is loaded when it is named, so that `--help` stays
+quick.
 """
 
 from __future__ import annotations
@@ -150,7 +151,8 @@ def main() -> None:
 
     Every expected failure is one line on stderr with a hint, and has its own exit code.
     """
-    # A start makes a million objects that stay, and so does a batch: frequent searches for cycles find none.
+    # A start makes a million objects that stay, and so does a batch: frequent searches for cycles
+    # find none.
     gc.set_threshold(20_000, 50, 50)
     try:
         _occupy_standard_streams()
@@ -219,8 +221,8 @@ def call(arguments: list[str]) -> int:
             complain("interrupted")
         return INTERRUPTED
     except (BrokenPipeError, SystemExit):
-        # The reader of our output has gone, as `head` does. click makes that a SystemExit; Python would
-        # complain once more at exit.
+        # The reader of our output has gone, as `head` does. click makes that a SystemExit; Python
+        # would complain once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
     except OSError as error:

@@ -1,7 +1,8 @@
-"""Answer an agent's questions about failures in few words: what failed, why, whose fault it is, what changed.
+"""Answer an agent's questions about failures in few words.
 
-Invariants: an answer has at most `MAX_TOKENS` and `MAX_BYTES`, and says where it was cut. Texts of logs are data: they
-stand on lines of their own or in cells, with secrets taken out. A store is read, never written.
+Invariants: an answer has at most `MAX_TOKENS` and `MAX_BYTES`, and says where it was cut. Texts of
+logs are data: they stand on lines of their own or in cells, with secrets taken out. A store is
+read, never written.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ _QUOTED_CHARS = 160
 
 
 def recent_failures(store: Store, last: str = "24h", caller: str | None = None) -> str:
-    """Say what failed most in the last hours or days and what to do; list failed tools and open findings.
+    """Say what failed most in the last hours or days and what to do.
+
+    List failed tools and open findings.
 
     If nothing failed, the answer shows the same span up to the newest failure.
     """
@@ -83,7 +86,9 @@ def _last_failure(store: Store, chosen: Window, caller: str | None) -> datetime 
 
 
 def why(store: Store, about: str) -> str:
-    """Tell the story of a session or a finding, by (the beginning of) its id, or explain an error, by its text.
+    """Tell the story of a session or a finding, or explain an error.
+
+    `about` is an id or its beginning, or the text of the error.
 
     Raises:
         AnalyzerError: the question is empty, or several ids begin so.
@@ -121,7 +126,7 @@ def _meaning(store: Store, text: str) -> str:
 
 
 def is_it_me_or_them(store: Store, provider: str | None = None, last: str = "1h") -> str:
-    """Say whose the failures of the last hours are: the provider's, the account's, the network's or the caller's."""
+    """Say whether the last hours' failures are the provider's, account's, network's or caller's."""
     from analyzer.analysis.nightly.check import check_hours
     from analyzer.analysis.summary.leading import NOBODY, WHOSE, blame
     from analyzer.analysis.tables import window
@@ -154,7 +159,7 @@ def is_it_me_or_them(store: Store, provider: str | None = None, last: str = "1h"
 
 
 def what_changed(store: Store, what: str | None = None, before: str | None = None, after: str | None = None) -> str:
-    """Compare two weeks, or two versions, models, projects or callers: what became worse, what is noise.
+    """Compare two weeks, versions, models, projects or callers: what became worse, what is noise.
 
     Raises:
         AnalyzerError: `what` is not NAME=OLD..NEW, or a window cannot be read.
@@ -169,7 +174,9 @@ def what_changed(store: Store, what: str | None = None, before: str | None = Non
 
 
 def query(store: Store, name: str | None = None, params: Mapping[str, str] | None = None) -> str:
-    """Run a query of the catalogue by its name, with its parameters; without a name list the catalogue.
+    """Run a query of the catalogue by its name, with its parameters.
+
+    Without a name list the catalogue.
 
     Raises:
         QueryError: no such query or parameter, or a bad value.
@@ -190,7 +197,10 @@ def query(store: Store, name: str | None = None, params: Mapping[str, str] | Non
 
 
 def _newest(store: Store) -> str:
-    """Say in a sentence when the newest event was logged; return an empty text if the logs have no event."""
+    """Say in a sentence when the newest event was logged.
+
+    Return an empty text if the logs have no event.
+    """
     (totals,) = store.query("overview-totals").iter_rows(named=True)
     return f" The newest event of the logs is of {totals['last_at']:%Y-%m-%d %H:%M} UTC." if totals["last_at"] else ""
 
@@ -217,10 +227,12 @@ def _cut(lines: list[str], more: str) -> str:
 
 
 def tokens(text: str) -> int:
-    """Estimate the tokens of a text; up to a third too many, and never too few for OpenAI's o200k and cl100k.
+    """Estimate the tokens of a text.
 
-    A word has one token, and one more for each further eight letters. Three digits have one, and so has a space
-    before digits. A punctuation mark has one, a character of another script two.
+    It counts up to a third too many, and never too few for OpenAI's o200k and cl100k.
+
+    A word has one token, and one more for each further eight letters. Three digits have one, and so
+    has a space before digits. A punctuation mark has one, a character of another script two.
     """
     number, before = 0, ""
     for kind, run in groupby(text, _kind):

@@ -1,7 +1,8 @@
-"""Deliver the findings of a night to chats, on-call services and mail. A failed delivery does not stop the others.
+"""Deliver the findings of a night to chats, on-call services and mail.
 
-`FORMS` has a row for each form of `--deliver FORM:ADDRESS`. JSON is posted over HTTP, with the retries that users of
-this package get (see docs/how-to/recovery.md). Mail goes by SMTP: the server is in $ANALYZER_SMTP, its password in
+A failed delivery does not stop the others. `FORMS` has a row for each form of `--deliver
+FORM:ADDRESS`. JSON is posted over HTTP, with the retries that users of this package get (see
+docs/how-to/recovery.md). Mail goes by SMTP: the server is in $ANALYZER_SMTP, its password in
 $ANALYZER_SMTP_PASSWORD.
 """
 
@@ -58,7 +59,8 @@ class Target:
         """Read a target such as `slack:https://…`; a bare address is a `webhook`.
 
         Raises:
-            AnalyzerError: no such form, or no address in it. No message holds the address, which is a secret.
+            AnalyzerError: no such form, or no address in it. No message holds the address, which is
+                a secret.
         """
         form, mark, address = name.partition(":")
         if form in {"http", "https"}:
@@ -76,7 +78,10 @@ class Target:
 
     @property
     def key(self) -> str:
-        """The hash that names the target where deliveries are recorded; the address cannot be read from it."""
+        """The hash that names the target where deliveries are recorded.
+
+        The address cannot be read from it.
+        """
         return blake2b(f"{self.form}:{self.address}".encode(), digest_size=16).hexdigest()
 
 
@@ -95,10 +100,10 @@ def read_targets(names: Iterable[str]) -> list[Target]:
 def deliver(
     undelivered: Undelivered, targets: Sequence[Target], open_store: Callable[[], AbstractContextManager[Store]]
 ) -> list[str]:
-    """Send to each target the findings of a night that it did not take before; return the names of those that took any.
+    """Send to each target the findings of a night that it did not take before.
 
-    A target that fails does not stop the others. Deliveries are recorded in the store that `open_store` opens,
-    also after an interrupt.
+    Returns the names of the targets that took any. A target that fails does not stop the others.
+    Deliveries are recorded in the store that `open_store` opens, also after an interrupt.
 
     Raises:
         AnalyzerError: a target refused, or the deliveries could not be recorded.
@@ -223,7 +228,7 @@ FORMS = {
 MAX_WAIT_SECONDS = 30.0
 """A rate limit that holds longer is not waited for, because the nightly job must end."""
 ATTEMPT_SECONDS = 30.0
-"""A call that takes longer is given up: a socket's own timeout starts again with every byte of a slow answer."""
+"""A longer call is given up: a socket's own timeout starts again with every byte of an answer."""
 
 
 class UndeliveredError(Exception):
@@ -231,10 +236,11 @@ class UndeliveredError(Exception):
 
 
 def _call_with_retries(send: Callable[..., None], *arguments: Any) -> None:
-    """Call `send`, and again as the recovery table says: three times in all if network or server fail.
+    """Call `send` at most three times, with retries as the recovery table says.
 
     Raises:
-        UndeliveredError: a limit holds too long, or a call takes too long; that call may have arrived.
+        UndeliveredError: a limit holds too long, or a call takes too long; that call may have
+            arrived.
         Exception: the error of the last call.
     """
     from analyzer.recovery import Backoff, Policy, Retry
@@ -286,12 +292,13 @@ _ANSWER_BYTES = 65_536
 
 
 def post(url: str, body: Any, headers: Mapping[str, str] = MappingProxyType({})) -> bytes:
-    """POST a body as JSON, with retries as the recovery table says: three calls in all if network or server fail.
+    """POST a body as JSON at most three times, with retries as the recovery table says.
 
     Returns the first `_ANSWER_BYTES` of the answer.
 
     Raises:
-        UndeliveredError: the other side does not take it. No message holds the address, which is a secret.
+        UndeliveredError: the other side does not take it. No message holds the address, which is a
+            secret.
     """
     data, answers = json.dumps(body, allow_nan=False).encode(), [b""]
     try:
@@ -322,7 +329,7 @@ def _send(url: str, data: bytes, headers: Mapping[str, str], answers: list[bytes
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Refuses redirects: a redirected POST would arrive as a GET without its body, and count as taken."""
+    """Refuses redirects: a POST would arrive as a GET without its body, and count as taken."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
         """Follow no redirect."""
@@ -348,7 +355,10 @@ class SmtpServer:
     host: str
     port: int
     encrypted: bool
-    """True if the connection is encrypted from its first byte on (`smtps`); else STARTTLS if the server offers it."""
+    """True if the connection is encrypted from its first byte on (`smtps`).
+
+    False means STARTTLS, if the server offers it.
+    """
     user: str | None
     sender: str
 

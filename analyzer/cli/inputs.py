@@ -1,7 +1,8 @@
 """Read what a command gets beside its options: `analyzer.toml`, times, and files of JSON lines.
 
-`analyzer.toml`, in the current folder or the nearest one above, holds settings of the commands run there. Invariant:
-only the command line looks for files; an option wins over the environment, the environment over the file.
+`analyzer.toml`, in the current folder or the nearest one above, holds settings of the commands run
+there. Invariant: only the command line looks for files; an option wins over the environment, the
+environment over the file.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _CLASSIFIER = ("rules",)
 
 
 def rules_in_use(option: str | None) -> str | None:
-    """Return the path of the user's rules: `--rules`, else $ANALYZER_RULES, else that of analyzer.toml, else None.
+    """Return the path of `--rules`, else of $ANALYZER_RULES, else of analyzer.toml, else None.
 
     Raises:
         AnalyzerError: analyzer.toml cannot be understood.
@@ -53,7 +54,9 @@ def ruleset_in_use(option: str | None) -> Ruleset:
 
 
 def sections(names: Iterable[str]) -> dict[str, Any]:
-    """Return the tables of these names in analyzer.toml, which may name commands to run; none without a file.
+    """Return the tables of these names in analyzer.toml, which may name commands to run.
+
+    Return no table without a file.
 
     Raises:
         AnalyzerError: analyzer.toml cannot be understood, or other users can change it.
@@ -70,7 +73,7 @@ def sections(names: Iterable[str]) -> dict[str, Any]:
 
 
 def path_in_config(path: str) -> str:
-    """Resolve a path of analyzer.toml: a relative one begins in the folder of that file, `~` is our home."""
+    """Resolve a path of analyzer.toml, which may be relative to that file's folder, or begin with `~`."""
     nearest = _nearest(os.getcwd())
     return os.path.join(os.path.dirname(nearest) if nearest else "", os.path.expanduser(path))
 
@@ -87,7 +90,7 @@ def _nearest(folder: str) -> str | None:
 
 
 def _is_ours(path: str) -> bool:
-    """Tell whether only we and root can change a file: a folder above may be open to all, as /tmp is."""
+    """Tell whether only we and root can change a file, which may lie in a folder open to all."""
     if not hasattr(os, "geteuid"):
         return True
     status = os.stat(path)

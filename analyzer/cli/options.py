@@ -1,7 +1,7 @@
 """Define the options that several commands share, and complete their values in a shell.
 
-A file whose name begins with `-` may be an argument, as shells expand `*` to such names. If a store cannot be read,
-completion proposes nothing and says nothing.
+A file whose name begins with `-` may be an argument, as shells expand `*` to such names. If a store
+cannot be read, completion proposes nothing and says nothing.
 """
 
 from __future__ import annotations
@@ -71,7 +71,10 @@ master_option = click.option(
 
 
 def store_option(command: F) -> F:
-    """Add `--store FILE` and `--master MASTER`; the command gets the store that they name as `store`."""
+    """Add `--store FILE` and `--master MASTER`.
+
+    The command gets the store that they name as `store`.
+    """
 
     @functools.wraps(command)
     def function(*, store_path: str, master: str | None, **options: Any) -> Any:
@@ -89,7 +92,10 @@ rules_option = click.option(
 
 
 def window_options(command: F) -> F:
-    """Add `--since`, `--until`, `--last`, `--timezone`; the command gets those that were named as `words`."""
+    """Add `--since`, `--until`, `--last`, `--timezone`.
+
+    The command gets those that were named as `words`.
+    """
     zone = click.option(
         "--timezone", "-z", default="UTC", metavar="ZONE", help="Where days begin, as Europe/Berlin. Default UTC."
     )
@@ -144,7 +150,7 @@ def json_option(command: F) -> F:
 
 
 def selection_options(command: F) -> F:
-    """Add `--project`, `--agent`, `--caller`, `--reason`, `--provider` and `--model` as the `only` of the command."""
+    """Add the options of `_SELECTED`; the command gets them as `only`."""
 
     @functools.wraps(command)
     def function(**options: Any) -> Any:
@@ -170,7 +176,10 @@ _SELECTED = {
     "provider": ("this provider, as anthropic", "select distinct provider from sessions"),
     "model": ("this model", "select distinct model from sessions"),
 }
-"""Options of a selection → the end of their help, and the query for the names in a store; reasons need none."""
+"""Options of a selection → the end of their help, and the query for the names in a store.
+
+Reasons need no query.
+"""
 
 
 log_option = click.option(
@@ -216,10 +225,10 @@ def chosen_window(**words: Unpack[WindowWords]) -> Window:
 
 
 class PathsCommand(click.Command):
-    """A command whose arguments are file names: an existing file is no option, even if its name begins with `-`."""
+    """A command with file names as arguments: an existing file that begins with `-` is no option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse as click does, after putting `./` before names of files that begin with `-` and are no option."""
+        """Parse as click does, after putting `./` before file names that begin with `-`."""
         options = {name for param in self.get_params(ctx) for name in (*param.opts, *param.secondary_opts)}
         stop = args.index("--") if "--" in args else len(args)
         words = [f"./{word}" if _is_file_name(word, options) else word for word in args[:stop]]
@@ -243,7 +252,7 @@ def _is_file_name(argument: str, options: set[str]) -> bool:
 
 
 def offer_files(command: click.Command) -> None:
-    """Let a shell complete the values of a command and its subcommands as files, if they are files."""
+    """Let a shell complete file names for a command and its subcommands."""
     for param in command.params:
         if any(word in (param.metavar or "") for word in _FILE_WORDS):
             param.type = click.Path()

@@ -47,7 +47,9 @@ def write(content: str | bytes | Mapping[str, Any], output: str | None) -> None:
 
 
 def copy(content: IO[bytes], output: str | None, *, is_text: bool) -> None:
-    """Copy the rest of a file to another one, or to stdout for None and `-`; it is never in memory as a whole.
+    """Copy the rest of a file to another one, or to stdout for None and `-`.
+
+    It is never in memory as a whole.
 
     The runner of a CI job takes no line of a text on stdout for a command.
 
@@ -65,7 +67,8 @@ def copy(content: IO[bytes], output: str | None, *, is_text: bool) -> None:
             _print(content, sys.stdout.buffer, is_text=is_text)
             sys.stdout.buffer.flush()
         except BrokenPipeError:
-            # The reader has gone, as `head` does, with what it wanted. Python would complain at exit.
+            # The reader has gone, as `head` does, with what it wanted. Python would complain at
+            # exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return
     _refuse_planted(output)
@@ -132,7 +135,8 @@ def write_new(files: dict[str, str]) -> list[str]:
     A file that holds the same text already is left as it is.
 
     Raises:
-        AnalyzerError: a file holds another text, and nothing is written; or a file cannot be written.
+        AnalyzerError: a file holds another text, and nothing is written; or a file cannot be
+            written.
     """
     missing = []
     try:
@@ -153,7 +157,7 @@ def write_new(files: dict[str, str]) -> list[str]:
 
 
 def _refuse_planted(output: str) -> None:
-    """Refuse a link or pipe that another user left in a folder where everyone may write, such as /tmp.
+    """Refuse a link or pipe of another user in a folder where everyone may write, such as /tmp.
 
     The kernel has the same rule (protected_symlinks), but we resolve the link ourselves.
     """
@@ -181,7 +185,7 @@ class Out:
     """True if stderr gets nothing but errors."""
 
     def answer(self, result: Any, text: Callable[[], str | bytes], default: Callable[[Any], Any] | None = None) -> None:
-        """Write a result, which is a mapping or has a `to_dict`: as JSON if that is the form, else its text.
+        """Write a result, a mapping or an object with `to_dict`: as JSON if that is the form, else as text.
 
         `default` turns values into JSON that the encoder does not know.
 
@@ -217,7 +221,9 @@ class Out:
 
 
 def rows_width(row_format: str, output: str | None) -> int | None:
-    """Return the cells that rows should fit into; None without a terminal, or for another form than a table.
+    """Return the cells that rows should fit into.
+
+    Return None without a terminal, or for another form than a table.
 
     Raises:
         AnalyzerError: Parquet onto a terminal.
@@ -279,7 +285,7 @@ def terminal_width() -> int:
 
 
 def text_layout(output: str | None) -> tuple[int, bool]:
-    """Return the cells of a line of text, and whether it may have colour: on a terminal without $NO_COLOR."""
+    """Return the cells of a line of text, and whether it may have colour (not under $NO_COLOR)."""
     terminal = output is None and sys.stdout.isatty()
     return terminal_width() if terminal else 80, terminal and not os.environ.get("NO_COLOR")
 
@@ -305,7 +311,7 @@ def progress(*, quiet: bool) -> Iterator[_Progress | None]:
 
 
 class _Progress:
-    """A progress line: called with a path, its index and the total, it draws a bar with the time that is left."""
+    """A bar with the time that is left; called with a path, its index and the total."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()

@@ -1,8 +1,8 @@
-"""Take OpenTelemetry over HTTP, and write it to files that `ingest` reads: a request becomes a line of JSON.
+"""Take OpenTelemetry over HTTP, and write each request as a line of JSON that `ingest` reads.
 
-Invariant: a request that is answered with 200 is on the disk, and `ingest` reads it. One thread writes the lines of all
-connections, and waits for the disk once for all lines that came meanwhile. A write that fails is taken back, and its
-senders get an error.
+Invariant: a request that is answered with 200 is on the disk, and `ingest` reads it. One thread
+writes the lines of all connections, and waits for the disk once for all lines that came meanwhile.
+A write that fails is taken back, and its senders get an error.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ MOST_UNPACKED = 16 << 20
 MOST_WAITING = 64 << 20
 """Most bytes of lines that wait for the disk; beyond that senders are told to come again."""
 MOST_CONNECTIONS = 64
-"""Most connections; beyond that a new one replaces the one that has kept the server waiting for longest."""
+"""Most connections; beyond that a new one replaces the one that kept the server waiting longest."""
 _AT_ONCE = threading.BoundedSemaphore(2)
-"""Limits the bodies that are unpacked and parsed at once, which takes a multiple of their size in memory."""
+"""Limits the bodies that are parsed at once, which takes a multiple of their size in memory."""
 REQUEST_SECONDS = 30.0
 """Seconds to send the head of a request, and again for its body; then the connection is closed."""
 FILE_BYTES = 128 << 20
@@ -58,7 +58,7 @@ _WITHOUT_IDS = ("attributes", "body", "resource", "scope")
 
 
 class RefusedError(Exception):
-    """A refused request: the status of the answer, why, and the seconds after which to try again."""
+    """A refused request: the status of the answer, why, and the seconds until a new try."""
 
     def __init__(self, status: int, why: str, after: int | None = None) -> None:
         super().__init__(why)
@@ -66,7 +66,7 @@ class RefusedError(Exception):
 
 
 class Spool:
-    """The files of a folder for the lines: a new one for every process and day, and after a full one."""
+    """The files of a folder for the lines: one for every process and day, or more if they fill up."""
 
     def __init__(self, folder: str) -> None:
         self._folder = os.path.abspath(folder)
@@ -117,7 +117,10 @@ class Spool:
                 written.set_result(error)
 
     def _append(self, data: bytes) -> Exception | None:
-        """Write lines and wait for the disk; if that fails, remove them all and return the error."""
+        """Write lines and wait for the disk.
+
+        If that fails, remove them all and return the error.
+        """
         try:
             self._open()
             left = memoryview(data)
@@ -146,7 +149,10 @@ class Spool:
         sync_folder(self._folder)
 
     def _is_in_place(self) -> bool:
-        """Tell whether the open file still has its name: readers find it only there, and follow no link."""
+        """Tell whether the open file still has its name.
+
+        Readers find it only there, and follow no link.
+        """
         with suppress(OSError):
             return os.path.samestat(os.lstat(self._path), os.fstat(self._file))
         return False
@@ -195,7 +201,7 @@ def _decoded(line: bytes, *, unique_keys: bool = True) -> dict[str, Any]:
 
 
 def _clean(value: Any) -> Any:
-    """Take secrets out of each record by itself, because redaction drops values beyond a number of them.
+    """Take secrets out of each record by itself: redaction drops values beyond a number of them.
 
     Raises:
         RefusedError: records are where `ingest` does not look for them.
@@ -215,9 +221,10 @@ def _clean(value: Any) -> Any:
 
 
 def _may_hold(record: Any) -> bool:
-    """Tell whether a record may hold a secret, searching each attribute under its own name instead of under `key`.
+    """Tell whether a record may hold a secret.
 
-    `key` as a name would make every record suspicious, and to redact every record takes five times as long.
+    Each attribute is searched under its own name: the name `key` would make every record
+    suspicious, and to redact every record takes five times as long.
     """
     attributes = record.get("attributes") if isinstance(record, dict) else None
     if not isinstance(attributes, list):
@@ -254,7 +261,7 @@ def _from_protobuf(path: str, body: bytes) -> Any:
 
 
 def _with_hexadecimal_ids(value: Any) -> Any:
-    """Turn ids from base64, as protobuf's own mapping to JSON writes them, into hexadecimal digits, as OTLP does."""
+    """Turn ids from base64, as protobuf maps them to JSON, into hexadecimal digits, as OTLP does."""
     import base64
 
     if isinstance(value, list):
@@ -276,7 +283,8 @@ def unpacked(data: bytes, encoding: str) -> bytes:
     """Return a body without its compression.
 
     Raises:
-        RefusedError: the compression is not gzip, is broken, or the body has more than `MOST_UNPACKED` bytes.
+        RefusedError: the compression is not gzip, is broken, or the body has more than
+            `MOST_UNPACKED` bytes.
     """
     if encoding in ("", "identity"):
         return data

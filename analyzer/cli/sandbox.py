@@ -1,13 +1,13 @@
 """Run ad-hoc SQL in a process of its own: the parent starts and bounds it, the child answers.
 
-`answer` is the parent. It ends the child when that takes too much time, memory, or space for its answer. It loads no
-database and holds no more than a chunk of the answer. In every case the child is dead and reaped afterwards, and its
-answer is used whole or not at all.
+`answer` is the parent. It ends the child when that takes too much time, memory, or space for its
+answer. It loads no database and holds no more than a chunk of the answer. In every case the child
+is dead and reaped afterwards, and its answer is used whole or not at all.
 
-`python -m analyzer.cli.sandbox` is the child. It reads a request from standard input, one JSON object, and writes a
-line of JSON with its outcome and then the rendered answer to standard output. It sets its limits before it touches the
-store or the query, and cannot lift them again. Where the kernel has Landlock (Linux 5.13 and later), it gives up
-writing to files for good.
+`python -m analyzer.cli.sandbox` is the child. It reads a request from standard input, one JSON
+object, and writes a line of JSON with its outcome and then the rendered answer to standard output.
+It sets its limits before it touches the store or the query, and cannot lift them again. Where the
+kernel has Landlock (Linux 5.13 and later), it gives up writing to files for good.
 """
 
 from __future__ import annotations
@@ -58,7 +58,10 @@ class Request:
     seconds: float
     """Seconds of the wall clock."""
     memory: int
-    """Bytes of memory beyond those of the program itself; also the limit for the bytes of the answer."""
+    """Bytes of memory beyond those of the program itself.
+
+    It is also the limit for the bytes of the answer.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,8 @@ def answer(request: Request) -> Iterator[Answer]:
         LimitError: it took more time, memory or space than the request allows.
         StoreError: the store cannot be opened; StoreBusyError: another process is writing to it.
     """
-    # A nameless file, which no other user can open: unlike a pipe it cannot fill up, and the limit on files bounds it.
+    # A nameless file, which no other user can open: unlike a pipe it cannot fill up, and the limit
+    # on files bounds it.
     with tempfile.TemporaryFile() as content:
         code = _run(request, content)
         content.seek(0)
@@ -170,7 +174,7 @@ _CONNECTING = 1 << 0 | 1 << 1
 
 
 def forbid_writing(*, connecting: bool = False) -> bool:
-    """Forbid this thread, and those it starts, to change files, and to use TCP unless it is `connecting`.
+    """Forbid this thread and those it starts to change files, and to use TCP unless `connecting`.
 
     Returns whether the kernel enforces it.
     """
@@ -184,7 +188,8 @@ def forbid_writing(*, connecting: bool = False) -> bool:
         return False
     files = _WRITING | (_REFER if version >= 2 else 0) | (_TRUNCATE if version >= 3 else 0)
     network = _CONNECTING if version >= 4 and not connecting else 0
-    # A named action that no rule allows is forbidden. A kernel before version 4 reads only the first number.
+    # A named action that no rule allows is forbidden. A kernel before version 4 reads only the
+    # first number.
     handled = (ctypes.c_uint64 * 2)(files, network)
     ruleset = libc.syscall(_CREATE_RULESET, handled, ctypes.c_size_t(16 if version >= 4 else 8), 0)
     if ruleset < 0:
@@ -239,7 +244,8 @@ def _answer(request: Request) -> tuple[dict[str, object], bytes]:
 
     load_classify(request.sql)
     connect, remote = _connector(request.store)
-    # The check of the parsed tree and the settings of the database forbid writing, too: this holds if both fail.
+    # The check of the parsed tree and the settings of the database forbid writing, too: this holds
+    # if both fail.
     forbid_writing(connecting=remote)
     threads = min(os.cpu_count() or 1, THREADS)
     _limit(request, threads)
@@ -258,9 +264,10 @@ def _answer(request: Request) -> tuple[dict[str, object], bytes]:
 
 
 def _connector(store: str) -> tuple[Callable[[dict[str, str]], duckdb.DuckDBPyConnection], bool]:
-    """Return a function that opens a store with settings, and whether its files are read over the network.
+    """Return a function that opens a store with settings, and whether its files are remote.
 
-    It looks the files of a lake up before the limits stand: the library for that needs memory and threads of its own.
+    It looks the files of a lake up before the limits stand: the library for that needs memory and
+    threads of its own.
     """
     if not store.startswith(LAKE):
         from analyzer.store.db.connection import connect

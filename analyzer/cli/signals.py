@@ -16,7 +16,10 @@ _AGAIN_SECONDS = 0.02
 
 
 class SignalledError(KeyboardInterrupt):
-    """A signal asked us to end. It is no `Exception`, so that code which swallows those cannot swallow it."""
+    """A signal asked us to end.
+
+    It is no `Exception`, so that code which swallows those cannot swallow it.
+    """
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -27,11 +30,12 @@ class SignalledError(KeyboardInterrupt):
 def raising(signals: Iterable[signal.Signals]) -> Iterator[None]:
     """Raise `SignalledError` out of the block once one of the signals has come.
 
-    A library may turn the exception into an error of its own, or a panic; a callback cannot raise at all, and a
-    half-imported library may end the process. So any error that leaves the block after a signal becomes
-    `SignalledError`, and a signal that was lost, or that came during an import, is sent to us again. Ignored signals
-    stay ignored. A click exit passes, because the command has ended. Python calls handlers only in the main thread;
-    in other threads the block runs as it is.
+    A library may turn the exception into an error of its own, or a panic; a callback cannot raise
+    at all, and a half-imported library may end the process. So any error that leaves the block
+    after a signal becomes `SignalledError`, and a signal that was lost, or that came during an
+    import, is sent to us again. Ignored signals stay ignored. A click exit passes, because the
+    command has ended. Python calls handlers only in the main thread; in other threads the block
+    runs as it is.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -73,7 +77,7 @@ def raising(signals: Iterable[signal.Signals]) -> Iterator[None]:
 
 @contextmanager
 def ending_on(signals: Iterable[signal.Signals]) -> Iterator[None]:
-    """Let these signals end the command's group, then us, with the exit code that a shell would show."""
+    """Let these signals end the command's group, then us, with the exit code that a shell shows."""
     # A parent that ignores SIGCHLD hands that down, and then we cannot learn how the command ended.
     before = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:

@@ -1,6 +1,7 @@
 """Find and open the store of a command by its name: a file, or a lake. Commands treat both alike.
 
-Without a name it is the store of the working directory, or else the store of this machine for the logs of its agents.
+Without a name it is the store of the working directory, or else the store of this machine for the
+logs of its agents.
 """
 
 from __future__ import annotations
@@ -33,8 +34,10 @@ class NamedStore:
     """A store by its name, with the Spark that reads logs for it if it is a lake.
 
     Its methods raise:
-        AnalyzerError: the name begins as that of a lake and is none, or there is a master without a lake.
-        StoreError: the extra for lakes is not installed, or the store cannot be opened; see `open_store`.
+        AnalyzerError: the name begins as that of a lake and is none, or there is a master without a
+            lake.
+        StoreError: the extra for lakes is not installed, or the store cannot be opened; see
+            `open_store`.
     """
 
     name: str
@@ -59,7 +62,10 @@ class NamedStore:
         return open_store(self.name, writable=True, master=self.master)
 
     def lake(self) -> Lake | None:
-        """Return the lake of this name; None for a file. The packages that a lake needs are installed then."""
+        """Return the lake of this name.
+
+        Return None for a file. The packages that a lake needs are installed if it returns a lake.
+        """
         if not self.name.startswith(LAKE):
             if self.master is not None:
                 raise AnalyzerError("--master is for a lake alone", f"name one: --store {LAKE}PATH")
@@ -77,7 +83,9 @@ class NamedStore:
         return os.path.exists(self.name) if lake is None else lake.exists
 
     def lake_for(self, paths: Sequence[str]) -> Lake | None:
-        """Return the lake to read these paths into, or without paths the logs of this machine; None for a file.
+        """Return the lake to read these paths into, or without paths the logs of this machine.
+
+        Return None for a file.
 
         Raises:
             AnalyzerError: workers of Spark would have to read the logs of this machine.
@@ -88,7 +96,9 @@ class NamedStore:
         return lake
 
     def asking(self, paths: Sequence[str] = (), *, elsewhere: bool = False) -> Asking:
-        """Return how printed commands name this store; a store in memory of these paths must be kept first.
+        """Return how printed commands name this store.
+
+        A store in memory of these paths must be kept first.
 
         `elsewhere` means that the reader may be in another folder and have another default store.
         """
@@ -103,7 +113,7 @@ class NamedStore:
         return Asking(None if self.name == (os.environ.get("ANALYZER_STORE") or default_store()) else self.name)
 
     def make_room(self) -> None:
-        """Make the folder of this machine's store, only for its owner (0700), if this is that store.
+        """Make the folder of this machine's store, for its owner only (0700), if this is that store.
 
         Raises:
             StoreError: it cannot be made.
@@ -117,7 +127,10 @@ class NamedStore:
             raise StoreError(f"{folder}: cannot be made: {system_text(error)}", "name a store: --store FILE") from None
 
     def survey(self) -> Survey:
-        """List the logs on this machine and what is new of them to this store; to a missing store all is new."""
+        """List the logs on this machine and what is new of them to this store.
+
+        All is new to a missing store.
+        """
         if not self.is_there:
             from analyzer.store import survey
 
@@ -126,7 +139,7 @@ class NamedStore:
             return store.survey(places_here())
 
     def announce_logs(self, *, quiet: bool) -> None:
-        """List the logs of this machine on stderr before they are read, and make room for the store.
+        """List the logs of this machine on stderr, and make the folder of the store.
 
         Raises:
             AnalyzerError: there are no logs, and the store is missing, too.
@@ -145,7 +158,10 @@ class NamedStore:
 
 
 def _kept_store(paths: Sequence[str]) -> str:
-    """Return a name for the store of these logs; it is not the default name, so no command takes it by itself."""
+    """Return a name for the store of these logs.
+
+    It is not the default name, so no command takes it by itself.
+    """
     name = re.sub(r"[^\w-]+", "-", os.path.basename(os.path.abspath(paths[0]))).strip("-") if paths else ""
     others = f"-{crc32(os.fsencode(chr(10).join(paths))):08x}" if len(paths) > 1 else ""
     return f"{name or 'logs'}{others}-report.duckdb"
@@ -158,7 +174,10 @@ def home_folder() -> str | None:
 
 
 def machine_store() -> str | None:
-    """Return the path of this machine's store, which may be missing; None without a home directory."""
+    """Return the path of this machine's store, which may be missing.
+
+    Return None without a home directory.
+    """
     data = os.environ.get("XDG_DATA_HOME", "")
     home = home_folder()
     if not os.path.isabs(data):
@@ -167,7 +186,10 @@ def machine_store() -> str | None:
 
 
 def default_store() -> str:
-    """Return the store to query if none is named: this machine's if it exists and the working directory has none."""
+    """Return the store to query if none is named.
+
+    It is that of the working directory, unless only this machine has one.
+    """
     machine = machine_store()
     return machine if machine and not is_here() and os.path.exists(machine) else HERE
 
@@ -178,12 +200,12 @@ def is_here() -> bool:
 
 
 def store_to_fill(paths: Sequence[str] = ()) -> str:
-    """Return the store to read these paths into, or without paths the logs of this machine, if none is named."""
+    """Return the store to read paths, or without paths this machine's logs, into if none is named."""
     return HERE if paths or is_here() else store_of_agents()
 
 
 def store_of_agents() -> str:
-    """Return the store for the logs of this machine's agents, even if the working directory has one."""
+    """Return the store for this machine's agents, even if the working directory has one."""
     return machine_store() or HERE
 
 
@@ -200,9 +222,10 @@ def read_logs(
     *,
     quiet: bool,
 ) -> IngestResult:
-    """Read what is new of the paths with the `ingest` of a store; without paths, of all agents on this machine.
+    """Read what is new of the paths with the `ingest` of a store.
 
-    Without paths, progress and problems show `~` for the home directory.
+    Without paths it reads the logs of all agents on this machine, and progress and problems show
+    `~` for the home directory.
     """
     from analyzer.cli.output import progress
     from analyzer.redaction.walk import without_home

@@ -1,4 +1,4 @@
-"""Judge a day: `analyzer check` tests the last whole one, `analyzer findings` records what people decide of findings.
+"""Judge a day with `analyzer check`, and record decisions on findings with `analyzer findings`.
 
 A check answers by its exit code, and in the form of --format.
 """
@@ -195,7 +195,7 @@ identifiers = click.argument("findings", metavar="[ID]...", nargs=-1, shell_comp
 
 
 def many_findings(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add an argument of several IDs, and `--caller`, `--kind` and `--provider` for all open findings of these."""
+    """Add an argument of several IDs, and options that name all open findings of a caller and so on."""
     caller = click.option("--caller", metavar="NAME", help="Every open finding of this caller.")
     kind = click.option("--kind", metavar="NAME", help="Every open finding of this kind, such as outage.")
     provider = click.option("--provider", metavar="NAME", help="Every open finding of this provider.")

@@ -1,4 +1,4 @@
-"""`analyzer classify`: say which reason an error has, that of the argument or those of JSON lines."""
+"""`analyzer classify`: say the reason of an error, or of many errors as JSON lines."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def install_command(shell: str | None) -> None:
 
 
 def place_of(shell: str, environment: Mapping[str, str], home: str) -> tuple[str, tuple[str, str] | None]:
-    """Return the file for a shell's completion script, and for zsh the file and the line that source it."""
+    """Return the file for a shell's script, and for zsh the file and the line that source it."""
 
     def folder(variable: str, *usual: str) -> str:
         path = environment.get(variable, "")
@@ -117,7 +117,7 @@ _analyzer_completion() {{
 }}
 complete -o nosort -F _analyzer_completion analyzer
 """
-"""Replaces click's script, which does not quote names: a shell would run a name from a log as a command."""
+"""Replaces click's script, which does not quote names: a name from a log could run a command."""
 
 
 def _add(path: str, line: str) -> None:

@@ -1,4 +1,4 @@
-"""`analyzer export`: hand a store's rows to other tools, as files of days, a smaller store, or OpenTelemetry logs."""
+"""`analyzer export`: write a store's rows for other tools: files, a store, a lake, OpenTelemetry."""
 
 from __future__ import annotations
 
@@ -159,7 +159,10 @@ def _send(url: str, otlp_requests: Iterator[dict[str, Any]]) -> None:
 
 
 def _refusal(answer: bytes) -> str:
-    """Return how many records of a request its answer refuses, and why; an empty text if it refuses none."""
+    """Return how many records of a request its answer refuses, and why.
+
+    Return an empty text if it refuses none.
+    """
     try:
         partial = json.loads(answer or b"{}").get("partialSuccess") or {}
         number = int(partial.get("rejectedLogRecords") or 0)

@@ -51,7 +51,7 @@ def command(store_path: str | None) -> int:
 
 
 class _FreshStore:
-    """Opens the store for one question at a time, after reading new logs of this machine into it."""
+    """Opens the store for one question at a time, after reading new logs into it."""
 
     def __init__(self, name: str | None) -> None:
         self._name = name
@@ -72,7 +72,8 @@ class _FreshStore:
         if self._read_at is None or time.monotonic() - self._read_at > FRESH_SECONDS:
             if not is_here():
                 machine.make_room()
-            # If another process is reading, the store is nearly as new; `ingest` tells of unreadable logs.
+            # If another process is reading, the store is nearly as new; `ingest` tells of
+            # unreadable logs.
             with suppress(AnalyzerError), machine.open_for_logs() as store:
                 read_logs(store.ingest, quiet=True)
             self._read_at = time.monotonic()
@@ -94,7 +95,7 @@ def _server(stores: _FreshStore) -> MCPServer:
         """A server that refuses unknown arguments."""
 
         async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
-            """Call a tool; raise a ToolError that names an argument which the tool does not have."""
+            """Call a tool; raise a ToolError for an argument that the tool does not have."""
             names = {tool.name: tool.input_schema.get("properties", {}) for tool in await self.list_tools()}
             for argument in arguments:
                 if argument not in names.get(name, arguments):

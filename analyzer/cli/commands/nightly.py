@@ -1,4 +1,4 @@
-"""`analyzer nightly`: do the night's work in one command: ingest, check, report, prune, and deliver."""
+"""`analyzer nightly`: do the night's work: ingest, check, report, prune, and deliver."""
 
 from __future__ import annotations
 
@@ -173,7 +173,10 @@ def command(
 
 
 def _step(name: str, work: Callable[[], Outcome]) -> JobStep:
-    """Do a step, and return its outcome; a failure is told on stderr and does not stop the other steps."""
+    """Do a step, and return its outcome.
+
+    A failure is told on stderr and does not stop the other steps.
+    """
     from analyzer.cli import said_by_system
     from analyzer.report.night.job import JobStep
 
@@ -218,8 +221,8 @@ def _install(kind: str, write_it: bool) -> None:
     """Print the unit of a kind, or write it to its place.
 
     Raises:
-        AnalyzerError: it has no place of its own, another text is there, it would hold a secret, or a name in the line
-            or this folder has characters that a unit cannot hold.
+        AnalyzerError: it has no place of its own, another text is there, it would hold a secret, or
+            a name in the line or this folder has characters that a unit cannot hold.
     """
     context = click.get_current_context()
     if context.get_parameter_source("deliver_to") is ParameterSource.COMMANDLINE:
@@ -249,7 +252,7 @@ def _install(kind: str, write_it: bool) -> None:
 
 
 def _own_line() -> list[str]:
-    """Return this command line without the options that ask for a unit, and with the whole path of the program."""
+    """Return this command line with the program's whole path, without `--install` and `--write`."""
     words, kept = iter(sys.argv[1:]), []
     for word in words:
         if word == "--":

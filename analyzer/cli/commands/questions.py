@@ -108,7 +108,10 @@ def query_command(
 
 
 def _size(_: click.Context, __: click.Parameter, text: str) -> int:
-    """Return the bytes of a size such as `512MB` or `2GB`; fail with a usage error for any other text."""
+    """Return the bytes of a size such as `512MB` or `2GB`.
+
+    Fail with a usage error for any other text.
+    """
     match = _SIZE.fullmatch(text.strip())
     size = int(match[1]) * (10**9 if match[2].upper() == "GB" else 10**6) if match else 0
     if size < _LEAST_MEMORY:

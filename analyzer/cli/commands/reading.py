@@ -1,4 +1,4 @@
-"""Read logs: `analyzer ingest` reads what is new into a store, `analyzer sources` lists where agents keep theirs."""
+"""Read new logs with `analyzer ingest`, and list where agents keep theirs with `analyzer sources`."""
 
 from __future__ import annotations
 
@@ -94,7 +94,10 @@ def ingest_command(
 
 
 def _due(name: str, paths: tuple[str, ...]) -> Callable[[IngestResult | None], bool]:
-    """Return a function that tells whether there may be something to read since a result; None is no result yet."""
+    """Return a function that tells whether there may be something to read since a result.
+
+    The function takes None if there is no result yet.
+    """
     from analyzer.store import journal_of
     from analyzer.store.db.location import files_of
     from analyzer.store.following import Changes

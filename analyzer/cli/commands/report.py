@@ -164,7 +164,10 @@ def _load(page: bool) -> None:
 
 
 def _is_kept(content: Overview, output: str | None, target: str) -> bool:
-    """Complain if no log was read, and tell whether the former page stays: a mistyped path must not replace it."""
+    """Complain if no log was read, and tell whether the former page stays.
+
+    A mistyped path must not replace it.
+    """
     if content.reads_no_log:
         complain(
             "none of these files is a log that is read", f"{command_line('report', '--help')} says which PATHs it takes"

@@ -368,7 +368,7 @@ def _read_labelled(path: str, read: Callable[[object, int], T | None], plural: s
 
 
 def _try_rules(ruleset: Ruleset, store_path: str) -> Trial:
-    """Find what rules would change in a store's history: verdicts, alarms, and the templates that retries helped."""
+    """Find the verdicts and alarms of a store's history that rules would change, and helpful retries."""
     from analyzer.analysis.rules.ruleset_changes import alarm_changes, churn
     from analyzer.analysis.rules.unknowns import helped_by_retries
 
@@ -421,7 +421,9 @@ def _error(text: str, status: int | None, exit_code: int | None) -> object:
 
 
 def _lines(path: str) -> Iterator[tuple[int, object]]:
-    """Yield the number and the content of the lines that are not blank; a line that is no JSON is a text.
+    """Yield the number and the content of the lines that are not blank.
+
+    A line that is no JSON is a text.
 
     Raises:
         InputError: the file cannot be read.

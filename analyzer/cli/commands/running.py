@@ -119,7 +119,10 @@ def run_command(
 
 
 def _relay_settings(options: dict[str, str], step_id: str | None, say: Callable[[str], None]) -> RelaySettings | None:
-    """Return the settings of the options and analyzer.toml for the step; None if there is no relay."""
+    """Return the settings of the options and analyzer.toml for the step.
+
+    Return None if there is no relay.
+    """
     tables = sections(("relay", "runtime", "steps", "personas"))
     if "threshold_percent" not in options and not tables:
         _refuse_unused(options)

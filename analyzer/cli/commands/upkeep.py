@@ -1,4 +1,4 @@
-"""Commands that keep a store in order: `analyzer doctor`, `prune`, `quarantine`, `rebuild` and `reclassify`."""
+"""Keep a store in order: `analyzer doctor`, `prune`, `quarantine`, `rebuild` and `reclassify`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """`analyzer watch`: follow logs as they grow, and print what goes wrong as it happens.
 
-The findings of each whole hour come from a private store, which processes of their own fill and query. The watch does
-not wait for these processes, and goes on if they fail.
+The findings of each whole hour come from a private store, which processes of their own fill and
+query. The watch does not wait for these processes, and goes on if they fail.
 """
 
 from __future__ import annotations
@@ -40,7 +40,10 @@ if TYPE_CHECKING:
     from analyzer.store.following import Changes
 
 SHARE = 0.01
-"""Share of a core that the watch may use: after more work it pauses longer, up to `LONGEST_PAUSE` seconds."""
+"""Share of a core that the watch may use.
+
+After more work it pauses up to `LONGEST_PAUSE` seconds.
+"""
 SHORTEST_PAUSE, LONGEST_PAUSE = 1.0, 5.0
 _ENDINGS = (signal.SIGTERM, signal.SIGHUP) if hasattr(signal, "SIGHUP") else (signal.SIGTERM,)
 
@@ -96,7 +99,10 @@ def command(paths: tuple[str, ...], only: Selection, no_findings: bool, as_json:
 def _lines(
     changes: Changes, hourly: Hourly | None, began: datetime, only: Selection, *, as_json: bool
 ) -> Iterator[str]:
-    """Yield a line for everything that happens from now on, without end, with at most `SHARE` of a core if possible."""
+    """Yield a line for everything that happens from now on, without end.
+
+    It uses at most `SHARE` of a core, if the longest pause suffices for that.
+    """
     from analyzer.analysis.timeline import WATCHED, happening_of, is_about
     from analyzer.store.following import Tails
 
@@ -160,10 +166,13 @@ def _layout() -> tuple[int | None, bool]:
 
 
 class Hourly:
-    """The findings of each whole hour, after it is over. A context manager: leaving it deletes the private store."""
+    """The findings of each whole hour, after it is over.
+
+    A context manager: leaving it deletes the private store.
+    """
 
     def __init__(self, paths: Sequence[str], only: Selection) -> None:
-        """Judge these paths (none: the places of agents), and return only the findings about a selected part."""
+        """Judge these paths (none: the places of agents), only for the findings of a selection."""
         self._paths = list(paths)
         self._selection = [f"--{name}={value}" for name, value in only.given.items()]
         self._due = now().replace(minute=0, second=0, microsecond=0) + _HOUR + LATE
@@ -173,7 +182,7 @@ class Hourly:
         self._running: subprocess.Popen[bytes] | None = None
 
     def findings(self) -> list[Finding]:
-        """Go on with the work on the last whole hour, and return its new findings once they are ready, else none."""
+        """Go on with the last whole hour, and return its new findings once they are ready, else none."""
         if self._running is None:
             if now() < self._due:
                 return []
@@ -204,7 +213,8 @@ class Hourly:
         return os.path.join(self._folder.name if self._folder else "", "night.json")
 
     def _start(self, arguments: list[str]) -> None:
-        # The watch reports problems itself; a hint would name a store and a command that the user cannot see.
+        # The watch reports problems itself; a hint would name a store and a command that the user
+        # cannot see.
         silent = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         # In GitHub Actions an hour must not add to the summary.
         environment = {name: value for name, value in os.environ.items() if name not in _LEFT_OUT}

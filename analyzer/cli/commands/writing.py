@@ -1,4 +1,4 @@
-"""Write logs: `analyzer emit` from a shell or a file, `hook` from an agent's hooks, `receive` over HTTP."""
+"""Write logs: `analyzer emit` from shells and files, `hook` from agents, `receive` over HTTP."""
 
 from __future__ import annotations
 
