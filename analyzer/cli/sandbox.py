@@ -65,7 +65,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class RenderedAnswer:
     """A rendered answer."""
 
     rows: int
@@ -76,7 +76,7 @@ class Answer:
 
 
 @contextlib.contextmanager
-def answer(request: Request) -> Iterator[Answer]:
+def answer(request: Request) -> Iterator[RenderedAnswer]:
     """Run one reading statement over a store, and yield its answer.
 
     Raises:
@@ -94,7 +94,7 @@ def answer(request: Request) -> Iterator[Answer]:
             raise _error_of_exit(code, request)
         if header["exit_code"] != 0:
             raise _error_of_header(header, request)
-        yield Answer(header["rows"], header["truncated"], content)
+        yield RenderedAnswer(header["rows"], header["truncated"], content)
 
 
 def _run(request: Request, content: IO[bytes]) -> int:
