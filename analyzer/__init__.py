@@ -1,7 +1,8 @@
 """Event-sourced telemetry and classifier-drift analysis for LLM agents.
 
-What a first program needs stands here; the rest in `analyzer.recovery`, `analyzer.analysis` and `analyzer.report`.
-Names are loaded on first use, so that a program that only appends events never loads the database.
+The names that a first program needs are here, the others in `analyzer.recovery`,
+`analyzer.analysis` and `analyzer.report`. Names are loaded on first use, so that a program that
+only appends events does not load the database.
 """
 
 from __future__ import annotations

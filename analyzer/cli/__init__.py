@@ -1,6 +1,7 @@
-"""The command line alone prints, exits, and reads arguments and the environment.
+"""Run the command line. Only this package prints, exits, and reads arguments and the environment.
 
-stdout is data, stderr is narration. Commands are loaded when they are named, so that `--help` stays quick.
+stdout is data, stderr is narration. A command is loaded when it is named, so that `--help` stays
+quick.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ COMMANDS = {
 }
 """Every command and its short help, in the order in which a newcomer needs them."""
 
-_TOGETHER = {
+_COMMANDS_OF_MODULE = {
     "checking": ("check", "findings"),
     "questions": ("query", "sql", "show", "compare", "unknowns"),
     "reading": ("ingest", "sources"),
@@ -76,8 +77,8 @@ Exit codes: 0 fine, 1 findings, 2 usage, 3 store or input unreadable,
 
 
 def command_named(name: str) -> click.Command:
-    """Return one of `COMMANDS`; its module is imported by it."""
-    home = next((module for module, names in _TOGETHER.items() if name in names), name)
+    """Import the module of one of `COMMANDS`, and return the command."""
+    home = next((module for module, names in _COMMANDS_OF_MODULE.items() if name in names), name)
     module = import_module(f"analyzer.cli.commands.{home}")
     command: click.Command = module.command if home == name else getattr(module, f"{name}_command")
     return command
@@ -93,7 +94,7 @@ class _Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         command = command_named(cmd_name)
-        if ctx.resilient_parsing:  # a shell asks
+        if ctx.resilient_parsing:  # a shell completes a line
             from analyzer.cli.options import offer_files
 
             offer_files(command)
@@ -146,15 +147,19 @@ def cli(context: click.Context, open_it: bool) -> int | None:
 
 
 def main() -> None:
-    """Entry point: every expected failure is one line on stderr with a hint, and its own exit code."""
-    # A start makes a million objects that stay, and a batch as many: to look for cycles among them so often finds none.
+    """Run the command of `sys.argv` and exit.
+
+    Every expected failure is one line on stderr with a hint, and has its own exit code.
+    """
+    # A start makes a million objects that stay, and so does a batch: frequent searches for cycles
+    # find none.
     gc.set_threshold(20_000, 50, 50)
     try:
         _occupy_standard_streams()
-        code = _flushed(call(sys.argv[1:]))
+        code = _flush(call(sys.argv[1:]))
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     except KeyboardInterrupt:
-        # Asked a second time, or just before or after the command.
+        # It came a second time, or just before or after the command.
         code = INTERRUPTED
         with contextlib.suppress(KeyboardInterrupt):
             signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -166,8 +171,8 @@ def main() -> None:
     sys.exit(code)
 
 
-def _flushed(code: int) -> int:
-    """The exit code, now that all of stdout is written: an answer that is not there is none."""
+def _flush(code: int) -> int:
+    """Flush stdout, and return the exit code: `UNREADABLE` if the answer could not be written."""
     if sys.stdout is None:
         return code  # it was closed by whoever started us, and nothing could be written
     try:
@@ -186,7 +191,7 @@ def _flushed(code: int) -> int:
 
 
 def _occupy_standard_streams() -> None:
-    """A standard stream that is closed would lend its number to the next file that is opened: a log, or a store."""
+    """Open closed standard streams: the next file, a log or a store, would get their numbers."""
     for descriptor in range(3):
         try:
             os.fstat(descriptor)
@@ -195,7 +200,7 @@ def _occupy_standard_streams() -> None:
 
 
 def call(arguments: list[str]) -> int:
-    """Run a command line; its exit code."""
+    """Run a command line and return its exit code."""
     try:
         with raising([signal.SIGINT]):
             code = cli.main(arguments, prog_name="analyzer", standalone_mode=False)
@@ -212,12 +217,12 @@ def call(arguments: list[str]) -> int:
         complain(error.format_message(), _usage_hint(error))
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        with contextlib.suppress(KeyboardInterrupt):  # asked again while it is said
+        with contextlib.suppress(KeyboardInterrupt):  # a second one while the message is written
             complain("interrupted")
         return INTERRUPTED
     except (BrokenPipeError, SystemExit):
-        # The reader of our output has gone, as `head` does, which click makes an exit of its own; Python would
-        # complain once more at exit.
+        # The reader of our output has gone, as `head` does. click makes that a SystemExit; Python
+        # would complain once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
     except OSError as error:
@@ -240,7 +245,7 @@ def call(arguments: list[str]) -> int:
 
 
 def said_by_system(error: OSError) -> tuple[str, str]:
-    """What is wrong where the system refuses something that no command foresaw, and what to do."""
+    """Return the message and the hint for a refusal of the system that no command foresaw."""
     try:
         os.getcwd()
     except OSError:

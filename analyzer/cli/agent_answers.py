@@ -1,7 +1,8 @@
-"""What an agent asks about failures, answered in few words: what failed, why, whose fault it is, what changed.
+"""Answer an agent's questions about failures in few words.
 
-Invariants: an answer has at most `MAX_TOKENS` and `MAX_BYTES`, and says where it was cut. Texts of logs stand in it on
-lines of their own or in cells, with secrets taken out, as data. A store is asked, never written.
+Invariants: an answer has at most `MAX_TOKENS` and `MAX_BYTES`, and says where it was cut. Texts of
+logs are data: they stand on lines of their own or in cells, with secrets taken out. A store is
+read, never written.
 """
 
 from __future__ import annotations
@@ -19,10 +20,13 @@ if TYPE_CHECKING:
     from analyzer.analysis.tables import Window
 
 MAX_TOKENS = 1_500
-"""Of an answer, as `tokens` counts them. Cells of ids and figures have fewer than two bytes a token, prose has four."""
+"""Tokens of an answer, as `tokens` counts them.
+
+Cells of ids and figures have fewer than two bytes a token, prose has four.
+"""
 MAX_BYTES = 4_500
 MAX_ASKED_CHARS = 20_000
-"""Of an error that is asked about: what follows says nothing new."""
+"""Characters of an error that are classified: the rest of a longer one says nothing new."""
 _MESSAGES, _TOOLS, _FINDINGS = 8, 5, 5
 _ROWS = 50
 _LONGEST_ID = 200
@@ -30,9 +34,11 @@ _QUOTED_CHARS = 160
 
 
 def recent_failures(store: Store, last: str = "24h", caller: str | None = None) -> str:
-    """Say what failed most in the last hours or days, what to do about it, failed tools, and the open findings.
+    """Say what failed most in the last hours or days and what to do.
 
-    Where nothing failed, the same span up to the newest failure is shown.
+    List failed tools and open findings.
+
+    If nothing failed, the answer shows the same span up to the newest failure.
     """
     from analyzer.analysis.nightly.decisions import findings
     from analyzer.analysis.summary.leading import LEADING_TABLES, leading
@@ -47,7 +53,8 @@ def recent_failures(store: Store, last: str = "24h", caller: str | None = None) 
     names = (*LEADING_TABLES, "versions-by-agent", "tools-messages")
     tables = {name: table(store, name, chosen, caller=caller) for name in names}
     sessions = table(store, "overview-totals", chosen).frame["sessions"][0]
-    lines = [each for one in leading(tables, sessions, None) for each in (one.text, one.advice) if each]
+    leads = leading(tables, sessions, None)
+    lines = [text for lead in leads for text in (lead.text, lead.advice) if text]
     if not lines:
         lines = [f"No error in the last {last}.{_newest(store)}"]
     lines = [*instead, *lines]
@@ -62,11 +69,11 @@ def recent_failures(store: Store, last: str = "24h", caller: str | None = None) 
         lines += [
             f"- {row['failures']:,} × {row['tool']}: {_quoted(row['message'])}" for row in tools.iter_rows(named=True)
         ]
-    if open_ones := findings(store)[:_FINDINGS]:
+    if open_findings := findings(store)[:_FINDINGS]:
         lines += ["", "Open findings of the nightly check (ask `why` with the id):"]
-        for one in open_ones:
-            sentence = open_words(one) if one.is_quiet else entry_of(one).sentence
-            lines.append(f"- {one.id[:8]} {one.severity}: {sentence}")
+        for finding in open_findings:
+            sentence = open_words(finding) if finding.is_quiet else entry_of(finding).sentence
+            lines.append(f"- {finding.id[:8]} {finding.severity}: {sentence}")
     return _cut(lines, "ask for a shorter time, or one caller")
 
 
@@ -79,10 +86,12 @@ def _last_failure(store: Store, chosen: Window, caller: str | None) -> datetime 
 
 
 def why(store: Store, about: str) -> str:
-    """What is behind a session or a finding, by its id or the beginning of it, or what an error means, by its text.
+    """Tell the story of a session or a finding, or explain an error.
+
+    `about` is an id or its beginning, or the text of the error.
 
     Raises:
-        AnalyzerError: nothing is asked, or several ids begin so.
+        AnalyzerError: the question is empty, or several ids begin so.
     """
     from analyzer.analysis.timeline import identified, timeline
     from analyzer.report.timeline import render_timeline
@@ -117,22 +126,22 @@ def _meaning(store: Store, text: str) -> str:
 
 
 def is_it_me_or_them(store: Store, provider: str | None = None, last: str = "1h") -> str:
-    """Whose failures the last hours had: the provider's, the account's, the network's, or those of what was asked."""
+    """Say whether the last hours' failures are the provider's, account's, network's or caller's."""
     from analyzer.analysis.nightly.check import check_hours
     from analyzer.analysis.summary.leading import NOBODY, WHOSE, blame
     from analyzer.analysis.tables import window
 
     chosen = window(last=last)
     rows = store.query("errors-by-party", since=chosen.since, until=chosen.until, provider=provider).rows(named=True)
-    of = f" of {provider}" if provider else ""
+    of_provider = f" of {provider}" if provider else ""
     if not rows:
-        return f"No error{of} in the last {last}: neither.{_newest(store)}"
-    errors, first = sum(row["errors"] for row in rows), rows[0]
+        return f"No error{of_provider} in the last {last}: neither.{_newest(store)}"
+    total, first = counted(sum(row["errors"] for row in rows), "error"), rows[0]
     whose = WHOSE.get(first["party"], NOBODY)
     head = "Mostly " if first["share"] > 0.5 else "Mixed, most of all "
     company = f"{counted(first['sessions'], 'session')} of {counted(first['callers'], 'caller')}"
     lines = [
-        f"{head}{whose}: {first['errors']:,} of {counted(errors, 'error')}{of} in the last {last}, in {company}.",
+        f"{head}{whose}: {first['errors']:,} of {total}{of_provider} in the last {last}, in {company}.",
         "",
         *(
             f"- {row['party']}: {row['errors']:,} ({percent(row['share'])}), {counted(row['sessions'], 'session')},"
@@ -142,28 +151,32 @@ def is_it_me_or_them(store: Store, provider: str | None = None, last: str = "1h"
     ]
     judged = store.query("errors-blame", since=chosen.since, until=chosen.until, provider=provider, limit=3)
     lines += ["", "By the company that they had:", *(f"- {blame(row)}" for row in judged.iter_rows(named=True))]
-    found = [one.explanation for one in check_hours(store, chosen).findings[:_FINDINGS]]
-    lines += ["", *(f"- {one}" for one in found)] if found else ["", "No more than these hours usually have."]
+    findings = check_hours(store, chosen).findings[:_FINDINGS]
+    lines += ["", *(f"- {finding.explanation}" for finding in findings)]
+    if not findings:
+        lines.append("No more than these hours usually have.")
     return _cut(lines, "ask for one provider, or for fewer hours")
 
 
 def what_changed(store: Store, what: str | None = None, before: str | None = None, after: str | None = None) -> str:
-    """Two weeks beside each other, or two versions, models, projects or callers: what became worse, what is noise.
+    """Compare two weeks, versions, models, projects or callers: what became worse, what is noise.
 
     Raises:
-        AnalyzerError: what is no NAME=OLD..NEW, or a window that cannot be read.
+        AnalyzerError: `what` is not NAME=OLD..NEW, or a window cannot be read.
     """
     from analyzer.analysis.comparison import compare, dimension_values
     from analyzer.report.changes import comparison_document
     from analyzer.report.document import to_markdown
 
     by, values = dimension_values(what)
-    found = compare(store, before, after, by=by, values=values)
-    return _cut(to_markdown(comparison_document(found)).splitlines(), "analyzer compare has all of it")
+    comparison = compare(store, before, after, by=by, values=values)
+    return _cut(to_markdown(comparison_document(comparison)).splitlines(), "analyzer compare has all of it")
 
 
 def query(store: Store, name: str | None = None, params: Mapping[str, str] | None = None) -> str:
-    """A query of the catalogue by its name, with its parameters; without a name, what there is to ask.
+    """Run a query of the catalogue by its name, with its parameters.
+
+    Without a name list the catalogue.
 
     Raises:
         QueryError: no such query or parameter, or a bad value.
@@ -172,21 +185,24 @@ def query(store: Store, name: str | None = None, params: Mapping[str, str] | Non
     from analyzer.store import catalogue
 
     if not name:
-        named = (f"- {each.name}: {each.header.title}" for each in catalogue().values() if not each.inner)
-        return _cut(["Queries, with since, until or last as parameters of most:", *named], "analyzer query --list")
+        queries = (f"- {entry.name}: {entry.header.title}" for entry in catalogue().values() if not entry.inner)
+        return _cut(["Queries, with since, until or last as parameters of most:", *queries], "analyzer query --list")
     frame = store.query(name, **(params or {}))
     if frame.is_empty():
         return f"No row.{_newest(store)}"
-    # What takes the fewest tokens.
+    # CSV takes the fewest tokens of all row formats.
     text = str(render_rows(frame.head(_ROWS), "csv"))
     rest = [f"… {frame.height - _ROWS:,} rows left out"] if frame.height > _ROWS else []
     return _cut([*text.splitlines(), *rest], f"{frame.height:,} rows in all: narrow it by a parameter")
 
 
 def _newest(store: Store) -> str:
-    """Since when nothing was logged, a sentence behind "no error"; empty where the logs have none at all."""
-    (whole,) = store.query("overview-totals").iter_rows(named=True)
-    return f" The newest event of the logs is of {whole['last_at']:%Y-%m-%d %H:%M} UTC." if whole["last_at"] else ""
+    """Say in a sentence when the newest event was logged.
+
+    Return an empty text if the logs have no event.
+    """
+    (totals,) = store.query("overview-totals").iter_rows(named=True)
+    return f" The newest event of the logs is of {totals['last_at']:%Y-%m-%d %H:%M} UTC." if totals["last_at"] else ""
 
 
 def _quoted(text: str) -> str:
@@ -197,7 +213,7 @@ def _quoted(text: str) -> str:
 
 
 def _cut(lines: list[str], more: str) -> str:
-    """The lines that fit, and how many did not."""
+    """Join the lines that fit into an answer, and say how many did not."""
     kept: list[str] = []
     room, left = MAX_BYTES - 200, MAX_TOKENS - 60
     for line in lines:
@@ -211,25 +227,29 @@ def _cut(lines: list[str], more: str) -> str:
 
 
 def tokens(text: str) -> int:
-    """Estimate the tokens of a text, up to a third too many: none too few in answers of OpenAI's o200k and cl100k.
+    """Estimate the tokens of a text.
 
-    A word has one, and another for each eight letters more; three digits have one, and a space before them, a mark has
-    one, a character of another script two.
+    It counts up to a third too many, and never too few for OpenAI's o200k and cl100k.
+
+    A word has one token, and one more for each further eight letters. Three digits have one, and so
+    has a space before digits. A punctuation mark has one, a character of another script two.
     """
-    found, before = 0, ""
+    number, before = 0, ""
     for kind, run in groupby(text, _kind):
         length = sum(1 for _ in run)
         if kind == "letter":
-            found += 1 + (length - 1) // 8
+            number += 1 + (length - 1) // 8
         elif kind == "digit":
-            found += -(-length // 3) + (before == " ")
+            number += -(-length // 3) + (before == " ")
         elif kind != " ":
-            found += 2 * length if kind == "other" else length
+            number += 2 * length if kind == "other" else length
         before = kind
-    return found
+    return number
 
 
 def _kind(character: str) -> str:
     if not character.isascii():
         return "other"
-    return "letter" if character.isalpha() else "digit" if character.isdigit() else character
+    if character.isalpha():
+        return "letter"
+    return "digit" if character.isdigit() else character

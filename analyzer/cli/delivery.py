@@ -1,7 +1,8 @@
-"""What a night found is delivered: to chats, on-call services and mail. A delivery that fails costs nothing else.
+"""Deliver the findings of a night to chats, on-call services and mail.
 
-`--deliver FORM:ADDRESS` has a row for each form. JSON is posted over HTTP, with the retries that users of this package
-get (see docs/how-to/recovery.md); mail goes by SMTP: the server stands in $ANALYZER_SMTP, its password in
+A failed delivery does not stop the others. `FORMS` has a row for each form of `--deliver
+FORM:ADDRESS`. JSON is posted over HTTP, with the retries that users of this package get (see
+docs/how-to/recovery.md). Mail goes by SMTP: the server is in $ANALYZER_SMTP, its password in
 $ANALYZER_SMTP_PASSWORD.
 """
 
@@ -31,38 +32,39 @@ if TYPE_CHECKING:
     from analyzer.store import Store
 
 VARIABLE = "ANALYZER_DELIVER"
-"""Targets between spaces, for whoever keeps them out of the list of processes."""
+"""Holds targets, with spaces between; so they are not in the list of processes."""
 PAGERDUTY = "https://events.pagerduty.com/v2/enqueue"
 
 
 @dataclass(slots=True)
 class Delivery:
-    """What became of one target."""
+    """The outcome of the delivery to one target."""
 
     target: Target
-    made: list[Finding] = field(default_factory=list)
-    """The findings that it took; it may have taken some before it failed."""
+    taken: list[Finding] = field(default_factory=list)
+    """The findings that the target took; it may have taken some before it failed."""
     failure: str | None = None
-    """What the other side answered."""
+    """The answer of the other side, if it refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One place to deliver to."""
+    """An address to deliver to, and its form."""
 
     form: str
     address: str
 
     @classmethod
-    def of(cls, said: str) -> Target:
-        """The target that `slack:https://…` and its like name; a bare address is a `webhook`.
+    def of(cls, name: str) -> Target:
+        """Read a target such as `slack:https://…`; a bare address is a `webhook`.
 
         Raises:
-            AnalyzerError: no such form, or no address in it. The address is a secret and stands in no message.
+            AnalyzerError: no such form, or no address in it. No message holds the address, which is
+                a secret.
         """
-        form, mark, address = said.partition(":")
+        form, mark, address = name.partition(":")
         if form in {"http", "https"}:
-            form, address = "webhook", said
+            form, address = "webhook", name
         if form not in FORMS or not mark:
             raise AnalyzerError.unknown_value("form of delivery", form if mark else "(none)", FORMS)
         if not FORMS[form].accepts(address):
@@ -71,91 +73,97 @@ class Target:
 
     @property
     def name(self) -> str:
-        """Its form and its host, which may be shown."""
+        """The form and the host of the target, which may be shown."""
         return f"{self.form} at {FORMS[self.form].place(self.address)}"
 
     @property
     def key(self) -> str:
-        """What it is known by where deliveries are written down, which its address cannot be read from."""
+        """The hash that names the target where deliveries are recorded.
+
+        The address cannot be read from it.
+        """
         return blake2b(f"{self.form}:{self.address}".encode(), digest_size=16).hexdigest()
 
 
-def targets(named: Iterable[str]) -> list[Target]:
-    """The targets of the command line.
+def read_targets(names: Iterable[str]) -> list[Target]:
+    """Read the targets of the command line.
 
     Raises:
         AnalyzerError: one of them cannot be read.
     """
-    found = [Target.of(said) for said in named]
-    if any(target.form == "mail" for target in found):
-        server()  # says that there is none before the night's work, not after it
-    return found
+    targets = [Target.of(name) for name in names]
+    if any(target.form == "mail" for target in targets):
+        mail_server()  # a missing one is refused before the night's work, not after it
+    return targets
 
 
 def deliver(
-    left: Undelivered, places: Sequence[Target], opened: Callable[[], AbstractContextManager[Store]]
+    undelivered: Undelivered, targets: Sequence[Target], open_store: Callable[[], AbstractContextManager[Store]]
 ) -> list[str]:
-    """Tell targets of a night what they do not know of it; the names of those that were told anything.
+    """Send to each target the findings of a night that it did not take before.
 
-    One that fails costs the others nothing. What was told is written down in the store that `opened` gives, also where
-    somebody interrupts.
+    Returns the names of the targets that took any. A target that fails does not stop the others.
+    Deliveries are recorded in the store that `open_store` opens, also after an interrupt.
 
     Raises:
-        AnalyzerError: some did not take it, or what was told could not be written down.
+        AnalyzerError: a target refused, or the deliveries could not be recorded.
     """
-    done: list[Delivery] = []
+    deliveries: list[Delivery] = []
     try:
-        for place in places:
-            done.append(Delivery(place))
-            form = FORMS[place.form]
+        for target in targets:
+            delivery = Delivery(target)
+            deliveries.append(delivery)
+            form = FORMS[target.form]
+            night = undelivered.to(target.key) if form.once else undelivered.night
             try:
-                for one in form.send(place.address, left.to(place.key) if form.once else left.night):
-                    done[-1].made.append(one)
+                for finding in form.send(target.address, night):
+                    delivery.taken.append(finding)
             except UndeliveredError as error:
-                done[-1].failure = str(error)
+                delivery.failure = str(error)
     finally:
-        made = [(one.target.key, found) for one in done if FORMS[one.target.form].once for found in one.made]
+        once = [delivery for delivery in deliveries if FORMS[delivery.target.form].once]
+        recorded = [(delivery.target.key, finding) for delivery in once for finding in delivery.taken]
         try:
-            if made:
-                with opened() as store:
-                    left.write_down(store, made)
+            if recorded:
+                with open_store() as store:
+                    undelivered.write_down(store, recorded)
         except AnalyzerError as error:
-            names = ", ".join(one.target.name for one in done if one.made)
+            names = ", ".join(delivery.target.name for delivery in deliveries if delivery.taken)
             message = f"told {names}, which could not be written down: {error.message}"
             raise AnalyzerError(message, error.hint, exit_code=error.exit_code) from None
-    if failures := [(one.target.name, one.failure) for one in done if one.failure]:
-        raise untaken(failures)
-    return [one.target.name for one in done if one.made]
+    if failures := [(delivery.target.name, delivery.failure) for delivery in deliveries if delivery.failure]:
+        raise not_delivered(failures)
+    return [delivery.target.name for delivery in deliveries if delivery.taken]
 
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """What there is to say about one form."""
+    """A form of `--deliver`: what it takes, and how it is sent."""
 
     takes: str
     example: str
     accepts: Callable[[str], bool]
     send: Callable[[str, Night], Iterable[Finding]]
-    """Gives the findings that there were to tell, each once it was taken.
+    """Yields the findings of the message, after the other side took it.
 
     Raises:
-        UndeliveredError: it was not taken.
+        UndeliveredError: the other side did not take it.
     """
     place: Callable[[str], str | None] = lambda address: host_of(address)
-    """What of an address may be shown."""
+    """Returns the part of an address that may be shown."""
     once: bool = True
-    """Whether a finding is told once; else the other side wants to hear of it again."""
+    """True if a finding is sent once; False if the other side wants it again every night."""
 
 
 def _chat(form: str) -> Callable[[str, Night], Iterator[Finding]]:
-    """Posts what is new, worse or resolved, in the form of one chat."""
+    """Return the function that posts what is new, worse or resolved, in the form of one chat."""
 
     def send(address: str, night: Night) -> Iterator[Finding]:
         from analyzer.report.night.messages import CHATS
 
-        if told := night.news():
+        if news := night.news():
             post(address, CHATS[form](night))
-            yield from told
+            yield from news
 
     return send
 
@@ -164,9 +172,9 @@ def _pagerduty(address: str, night: Night) -> Iterator[Finding]:
     from analyzer.report.night.messages import pagerduty_events
 
     key, _, url = address.partition("@")
-    for one, event in pagerduty_events(night, key):
+    for finding, event in pagerduty_events(night, key):
         post(url or PAGERDUTY, event)
-        yield one
+        yield finding
 
 
 def _alertmanager(address: str, night: Night) -> Iterator[Finding]:
@@ -180,9 +188,9 @@ def _alertmanager(address: str, night: Night) -> Iterator[Finding]:
 def _mail(address: str, night: Night) -> Iterator[Finding]:
     from analyzer.report.night.document import night_html, night_subject, night_text
 
-    if told := night.news():
-        mailed(address, night_subject(night), night_text(night), night_html(night))
-        yield from told
+    if news := night.news():
+        send_mail(address, night_subject(night), night_text(night), night_html(night))
+        yield from news
 
 
 def _is_web(address: str) -> bool:
@@ -214,61 +222,69 @@ FORMS = {
     "alertmanager": _Form("its address", "alertmanager:http://127.0.0.1:9093", _is_web, _alertmanager, once=False),
     "mail": _Form("one mail address", "mail:ops@example.org", _is_mail, _mail, lambda address: address),
 }
-"""Forms → how they are sent. What opens and what ends goes to on-call services by the finding's id."""
+"""Forms → how they are sent. On-call services open and resolve an incident by the finding's id."""
 
 
 MAX_WAIT_SECONDS = 30.0
-"""A limit that holds longer is not waited for: the nightly job is to end."""
+"""A rate limit that holds longer is not waited for, because the nightly job must end."""
 ATTEMPT_SECONDS = 30.0
-"""A call that takes longer is given up: a socket's own timeout begins anew with every byte of a slow answer."""
+"""A longer call is given up: a socket's own timeout starts again with every byte of an answer."""
 
 
 class UndeliveredError(Exception):
-    """Its text says what the other side answered, and neither an address nor a password."""
+    """A refused delivery. Its text is the answer of the other side, without address or password."""
 
 
-def patiently(send: Callable[..., None], *arguments: Any) -> None:
-    """Call again as the recovery table says: three calls in all where network or server fail.
+def _call_with_retries(send: Callable[..., None], *arguments: Any) -> None:
+    """Call `send` at most three times, with retries as the recovery table says.
 
     Raises:
-        UndeliveredError: a limit holds too long, or a call takes too long; that one may have arrived.
-        Exception: whatever the last call raised.
+        UndeliveredError: a limit holds too long, or a call takes too long; that call may have
+            arrived.
+        Exception: the error of the last call.
     """
     from analyzer.recovery import Backoff, Policy, Retry
     from analyzer.recovery.limits.guard import RateLimitedError
 
     policy = Policy(backoff=Backoff(base_seconds=0.5), max_wait_seconds=MAX_WAIT_SECONDS)
     try:
-        # No log: what becomes of our own retries is no telemetry of anybody's agents.
-        Retry("delivery", policy=policy).call(_within, send, *arguments)
+        # No log: our own retries are not telemetry of an agent.
+        Retry("delivery", policy=policy).call(_call_in_time, send, *arguments)
     except RateLimitedError as error:
         raise UndeliveredError(type(error).__name__) from None
 
 
-def _within(send: Callable[..., None], *arguments: Any) -> None:
-    """One call. One that takes too long goes on by itself, and ends with the process at the latest."""
-    failed: list[BaseException] = []
+def _call_in_time(send: Callable[..., None], *arguments: Any) -> None:
+    """Call `send` in a thread for at most `ATTEMPT_SECONDS`.
+
+    A longer call is left to itself, and ends with the process at the latest.
+
+    Raises:
+        UndeliveredError: the call takes too long.
+        Exception: the error of the call.
+    """
+    errors: list[BaseException] = []
 
     def run() -> None:
         try:
             send(*arguments)
         except BaseException as error:  # noqa: BLE001 - it is raised where the call is waited for
-            failed.append(error)
+            errors.append(error)
 
     thread = Thread(target=run, name="delivery", daemon=True)
     thread.start()
     thread.join(ATTEMPT_SECONDS)
     if thread.is_alive():
         raise UndeliveredError(f"no whole answer within {ATTEMPT_SECONDS:g} s")
-    if failed:
-        raise failed[0]
+    if errors:
+        raise errors[0]
 
 
-def untaken(failures: Iterable[tuple[str, str]]) -> AnalyzerError:
-    """What to raise where targets took nothing: their names, and what each of them answered."""
-    said = "; ".join(f"{name} did not take the result: {why}" for name, why in failures)
+def not_delivered(failures: Iterable[tuple[str, str]]) -> AnalyzerError:
+    """Build the error for targets that refused, from their names and answers."""
+    message = "; ".join(f"{name} did not take the result: {why}" for name, why in failures)
     hint = "the night is written down: mend what is wrong there and run the same command again"
-    return AnalyzerError(said, hint, exit_code=UNREADABLE)
+    return AnalyzerError(message, hint, exit_code=UNREADABLE)
 
 
 TIMEOUT_SECONDS = 10.0
@@ -276,23 +292,24 @@ _ANSWER_BYTES = 65_536
 
 
 def post(url: str, body: Any, headers: Mapping[str, str] = MappingProxyType({})) -> bytes:
-    """One POST of JSON, tried again as the recovery table says: three calls in all where network or server fail.
+    """POST a body as JSON at most three times, with retries as the recovery table says.
 
-    Returns the beginning of the answer.
+    Returns the first `_ANSWER_BYTES` of the answer.
 
     Raises:
-        UndeliveredError: nobody takes it. The address is a secret and stands in no message.
+        UndeliveredError: the other side does not take it. No message holds the address, which is a
+            secret.
     """
     data, answers = json.dumps(body, allow_nan=False).encode(), [b""]
     try:
-        patiently(_send, url, data, headers, answers)
+        _call_with_retries(_send, url, data, headers, answers)
     except (OSError, HTTPException, ValueError) as error:
         raise UndeliveredError(_message_of(error)) from None
     return answers[-1]
 
 
 def host_of(url: str) -> str | None:
-    """Whose web address it is; None for what is none."""
+    """Return the host of a web address; None if it is not an http or https address."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -301,21 +318,21 @@ def host_of(url: str) -> str | None:
 
 
 def _send(url: str, data: bytes, headers: Mapping[str, str], answers: list[bytes]) -> None:
-    said = {**headers, "Content-Type": "application/json"}
-    request = urllib.request.Request(url, data, said, method="POST")  # noqa: S310
+    headers = {**headers, "Content-Type": "application/json"}
+    request = urllib.request.Request(url, data, headers, method="POST")  # noqa: S310
     try:
-        with urllib.request.build_opener(_Straight).open(request, timeout=TIMEOUT_SECONDS) as answer:
+        with urllib.request.build_opener(_NoRedirects).open(request, timeout=TIMEOUT_SECONDS) as answer:
             answers.append(answer.read(_ANSWER_BYTES))
     except urllib.error.HTTPError as error:
         error.close()
         raise
 
 
-class _Straight(urllib.request.HTTPRedirectHandler):
-    """A redirected POST would arrive as a GET without its body, and count as taken."""
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Refuses redirects: a POST would arrive as a GET without its body, and count as taken."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
-        """None at all."""
+        """Follow no redirect."""
 
 
 def _message_of(error: Exception) -> str:
@@ -333,21 +350,24 @@ _EXAMPLE = f"as in {SERVER}=smtp://reports@mail.example.org:587"
 
 @dataclass(frozen=True, slots=True)
 class SmtpServer:
-    """A mail server, and who sends there."""
+    """A mail server, and the sender."""
 
     host: str
     port: int
     encrypted: bool
-    """Whether it is from its first byte on (`smtps`); else STARTTLS is used where the server offers it."""
+    """True if the connection is encrypted from its first byte on (`smtps`).
+
+    False means STARTTLS, if the server offers it.
+    """
     user: str | None
     sender: str
 
     @classmethod
     def of(cls, address: str) -> SmtpServer:
-        """The server that an address such as `smtp://user@host:587` names.
+        """Read a server from an address such as `smtp://user@host:587`.
 
         Raises:
-            AnalyzerError: it names none.
+            AnalyzerError: the address names no server, or holds a password.
         """
         try:
             parts = urlsplit(address)
@@ -363,11 +383,11 @@ class SmtpServer:
         return cls(host, port or _PORTS[parts.scheme], parts.scheme == "smtps", user, sender)
 
 
-def server() -> SmtpServer:
-    """The server of the environment.
+def mail_server() -> SmtpServer:
+    """Read the mail server of `$ANALYZER_SMTP`.
 
     Raises:
-        AnalyzerError: there is none, or it cannot be read.
+        AnalyzerError: none is named, or its address cannot be read.
     """
     address = os.environ.get(SERVER, "")
     if not address:
@@ -375,8 +395,8 @@ def server() -> SmtpServer:
     return SmtpServer.of(address)
 
 
-def mailed(to: str, subject: str, text: str, page: str) -> None:
-    """One mail with a text and an HTML part, tried again where network or server fail.
+def send_mail(to: str, subject: str, text: str, page: str) -> None:
+    """Send a mail with a text and an HTML part, with retries if network or server fail.
 
     Raises:
         UndeliveredError: the server does not take it.
@@ -386,15 +406,15 @@ def mailed(to: str, subject: str, text: str, page: str) -> None:
     from email.message import EmailMessage
     from email.utils import formatdate, make_msgid
 
-    through = server()
+    server = mail_server()
     message = EmailMessage()
     message["Subject"] = " ".join(subject.split())
-    message["From"], message["To"] = through.sender, to
-    message["Date"], message["Message-ID"] = formatdate(), make_msgid(domain=through.host)
+    message["From"], message["To"] = server.sender, to
+    message["Date"], message["Message-ID"] = formatdate(), make_msgid(domain=server.host)
     message.set_content(text)
     message.add_alternative(page, subtype="html")
     try:
-        patiently(_hand_over, through, message)
+        _call_with_retries(_send_message, server, message)
     except smtplib.SMTPResponseException as error:
         raise UndeliveredError(f"SMTP {error.smtp_code}") from None
     except smtplib.SMTPRecipientsRefused as error:
@@ -404,25 +424,25 @@ def mailed(to: str, subject: str, text: str, page: str) -> None:
         raise UndeliveredError(system_text(error)) from None
 
 
-def _hand_over(through: SmtpServer, message: EmailMessage) -> None:
+def _send_message(server: SmtpServer, message: EmailMessage) -> None:
     import smtplib
     import ssl
 
     password = os.environ.get(PASSWORD, "")
     context = ssl.create_default_context()
-    if through.encrypted:
-        client: smtplib.SMTP = smtplib.SMTP_SSL(through.host, through.port, timeout=MAIL_SECONDS, context=context)
+    if server.encrypted:
+        client: smtplib.SMTP = smtplib.SMTP_SSL(server.host, server.port, timeout=MAIL_SECONDS, context=context)
     else:
-        client = smtplib.SMTP(through.host, through.port, timeout=MAIL_SECONDS)
+        client = smtplib.SMTP(server.host, server.port, timeout=MAIL_SECONDS)
     try:
         client.ehlo()
-        if not through.encrypted and client.has_extn("starttls"):
+        if not server.encrypted and client.has_extn("starttls"):
             client.starttls(context=context)
             client.ehlo()
-        elif not through.encrypted and password:
+        elif not server.encrypted and password:
             raise UndeliveredError("the server offers no encryption, and the password is not sent without")
-        if through.user and password:
-            client.login(through.user, password)
+        if server.user and password:
+            client.login(server.user, password)
         client.send_message(message)
     finally:
         with suppress(OSError, smtplib.SMTPException):

@@ -1,7 +1,8 @@
-"""What a command is told beside its options: `analyzer.toml`, the error that it is asked about, files of JSON lines.
+"""Read what a command gets beside its options: `analyzer.toml`, times, and files of JSON lines.
 
-`analyzer.toml`, in the current folder or the nearest one above, holds what the commands run there use. Invariant: only
-the command line looks for files; an option wins over the environment, the environment over the file.
+`analyzer.toml`, in the current folder or the nearest one above, holds settings of the commands run
+there. Invariant: only the command line looks for files; an option wins over the environment, the
+environment over the file.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _CLASSIFIER = ("rules",)
 
 
 def rules_in_use(option: str | None) -> str | None:
-    """Return the file of rules beside the built-in ones: `--rules`, else $ANALYZER_RULES, else that of analyzer.toml.
+    """Return the path of `--rules`, else of $ANALYZER_RULES, else of analyzer.toml, else None.
 
     Raises:
         AnalyzerError: analyzer.toml cannot be understood.
@@ -53,24 +54,26 @@ def ruleset_in_use(option: str | None) -> Ruleset:
 
 
 def sections(names: Iterable[str]) -> dict[str, Any]:
-    """What stands under these names in analyzer.toml, which may name commands to run; nothing where there is no file.
+    """Return the tables of these names in analyzer.toml, which may name commands to run.
+
+    Return no table without a file.
 
     Raises:
-        AnalyzerError: analyzer.toml cannot be understood, or somebody else decides what stands in it.
+        AnalyzerError: analyzer.toml cannot be understood, or other users can change it.
     """
     path = _nearest(os.getcwd())
     if path is None:
         return {}
-    read = _read(path)
-    found = {name: read[name] for name in names if name in read}
-    if found and not _ours(path):
-        name = next(iter(found))
+    content = _read(path)
+    tables = {name: content[name] for name in names if name in content}
+    if tables and not _is_ours(path):
+        name = next(iter(tables))
         raise _refused(path, f"others may write it, so [{name}] is not used", "own it, and take their right to write")
-    return found
+    return tables
 
 
-def beside(path: str) -> str:
-    """A path as analyzer.toml means it: a relative one begins in the folder of that file, `~` is our home."""
+def path_in_config(path: str) -> str:
+    """Resolve a path of analyzer.toml, which may be relative to that file's folder, or begin with `~`."""
     nearest = _nearest(os.getcwd())
     return os.path.join(os.path.dirname(nearest) if nearest else "", os.path.expanduser(path))
 
@@ -86,12 +89,12 @@ def _nearest(folder: str) -> str | None:
         folder = above
 
 
-def _ours(path: str) -> bool:
-    """Whether nobody but us and root decides what stands there: a folder above may be everybody's, as /tmp is."""
+def _is_ours(path: str) -> bool:
+    """Tell whether only we and root can change a file, which may lie in a folder open to all."""
     if not hasattr(os, "geteuid"):
         return True
-    found = os.stat(path)
-    return found.st_uid in {os.geteuid(), 0} and not found.st_mode & stat.S_IWOTH
+    status = os.stat(path)
+    return status.st_uid in {os.geteuid(), 0} and not status.st_mode & stat.S_IWOTH
 
 
 def _rules_of(path: str) -> str | None:
@@ -107,7 +110,7 @@ def _rules_of(path: str) -> str | None:
         return None
     if not isinstance(rules, str) or not rules:
         raise _refused(path, "rules is no path", 'write rules = "my-rules.toml"')
-    return beside(rules)
+    return path_in_config(rules)
 
 
 def _read(path: str) -> dict[str, Any]:
@@ -125,7 +128,7 @@ def _refused(path: str, message: str, hint: str) -> AnalyzerError:
 
 
 def time_option(at: str | None) -> datetime | None:
-    """The moment that `--at` names; None where it is not given.
+    """Read the time of `--at`; None without the option.
 
     Raises:
         AnalyzerError: it is no ISO 8601 time.
@@ -137,7 +140,7 @@ def time_option(at: str | None) -> datetime | None:
 
 
 def stated_time(value: object) -> datetime | None:
-    """The moment that a value of JSON states (naive, UTC); None for what is no time."""
+    """Read the time (naive, UTC) that a JSON value states; None if it is no time."""
     from analyzer.events.times import parse_time
 
     try:
@@ -147,7 +150,7 @@ def stated_time(value: object) -> datetime | None:
 
 
 _LONGEST_BYTES = 16 * 1024 * 1024
-"""Nobody writes a longer line; a device has one without an end."""
+"""Nobody writes a longer line; a device such as /dev/zero has one without an end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,38 +158,38 @@ class JsonLine:
     """One line that is not blank."""
 
     number: int
-    """From 1, blank lines counted."""
+    """Its number in the file from 1; blank lines count."""
     text: str
-    """As it stands there, without white space around it; empty where it is JSON."""
+    """The line without white space around it; empty if the line is JSON."""
     value: Any
-    """What it says; null where it is no JSON."""
+    """The decoded JSON; None if the line is no JSON."""
     why: str | None
-    """Why it is no JSON; null where it is."""
+    """Why the line is no JSON; None if it is JSON."""
 
 
 def read_lines(path: str) -> Iterator[JsonLine]:
-    """The lines of a file, or of standard input for `-`.
+    """Yield the lines of a file, or of standard input for `-`, without blank ones.
 
     Raises:
         InputError: the file cannot be read, or a line of it has no end.
     """
-    import jsonlines  # 38 ms, for whoever reads lines alone
+    import jsonlines  # 38 ms, which only commands that read lines pay
 
     with ExitStack() as stack:
         try:
             handle: IO[bytes] = sys.stdin.buffer if path == "-" else stack.enter_context(opened(path))
             number = 0
 
-            def counted() -> Iterator[bytes]:
+            def raw_lines() -> Iterator[bytes]:
                 nonlocal number
                 while raw := handle.readline(_LONGEST_BYTES + 1):
                     number += 1
                     if len(raw) > _LONGEST_BYTES:
-                        said = f"{path}: line {number} is longer than {_LONGEST_BYTES // 1024**2} MiB"
-                        raise InputError(said, "give the path of a file of JSON lines")
+                        message = f"{path}: line {number} is longer than {_LONGEST_BYTES // 1024**2} MiB"
+                        raise InputError(message, "give the path of a file of JSON lines")
                     yield raw
 
-            reader = jsonlines.Reader(counted(), loads=_loads)
+            reader = jsonlines.Reader(raw_lines(), loads=_loads)
             while True:
                 try:
                     value = reader.read(allow_none=True, skip_empty=True)

@@ -1,7 +1,7 @@
-"""The options that mean the same in several commands are defined here once, and what a shell completes their values by.
+"""Define the options that several commands share, and complete their values in a shell.
 
-Names of files whose first character is that of an option are taken as shells give them for `*`. Whatever is wrong with
-a store, completion says nothing and proposes nothing.
+A file whose name begins with `-` may be an argument, as shells expand `*` to such names. If a store
+cannot be read, completion proposes nothing and says nothing.
 """
 
 from __future__ import annotations
@@ -28,34 +28,37 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 DEFAULT_LOG = "telemetry"
 MOST_NAMES = 200
-"""Names that are proposed at most."""
-_PLACES = ("FILE", "PATH", "DIR", "FOLDER")
-"""What the name of a value has in it, where a shell proposes files."""
+"""At most so many names are proposed."""
+_FILE_WORDS = ("FILE", "PATH", "DIR", "FOLDER")
+"""A shell proposes files for a value whose metavar contains one of these words."""
 
 
 class Seconds(click.FloatRange):
-    """A number of seconds in a range; neither infinity nor what is no number is one."""
+    """A number of seconds in a range; infinity and NaN are refused."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """The number; a usage error for what is none."""
+        """Return the number; fail with a usage error for a value that is no number of seconds."""
         seconds = float(super().convert(value, param, ctx))
         return seconds if math.isfinite(seconds) else self.fail(f"{value!r} is no number of seconds.", param, ctx)
 
 
 def store_path_option(note: str = "", default: Callable[[], str] | None = default_store) -> Callable[[F], F]:
-    """`--store FILE` as `store_path`, else $ANALYZER_STORE, else the default; None where the command decides."""
+    """Add `--store FILE` as `store_path`: the option, else $ANALYZER_STORE, else the default.
 
-    def chosen(_: click.Context, __: click.Parameter, named: str | None) -> str | None:
-        # As in the commands that are printed, which programs run without a shell, too.
-        named = os.path.expanduser(named) if named and named.startswith("~/") else named
-        return named or (default() if default else None)
+    Without a `default` the command gets None, and decides itself.
+    """
+
+    def expanded(_: click.Context, __: click.Parameter, name: str | None) -> str | None:
+        # Programs run the commands that we print without a shell, which would expand `~`.
+        name = os.path.expanduser(name) if name and name.startswith("~/") else name
+        return name or (default() if default else None)
 
     return click.option(
         "--store",
         "store_path",
         metavar="FILE",
         envvar="ANALYZER_STORE",
-        callback=chosen,
+        callback=expanded,
         help=f"The store; default $ANALYZER_STORE, else {HERE} here, else this machine's.{note} delta:PATH is a lake.",
     )
 
@@ -68,11 +71,14 @@ master_option = click.option(
 
 
 def store_option(command: F) -> F:
-    """`--store FILE` and `--master MASTER`; the command gets the store that they name as `store`."""
+    """Add `--store FILE` and `--master MASTER`.
+
+    The command gets the store that they name as `store`.
+    """
 
     @functools.wraps(command)
-    def function(*, store_path: str, master: str | None, **given: Any) -> Any:
-        return command(store=NamedStore(store_path, master), **given)
+    def function(*, store_path: str, master: str | None, **options: Any) -> Any:
+        return command(store=NamedStore(store_path, master), **options)
 
     return store_path_option()(master_option(cast("F", function)))
 
@@ -86,7 +92,10 @@ rules_option = click.option(
 
 
 def window_options(command: F) -> F:
-    """`--since`, `--until`, `--last`, `--timezone`; the command gets those that are given as `words`."""
+    """Add `--since`, `--until`, `--last`, `--timezone`.
+
+    The command gets those that were named as `words`.
+    """
     zone = click.option(
         "--timezone", "-z", default="UTC", metavar="ZONE", help="Where days begin, as Europe/Berlin. Default UTC."
     )
@@ -94,12 +103,12 @@ def window_options(command: F) -> F:
 
 
 def span_options(command: F) -> F:
-    """`--since`, `--until`, `--last`; the command gets those that are given as `words`."""
+    """Add `--since`, `--until`, `--last`; the command gets those that were named as `words`."""
 
     @functools.wraps(command)
-    def function(**given: Any) -> Any:
-        asked = {name: given.pop(name, None) for name in ("since", "until", "last", "timezone")}
-        return command(words={name: value for name, value in asked.items() if value is not None}, **given)
+    def function(**options: Any) -> Any:
+        values = {name: options.pop(name, None) for name in ("since", "until", "last", "timezone")}
+        return command(words={name: value for name, value in values.items() if value is not None}, **options)
 
     for option in (
         click.option("--last", metavar="SPAN", help="Only the last 36h, 7d, 2w, 6mo or 1y."),
@@ -130,32 +139,32 @@ deliver_option = click.option(
 
 
 def json_option(command: F) -> F:
-    """`--json`; the command gets the form that it asks for as `out`."""
+    """Add `--json`; the command gets the form of its answer as `out`."""
 
     @functools.wraps(command)
-    def function(*, as_json: bool, **given: Any) -> Any:
-        return command(out=Out("json" if as_json else "table"), **given)
+    def function(*, as_json: bool, **options: Any) -> Any:
+        return command(out=Out("json" if as_json else "table"), **options)
 
     option = click.option("--json", "-j", "as_json", is_flag=True, help="One JSON object instead of text.")
     return cast("F", option(function))
 
 
 def selection_options(command: F) -> F:
-    """`--project`, `--agent`, `--caller`, `--reason`, `--provider` and `--model`, as the `only` of the command."""
+    """Add the options of `_SELECTED`; the command gets them as `only`."""
 
     @functools.wraps(command)
-    def function(**given: Any) -> Any:
+    def function(**options: Any) -> Any:
         from analyzer.classifier import REASONS
         from analyzer.store import Selection
 
-        asked = {name: given.pop(name) for name in _SELECTED}
-        if asked["reason"] is not None and asked["reason"] not in REASONS:
-            raise AnalyzerError.unknown_value("reason", asked["reason"], REASONS)
-        return command(only=Selection(**asked), **given)
+        values = {name: options.pop(name) for name in _SELECTED}
+        if values["reason"] is not None and values["reason"] not in REASONS:
+            raise AnalyzerError.unknown_value("reason", values["reason"], REASONS)
+        return command(only=Selection(**values), **options)
 
-    for name, (said, sql) in reversed(_SELECTED.items()):
-        known = partial(_known, sql)
-        function = click.option(f"--{name}", metavar="NAME", shell_complete=known, help=f"Only {said}.")(function)
+    for name, (meaning, sql) in reversed(_SELECTED.items()):
+        complete = partial(_complete_name, sql)
+        function = click.option(f"--{name}", metavar="NAME", shell_complete=complete, help=f"Only {meaning}.")(function)
     return cast("F", function)
 
 
@@ -167,7 +176,10 @@ _SELECTED = {
     "provider": ("this provider, as anthropic", "select distinct provider from sessions"),
     "model": ("this model", "select distinct model from sessions"),
 }
-"""What a selection asks for, and the names that a store has of it; reasons are known without one."""
+"""Options of a selection → the end of their help, and the query for the names in a store.
+
+Reasons need no query.
+"""
 
 
 log_option = click.option(
@@ -177,15 +189,15 @@ quiet_option = click.option("--quiet", "-q", is_flag=True, help="Say nothing on 
 
 
 def result_options(*formats: str) -> Callable[[F], F]:
-    """`--format`, `--json`, `--output`, `--quiet`; the formats are `table`, `json` and what else there is.
+    """Add `--format`, `--json`, `--output`, `--quiet`; `formats` begins with `table` and `json`.
 
-    The command gets them as `out`, whose form is `json` under `--json`, whatever else is asked for.
+    The command gets them as `out`. Its form is `json` under `--json`, whatever `--format` says.
     """
 
     def decorate(command: F) -> F:
         @functools.wraps(command)
-        def function(*, row_format: str, as_json: bool, output: str | None, quiet: bool, **given: Any) -> Any:
-            return command(out=Out("json" if as_json else row_format, output, quiet), **given)
+        def function(*, row_format: str, as_json: bool, output: str | None, quiet: bool, **options: Any) -> Any:
+            return command(out=Out("json" if as_json else row_format, output, quiet), **options)
 
         for option in (
             quiet_option,
@@ -202,10 +214,10 @@ def result_options(*formats: str) -> Callable[[F], F]:
 
 
 def chosen_window(**words: Unpack[WindowWords]) -> Window:
-    """The window that the options describe.
+    """Return the window that the options describe.
 
     Raises:
-        AnalyzerError: they describe none.
+        AnalyzerError: they describe no window.
     """
     from analyzer.analysis import window
 
@@ -213,62 +225,64 @@ def chosen_window(**words: Unpack[WindowWords]) -> Window:
 
 
 class PathsCommand(click.Command):
-    """A command whose arguments are names of files: one that is there is no option, whatever it begins with."""
+    """A command with file names as arguments: an existing file that begins with `-` is no option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As click does it, every name of a file that begins with `-` and is no option led by `./`."""
+        """Parse as click does, after putting `./` before file names that begin with `-`."""
         options = {name for param in self.get_params(ctx) for name in (*param.opts, *param.secondary_opts)}
         stop = args.index("--") if "--" in args else len(args)
-        named = [f"./{one}" if _is_name(one, options) else one for one in args[:stop]]
-        return super().parse_args(ctx, [*named, *args[stop:]])
+        words = [f"./{word}" if _is_file_name(word, options) else word for word in args[:stop]]
+        return super().parse_args(ctx, [*words, *args[stop:]])
 
 
 class ListingGroup(click.Group):
-    """Commands of which `list` is the one that options without a command are for."""
+    """A group that runs its command `list` if options come without a command."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse as click does, `list` put before options that no command stands before."""
+        """Parse as click does, after putting `list` before a line that begins with an option."""
         if args and args[0].startswith("-") and args[0] not in ctx.help_option_names:
             args = ["list", *args]
         return super().parse_args(ctx, args)
 
 
-def _is_name(argument: str, options: set[str]) -> bool:
+def _is_file_name(argument: str, options: set[str]) -> bool:
     if not argument.startswith("-") or argument.partition("=")[0] in options:
         return False
     return argument != "-" and "\0" not in argument and os.path.lexists(argument)
 
 
 def offer_files(command: click.Command) -> None:
-    """Let the values of a command, and of those below it, that are files be completed as files."""
+    """Let a shell complete file names for a command and its subcommands."""
     for param in command.params:
-        if any(place in (param.metavar or "") for place in _PLACES):
+        if any(word in (param.metavar or "") for word in _FILE_WORDS):
             param.type = click.Path()
     if isinstance(command, click.Group):
-        for below in command.commands.values():
-            offer_files(below)
+        for subcommand in command.commands.values():
+            offer_files(subcommand)
 
 
-def queries(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
-    """Names of the catalogue."""
+def complete_query(_: click.Context, __: click.Parameter, prefix: str) -> list[str]:
+    """Return the names of the catalogue that begin so."""
     from analyzer.store import catalogue
 
-    return [name for name in catalogue() if name.startswith(begun)]
+    return [name for name in catalogue() if name.startswith(prefix)]
 
 
-def findings(context: click.Context, _: click.Parameter, begun: str) -> list[str]:
-    """Ids of findings that the last nights told."""
-    return _stored(context, "select distinct finding_id from findings", begun)
+def complete_finding(context: click.Context, _: click.Parameter, prefix: str) -> list[str]:
+    """Return the ids of stored findings that begin so."""
+    return _stored_names(context, "select distinct finding_id from findings", prefix)
 
 
-def _known(sql: str | None, context: click.Context, _: click.Parameter, begun: str) -> list[str]:
+def _complete_name(sql: str | None, context: click.Context, _: click.Parameter, prefix: str) -> list[str]:
     from analyzer.classifier import REASONS
 
-    return [name for name in REASONS if name.startswith(begun)] if sql is None else _stored(context, sql, begun)
+    if sql is None:
+        return [name for name in REASONS if name.startswith(prefix)]
+    return _stored_names(context, sql, prefix)
 
 
-def _stored(context: click.Context, sql: str, begun: str) -> list[str]:
-    """Values that stand in the store; none where anything is wrong with it."""
+def _stored_names(context: click.Context, sql: str, prefix: str) -> list[str]:
+    """Return the values of a query that begin so; none if the store cannot be read."""
     from analyzer.store import open_store
 
     try:
@@ -276,4 +290,4 @@ def _stored(context: click.Context, sql: str, begun: str) -> list[str]:
             values = store.sql(sql).to_series().drop_nulls().sort().to_list()
     except (AnalyzerError, OSError):
         return []
-    return [name for name in values if name.startswith(begun) and name.isprintable()][:MOST_NAMES]
+    return [name for name in values if name.startswith(prefix) and name.isprintable()][:MOST_NAMES]

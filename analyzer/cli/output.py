@@ -1,6 +1,6 @@
-"""Results go to stdout or to a file, which appears whole or not at all; narration goes to stderr.
+"""Write results to stdout or to a file, which appears whole or not at all, and narration to stderr.
 
-A bar on stderr shows how far long work is, after its first second and only at a terminal.
+A bar on stderr shows the progress of long work, after its first second and only at a terminal.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def write(content: str | bytes | Mapping[str, Any], output: str | None) -> None:
-    """To the file, or to stdout for None and `-`; an object as JSON.
+    """Write to the file, or to stdout for None and `-`; an object is written as JSON.
 
     Raises:
         AnalyzerError: the file cannot be written.
@@ -47,32 +47,35 @@ def write(content: str | bytes | Mapping[str, Any], output: str | None) -> None:
 
 
 def copy(content: IO[bytes], output: str | None, *, is_text: bool) -> None:
-    """The rest of a file to another one, or to stdout for None and `-`; never all of it in memory.
+    """Copy the rest of a file to another one, or to stdout for None and `-`.
 
-    On stdout nothing of a text is a command for the runner of a CI job.
+    It is never in memory as a whole.
+
+    The runner of a CI job takes no line of a text on stdout for a command.
 
     Raises:
-        AnalyzerError: the file cannot be written, or a stranger decides where it would be.
+        AnalyzerError: the file cannot be written, or another user decides where it would be.
     """
     import shutil
     import tempfile
 
     if output is None or output == "-":
         if sys.stdout is None:
-            return  # it was closed by whoever started us
+            return  # our parent closed it
         try:
             sys.stdout.flush()
             _print(content, sys.stdout.buffer, is_text=is_text)
             sys.stdout.buffer.flush()
         except BrokenPipeError:
-            # The reader has gone, as `head` does, and has what it wanted. Python would complain at exit.
+            # The reader has gone, as `head` does, with what it wanted. Python would complain at
+            # exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return
     _refuse_planted(output)
     target = os.path.realpath(output)
     try:
-        there = os.stat(target) if os.path.exists(target) else None
-        if there is not None and not stat.S_ISREG(there.st_mode):
+        former = os.stat(target) if os.path.exists(target) else None
+        if former is not None and not stat.S_ISREG(former.st_mode):
             # A device or a pipe is written to, never replaced by a file of the same name.
             with open(target, "wb") as handle:
                 _print(content, handle, is_text=is_text)
@@ -81,9 +84,9 @@ def copy(content: IO[bytes], output: str | None, *, is_text: bool) -> None:
         try:
             with os.fdopen(descriptor, "wb") as handle:
                 shutil.copyfileobj(content, handle)
-            if there is not None and there.st_uid == os.geteuid():
-                # What its owner opened to others stays open; a stranger's file lends no rights.
-                os.chmod(temporary, stat.S_IMODE(there.st_mode))
+            if former is not None and former.st_uid == os.geteuid():
+                # A file of ours keeps its mode; that of another user lends no rights.
+                os.chmod(temporary, stat.S_IMODE(former.st_mode))
             os.replace(temporary, target)
         except BaseException:
             with contextlib.suppress(OSError):
@@ -103,10 +106,10 @@ def _print(content: IO[bytes], handle: IO[bytes], *, is_text: bool) -> None:
 
 
 def append(content: str, output: str) -> None:
-    """To the end of a file; one that is made by it is its owner's alone, one that is there keeps its mode.
+    """Append to a file; a new one is only its owner's (0600), an existing one keeps its mode.
 
     Raises:
-        AnalyzerError: the file cannot be written, or a stranger decides where it would be.
+        AnalyzerError: the file cannot be written, or another user decides where it would be.
     """
     _refuse_planted(output)
     try:
@@ -118,7 +121,7 @@ def append(content: str, output: str) -> None:
 
 
 def add_to_job_summary(markdown: Callable[[], str]) -> None:
-    """Add what is made to the summary of a job of GitHub Actions, where this is one; a failure is told on stderr."""
+    """In a job of GitHub Actions, add Markdown to its summary; a failure is only told on stderr."""
     if path := os.environ.get("GITHUB_STEP_SUMMARY"):
         try:
             append(markdown(), path)
@@ -127,12 +130,13 @@ def add_to_job_summary(markdown: Callable[[], str]) -> None:
 
 
 def write_new(files: dict[str, str]) -> list[str]:
-    """Texts into files that are not there yet, their folders made; the paths that were written.
+    """Write texts into new files, make their folders, and return the paths that were written.
 
-    A file that says the same already is left as it is.
+    A file that holds the same text already is left as it is.
 
     Raises:
-        AnalyzerError: one of them holds something else, and none is written; or one cannot be written.
+        AnalyzerError: a file holds another text, and nothing is written; or a file cannot be
+            written.
     """
     missing = []
     try:
@@ -153,9 +157,9 @@ def write_new(files: dict[str, str]) -> list[str]:
 
 
 def _refuse_planted(output: str) -> None:
-    """Follow a link of the user's own choice, but none that another user left where anyone may write, as in /tmp.
+    """Refuse a link or pipe of another user in a folder where everyone may write, such as /tmp.
 
-    The kernel has the same rule, but holds it only for whom it resolves the link.
+    The kernel has the same rule (protected_symlinks), but we resolve the link ourselves.
     """
     try:
         link, folder = os.lstat(output), os.stat(os.path.dirname(os.path.abspath(output)))
@@ -172,18 +176,18 @@ def _unwritable(message: str) -> AnalyzerError:
 
 @dataclass(frozen=True, slots=True)
 class Out:
-    """Where an answer goes, and in which form it is asked for."""
+    """The form of an answer, and where it goes."""
 
     form: str = "table"
     path: str | None = None
     """The file; None for stdout."""
     quiet: bool = False
-    """Whether nothing is said on stderr but errors."""
+    """True if stderr gets nothing but errors."""
 
     def answer(self, result: Any, text: Callable[[], str | bytes], default: Callable[[Any], Any] | None = None) -> None:
-        """Write a result, which is a mapping or has a `to_dict`: as JSON where that is asked for, else its text.
+        """Write a result, a mapping or an object with `to_dict`: as JSON if that is the form, else as text.
 
-        `default` makes JSON of what is none.
+        `default` turns values into JSON that the encoder does not know.
 
         Raises:
             AnalyzerError: the file cannot be written.
@@ -207,17 +211,19 @@ class Out:
         write(render_rows(frame, self.form, name="analyzer.query/1", width=width), self.path)
 
     def narrate(self, message: str) -> None:
-        """As `narrate`, unless nothing is to be said."""
+        """Write a line to stderr as `narrate` does, unless `quiet`."""
         narrate(message, quiet=self.quiet)
 
     @property
     def layout(self) -> tuple[int, bool]:
-        """As `text_layout`, of where the answer goes."""
+        """The `text_layout` of the answer."""
         return text_layout(self.path)
 
 
 def rows_width(row_format: str, output: str | None) -> int | None:
-    """Cells that rows should fit into; None where there is no terminal.
+    """Return the cells that rows should fit into.
+
+    Return None without a terminal, or for another form than a table.
 
     Raises:
         AnalyzerError: Parquet onto a terminal.
@@ -230,7 +236,7 @@ def rows_width(row_format: str, output: str | None) -> int | None:
 
 
 def echo(text: str, *, err: bool = False) -> None:
-    """Print a text, in which nothing is a command for the runner of a CI job."""
+    """Print a text; the runner of a CI job takes no line of it for a command."""
     from analyzer.report.escape import runner_safe
 
     click.echo(runner_safe(text), err=err)
@@ -250,7 +256,7 @@ def narrate(message: str, *, quiet: bool = False) -> None:
 def complain(message: str, hint: str = "") -> None:
     """Write one line to stderr, and the hint below it. Log text cannot move the cursor, and secrets are taken out.
 
-    Where nobody takes it, it is lost: exit code and output do not depend on who reads the narration.
+    If stderr cannot be written, the message is lost: it changes neither exit code nor output.
     """
     from analyzer.redaction import redact
     from analyzer.report.escape import terminal_safe
@@ -266,27 +272,27 @@ def complain(message: str, hint: str = "") -> None:
 
 
 def report_problems(problems: list[Problem]) -> None:
-    """A line for each input that could not be read, with a hint."""
+    """Write a line to stderr for every input that could not be read, with a hint."""
     for problem in problems:
         complain(f"{problem.path}: {problem.message}", problem.hint)
 
 
 def terminal_width() -> int:
-    """Columns of the terminal, 80 where there is none."""
+    """Return the columns of the terminal; 80 if there is none."""
     import shutil
 
     return shutil.get_terminal_size((80, 24)).columns
 
 
 def text_layout(output: str | None) -> tuple[int, bool]:
-    """The cells of a line of text that goes there, and whether it may have colour: on a terminal, if nobody minds."""
+    """Return the cells of a line of text, and whether it may have colour (not under $NO_COLOR)."""
     terminal = output is None and sys.stdout.isatty()
     return terminal_width() if terminal else 80, terminal and not os.environ.get("NO_COLOR")
 
 
 @contextlib.contextmanager
 def counting(thing: str, *, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
-    """As `progress`, for work that is a number of things."""
+    """Show a progress line as `progress` does, for a number of equal things, such as facts."""
     with progress(quiet=quiet) as shown:
         yield None if shown is None else lambda done, total: shown(thing, done, total)
 
@@ -305,13 +311,13 @@ def progress(*, quiet: bool) -> Iterator[_Progress | None]:
 
 
 class _Progress:
-    """Called with each path, its place and how many there are; a bar with the time that is left stands below it."""
+    """A bar with the time that is left; called with a path, its index and the total."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()
         self._bar: rich.progress.Progress | None = None
 
-    def __call__(self, path: str, place: int, total: int) -> None:
+    def __call__(self, path: str, index: int, total: int) -> None:
         from analyzer.report.escape import terminal_safe
 
         if self._bar is None:
@@ -320,7 +326,7 @@ class _Progress:
             self._bar = _bar()
             self._bar.add_task("")
             self._bar.start()
-        self._bar.update(self._bar.task_ids[0], description=terminal_safe(path), completed=place, total=total)
+        self._bar.update(self._bar.task_ids[0], description=terminal_safe(path), completed=index, total=total)
 
     def clear(self) -> None:
         """Remove the bar."""
@@ -333,7 +339,7 @@ def _bar() -> rich.progress.Progress:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
     from rich.table import Column
 
-    # Texts of logs are no markup, and a long path leaves the figures their place.
+    # Texts of logs are no markup, and a long path must not push the figures out of the line.
     name = TextColumn(
         "{task.description}", markup=False, table_column=Column(no_wrap=True, ratio=1, overflow="ellipsis")
     )

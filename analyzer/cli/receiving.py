@@ -1,8 +1,8 @@
-"""OpenTelemetry over HTTP, taken and written to files that `ingest` reads: a request is a line of JSON.
+"""Take OpenTelemetry over HTTP, and write each request as a line of JSON that `ingest` reads.
 
-Invariant: what is answered with 200 is on the disk, and `ingest` reads it. One thread writes the lines of all
-connections, and waits for the disk once for all that came meanwhile; a write that fails is taken back, and those who
-sent it hear of it.
+Invariant: a request that is answered with 200 is on the disk, and `ingest` reads it. One thread
+writes the lines of all connections, and waits for the disk once for all lines that came meanwhile.
+A write that fails is taken back, and its senders get an error.
 """
 
 from __future__ import annotations
@@ -31,34 +31,34 @@ from analyzer.events.codec import decode_object
 from analyzer.redaction import may_hold_secret, redact_value
 
 MOST_BODY = 8 << 20
-"""Bytes of a body as it is sent."""
+"""Most bytes of a body as it is sent."""
 MOST_UNPACKED = 16 << 20
-"""Bytes of a body unpacked, and of its line."""
+"""Most bytes of an unpacked body, and of its line."""
 MOST_WAITING = 64 << 20
-"""Bytes of lines that wait for the disk; beyond that senders are told to come again."""
+"""Most bytes of lines that wait for the disk; beyond that senders are told to come again."""
 MOST_CONNECTIONS = 64
-"""Beyond that a new connection takes the place of the one that has kept the server waiting for longest."""
+"""Most connections; beyond that a new one replaces the one that kept the server waiting longest."""
 _AT_ONCE = threading.BoundedSemaphore(2)
-"""Bodies that are unpacked and parsed at once, which takes a multiple of their size in memory."""
+"""Limits the bodies that are parsed at once, which takes a multiple of their size in memory."""
 REQUEST_SECONDS = 30.0
-"""The time to send the head of a request, and again for its body; then the connection is closed."""
+"""Seconds to send the head of a request, and again for its body; then the connection is closed."""
 FILE_BYTES = 128 << 20
 _SIGNALS = {"/v1/logs": "resourceLogs", "/v1/traces": "resourceSpans", "/v1/metrics": "resourceMetrics"}
 _PROTOBUF, _JSON = "application/x-protobuf", "application/json"
 _COME_AGAIN = b"HTTP/1.1 429 Too Many Requests\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-_HOLDERS = frozenset(f"{level}{what}" for level in ("resource", "scope") for what in ("Logs", "Spans", "Metrics")) | {
+_HOLDERS = frozenset(f"{level}{kind}" for level in ("resource", "scope") for kind in ("Logs", "Spans", "Metrics")) | {
     "logRecords",
     "spans",
     "metrics",
 }
 _MISNAMED = frozenset(re.sub("[A-Z]", lambda capital: f"_{capital[0].lower()}", name) for name in _HOLDERS) - _HOLDERS
-"""The same in the case of protobuf, under which no reader looks."""
+"""The names of `_HOLDERS` in the case of protobuf, which no reader looks for."""
 _IDS = ("traceId", "spanId", "parentSpanId")
 _WITHOUT_IDS = ("attributes", "body", "resource", "scope")
 
 
 class RefusedError(Exception):
-    """A request that is not taken: the status of the answer, and why."""
+    """A refused request: the status of the answer, why, and the seconds until a new try."""
 
     def __init__(self, status: int, why: str, after: int | None = None) -> None:
         super().__init__(why)
@@ -66,7 +66,7 @@ class RefusedError(Exception):
 
 
 class Spool:
-    """The files of a folder that lines go to: a new one for each process and day, and when one is full."""
+    """The files of a folder for the lines: one for every process and day, or more if they fill up."""
 
     def __init__(self, folder: str) -> None:
         self._folder = os.path.abspath(folder)
@@ -80,10 +80,10 @@ class Spool:
         self._writer.start()
 
     def write(self, data: bytes) -> None:
-        """Return once a line is on the disk.
+        """Write a line, and return once it is on the disk.
 
         Raises:
-            RefusedError: too much waits already, or the disk does not take it.
+            RefusedError: too many bytes wait already, or the disk refuses the line.
         """
         written: Future[Exception | None] = Future()
         with self._lock:
@@ -95,7 +95,7 @@ class Spool:
             raise RefusedError(503, f"it cannot be written: {type(error).__name__}", 30)
 
     def close(self) -> None:
-        """Write what waits, and let go of the file."""
+        """Write the waiting lines, and close the file."""
         self._lines.put(None)
         self._writer.join()
         if self._file >= 0:
@@ -110,14 +110,17 @@ class Spool:
             ends = None in batch
             lines = [line for line in batch if line is not None]
             data = b"".join(data for data, _ in lines)
-            error = self._put(data) if lines else None
+            error = self._append(data) if lines else None
             with self._lock:
                 self._waiting -= len(data)
             for _, written in lines:
                 written.set_result(error)
 
-    def _put(self, data: bytes) -> Exception | None:
-        """Write lines and wait for the disk; where that fails nothing of them stays, and the error is returned."""
+    def _append(self, data: bytes) -> Exception | None:
+        """Write lines and wait for the disk.
+
+        If that fails, remove them all and return the error.
+        """
         try:
             self._open()
             left = memoryview(data)
@@ -127,7 +130,7 @@ class Spool:
             if not self._is_in_place():
                 raise FileNotFoundError(errno.ENOENT, "the file was moved or deleted meanwhile", self._path)
         except Exception as error:  # noqa: BLE001 - senders wait for this thread, whatever happens to it
-            self._take_back()
+            self._truncate()
             return error
         self._size += len(data)
         return None
@@ -146,13 +149,16 @@ class Spool:
         sync_folder(self._folder)
 
     def _is_in_place(self) -> bool:
-        """Tell whether the open file still has its name: readers look nowhere else, and follow no link in a folder."""
+        """Tell whether the open file still has its name.
+
+        Readers find it only there, and follow no link.
+        """
         with suppress(OSError):
             return os.path.samestat(os.lstat(self._path), os.fstat(self._file))
         return False
 
-    def _take_back(self) -> None:
-        """Cut a line that is not whole; the next one goes to a file of its own, whatever became of this one."""
+    def _truncate(self) -> None:
+        """Cut off an incomplete line and close the file; the next line goes to a new file."""
         if self._file < 0:
             return
         with suppress(OSError):  # readers put a torn line into quarantine
@@ -162,10 +168,10 @@ class Spool:
 
 
 def line_of(path: str, kind: str, body: bytes) -> bytes:
-    """Return the line that a body becomes: OTLP in JSON, secrets taken out; empty where it holds no record.
+    """Return the line of a body: OTLP in JSON, without secrets; empty if the body holds no record.
 
     Raises:
-        RefusedError: it is no request of this path.
+        RefusedError: the body is no request of this path.
     """
     expected = _SIGNALS[path]
     if kind == _PROTOBUF:
@@ -186,7 +192,7 @@ def line_of(path: str, kind: str, body: bytes) -> bytes:
 
 
 def _decoded(line: bytes, *, unique_keys: bool = True) -> dict[str, Any]:
-    """Decode a line as `ingest` does, and refuse what that would put into quarantine."""
+    """Decode a line as `ingest` does, and refuse one that `ingest` would put into quarantine."""
     request = decode_object(line, unique_keys=unique_keys)
     if isinstance(request, Reject):
         status = 413 if request.why == "too_many_items" else 400
@@ -195,10 +201,10 @@ def _decoded(line: bytes, *, unique_keys: bool = True) -> dict[str, Any]:
 
 
 def _clean(value: Any) -> Any:
-    """Take secrets out of each record by itself: redaction looks at so many values at once, and drops more.
+    """Take secrets out of each record by itself: redaction drops values beyond a number of them.
 
     Raises:
-        RefusedError: records stand where `ingest` does not look for them.
+        RefusedError: records are where `ingest` does not look for them.
     """
     for key in value if isinstance(value, dict) else ():
         if key in _MISNAMED or (key in _HOLDERS and not isinstance(value[key] or [], list)):
@@ -215,22 +221,25 @@ def _clean(value: Any) -> Any:
 
 
 def _may_hold(record: Any) -> bool:
-    """Whether a record may hold a secret: asked with each attribute under its own name, in place of under `key`.
+    """Tell whether a record may hold a secret.
 
-    To search every record by its values takes five times as long, and as it stands every `key` speaks for it.
+    Each attribute is searched under its own name: the name `key` would make every record
+    suspicious, and to redact every record takes five times as long.
     """
     attributes = record.get("attributes") if isinstance(record, dict) else None
     if not isinstance(attributes, list):
         return True
     named = []
-    for each in attributes:
-        if not isinstance(each, dict) or each.keys() != {"key", "value"} or type(each["key"]) is not str:
+    for attribute in attributes:
+        if not isinstance(attribute, dict) or attribute.keys() != {"key", "value"}:
             return True
-        value = each["value"]
+        name, value = attribute["key"], attribute["value"]
+        if type(name) is not str:
+            return True
         if not isinstance(value, dict) or len(value) != 1 or "bytesValue" in value:
             return True
         (inner,) = value.values()
-        named.append({each["key"]: inner})
+        named.append({name: inner})
     return may_hold_secret(json.dumps({**record, "attributes": named}, ensure_ascii=False).encode("utf-8", "replace"))
 
 
@@ -251,29 +260,31 @@ def _from_protobuf(path: str, body: bytes) -> Any:
         raise RefusedError(400, "the body is no protobuf of this path") from None
 
 
-def _with_hexadecimal_ids(found: Any) -> Any:
-    """OTLP writes ids as hexadecimal digits in JSON, protobuf's own mapping as base64."""
+def _with_hexadecimal_ids(value: Any) -> Any:
+    """Turn ids from base64, as protobuf maps them to JSON, into hexadecimal digits, as OTLP does."""
     import base64
 
-    if isinstance(found, list):
-        return [_with_hexadecimal_ids(item) for item in found]
-    if isinstance(found, dict):
-        return {
-            key: base64.b64decode(value).hex()
-            if key in _IDS and isinstance(value, str)
-            else value
-            if key in _WITHOUT_IDS
-            else _with_hexadecimal_ids(value)
-            for key, value in found.items()
-        }
-    return found
+    if isinstance(value, list):
+        return [_with_hexadecimal_ids(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    converted = {}
+    for key, inner in value.items():
+        if key in _IDS and isinstance(inner, str):
+            converted[key] = base64.b64decode(inner).hex()
+        elif key in _WITHOUT_IDS:
+            converted[key] = inner
+        else:
+            converted[key] = _with_hexadecimal_ids(inner)
+    return converted
 
 
 def unpacked(data: bytes, encoding: str) -> bytes:
     """Return a body without its compression.
 
     Raises:
-        RefusedError: it is none that is known, broken, or unpacks to more than is taken.
+        RefusedError: the compression is not gzip, is broken, or the body has more than
+            `MOST_UNPACKED` bytes.
     """
     if encoding in ("", "identity"):
         return data
@@ -292,7 +303,7 @@ def unpacked(data: bytes, encoding: str) -> bytes:
 
 
 class Receiver(ThreadingHTTPServer):
-    """A server on one address. `taken` counts requests that were acknowledged."""
+    """A server on one address, which writes requests to a spool."""
 
     daemon_threads = True
     request_queue_size = 128
@@ -308,7 +319,7 @@ class Receiver(ThreadingHTTPServer):
         """Close a connection unless this is called again in time.
 
         Raises:
-            ConnectionError: it is closed already.
+            ConnectionError: the connection is closed already.
         """
         with self._lock:
             if connection not in self._deadlines:
@@ -316,18 +327,18 @@ class Receiver(ThreadingHTTPServer):
             self._deadlines[connection] = time.monotonic() + seconds
 
     def service_actions(self) -> None:
-        """Close the connections whose time is over; `serve_forever` calls this all the time."""
+        """Close the connections whose time is over; `serve_forever` calls this again and again."""
         with self._lock:
             self._close_due(time.monotonic())
 
     def _close_due(self, moment: float) -> None:
-        for connection in [each for each, until in self._deadlines.items() if until <= moment < math.inf]:
+        for connection in [peer for peer, until in self._deadlines.items() if until <= moment < math.inf]:
             del self._deadlines[connection]
             with suppress(OSError):  # it has gone by itself
                 connection.shutdown(socket.SHUT_RDWR)  # which ends its thread
 
     def verify_request(self, request: Any, _address: Any) -> bool:
-        """Give a connection a place, or tell it to come again where all are at work."""
+        """Accept a connection, or tell it to come again if all others are at work."""
         with self._lock:
             if len(self._deadlines) >= MOST_CONNECTIONS:
                 self._close_due(min(self._deadlines.values()))
@@ -340,13 +351,13 @@ class Receiver(ThreadingHTTPServer):
         return has_place
 
     def shutdown_request(self, request: Any) -> None:
-        """Close a connection, and give its place back."""
+        """Close a connection, and make room for another one."""
         with self._lock:
             self._deadlines.pop(request, None)
         super().shutdown_request(request)
 
     def handle_error(self, *_: Any) -> None:
-        """Say nothing of connections that broke."""
+        """Log nothing about broken connections."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -373,8 +384,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _check(self) -> None:
         token = self.server.token
-        given = self.headers.get("Authorization") or ""
-        if token is not None and not hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
+        authorization = self.headers.get("Authorization") or ""
+        if token is not None and not hmac.compare_digest(authorization.encode(), f"Bearer {token}".encode()):
             raise RefusedError(401, "Authorization: Bearer and the token are wanted")
         if self.path not in _SIGNALS:
             raise RefusedError(404, f"what is taken goes to {', '.join(_SIGNALS)}")
@@ -399,7 +410,7 @@ class _Handler(BaseHTTPRequestHandler):
         if after is not None:
             self.send_header("Retry-After", str(after))
         if status != 200:
-            # What of its body was not read would be taken for the next request.
+            # The unread rest of the body would be taken for the next request.
             self.send_header("Connection", "close")
             self.close_connection = True
         self.end_headers()
@@ -407,7 +418,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: Any) -> None:
-        """Say nothing of single requests."""
+        """Log nothing about single requests."""
 
 
 def _chunks(source: BufferedIOBase) -> bytes:
@@ -433,10 +444,10 @@ def _chunks(source: BufferedIOBase) -> bytes:
 
 
 def serve(host: str, port: int, folder: str, token: str | None, began: Callable[[str], None]) -> None:
-    """Take requests until something ends it; `began` hears the address.
+    """Take requests until an exception ends it; call `began` with the address.
 
     Raises:
-        OSError: the address or the folder cannot be had.
+        OSError: the address or the folder cannot be used.
     """
     spool = Spool(folder)
     try:

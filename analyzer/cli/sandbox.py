@@ -1,13 +1,13 @@
-"""Ad-hoc SQL runs in a process of its own: one side starts and bounds it, the other one answers.
+"""Run ad-hoc SQL in a process of its own: the parent starts and bounds it, the child answers.
 
-`answer` starts the other process, and ends it when it takes too much time, memory, or space for its answer. It loads no
-database and holds no more of the answer than a chunk; whatever happens here, the other process is dead and reaped
-afterwards; its answer is used whole or not at all.
+`answer` is the parent. It ends the child when that takes too much time, memory, or space for its
+answer. It loads no database and holds no more than a chunk of the answer. In every case the child
+is dead and reaped afterwards, and its answer is used whole or not at all.
 
-`python -m analyzer.cli.sandbox` is the other process: a request stands on standard input as one JSON object; on
-standard output go one line of JSON, how it went, and the rendered answer. Nothing of the store or of the query is
-touched before its limits stand, and they cannot be lifted again; it gives up writing to files, for good, where the
-kernel has Landlock (Linux 5.13 and later).
+`python -m analyzer.cli.sandbox` is the child. It reads a request from standard input, one JSON
+object, and writes a line of JSON with its outcome and then the rendered answer to standard output.
+It sets its limits before it touches the store or the query, and cannot lift them again. Where the
+kernel has Landlock (Linux 5.13 and later), it gives up writing to files for good.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     import duckdb
 
 _KEPT = ("PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
-"""All of the environment that an interpreter may need to start; tokens and proxies stay here."""
+"""Variables that an interpreter may need to start; tokens and proxies stay with the parent."""
 _OF_OBJECT_STORES = ("AWS_", "AZURE_", "GOOGLE_")
-"""How the names begin of settings by which the files of a lake are reached."""
+"""Prefixes of the variables for access to the files of a lake."""
 _OWN = {
     "LC_ALL": "C.UTF-8",
     "PYTHONUTF8": "1",
-    # Each of these would reserve address space by the number of processors.
+    # Without these limits each reserves address space for every processor.
     "MALLOC_ARENA_MAX": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "POLARS_MAX_THREADS": "1",
@@ -48,7 +48,7 @@ _LONGEST_HEADER = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One query and its limits."""
+    """A query and its limits."""
 
     store: str
     sql: str
@@ -56,45 +56,49 @@ class Request:
     row_format: str
     width: int | None
     seconds: float
-    """On the wall clock."""
+    """Seconds of the wall clock."""
     memory: int
-    """Bytes beyond what the program itself takes; of the answer, too."""
+    """Bytes of memory beyond those of the program itself.
+
+    It is also the limit for the bytes of the answer.
+    """
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class RenderedAnswer:
     """A rendered answer."""
 
     rows: int
     truncated: bool
-    """Whether the limit of rows cut some off."""
+    """True if the limit of rows cut some off."""
     content: IO[bytes]
-    """At its beginning; closed with the context."""
+    """The rendered answer, open at its beginning; closed with the context."""
 
 
 @contextlib.contextmanager
-def answer(request: Request) -> Iterator[Answered]:
-    """The answer to one reading statement over a store.
+def answer(request: Request) -> Iterator[RenderedAnswer]:
+    """Run one reading statement over a store, and yield its answer.
 
     Raises:
         QueryError: it is more or less than one statement, does not only read, or the database refuses it.
         LimitError: it took more time, memory or space than the request allows.
         StoreError: the store cannot be opened; StoreBusyError: another process is writing to it.
     """
-    # A nameless file, that no other user can open: the limit on the size of files bounds it, and no pipe can fill up.
+    # A nameless file, which no other user can open: unlike a pipe it cannot fill up, and the limit
+    # on files bounds it.
     with tempfile.TemporaryFile() as content:
         code = _run(request, content)
         content.seek(0)
         header = _header(content.readline(_LONGEST_HEADER))
         if code != 0 or header is None:
-            raise _ended(code, request)
+            raise _error_of_exit(code, request)
         if header["exit_code"] != 0:
-            raise _error_of(header, request)
-        yield Answered(header["rows"], header["truncated"], content)
+            raise _error_of_header(header, request)
+        yield RenderedAnswer(header["rows"], header["truncated"], content)
 
 
 def _run(request: Request, content: IO[bytes]) -> int:
-    """The exit code of the process that answers; negative for a signal."""
+    """Run the child, and return its exit code; negative for a signal."""
     process = start(
         "-m",
         "analyzer.cli.sandbox",
@@ -103,7 +107,7 @@ def _run(request: Request, content: IO[bytes]) -> int:
         stdout=content,
         stderr=None if os.environ.get("ANALYZER_DEBUG") else subprocess.DEVNULL,
         close_fds=True,
-        # Ctrl-C reaches this process alone, which then ends the other one without asking.
+        # Ctrl-C reaches only this process, which then kills the child.
         process_group=0,
     )
     try:
@@ -118,64 +122,65 @@ def _run(request: Request, content: IO[bytes]) -> int:
 
 
 def _kept(store: str) -> dict[str, str]:
-    """What the other process is to have of this one's environment."""
+    """Return the variables of this environment that the child gets."""
     keys = _OF_OBJECT_STORES if store.startswith(LAKE) else ()
     return {name: value for name, value in os.environ.items() if name in _KEPT or name.startswith(keys)}
 
 
 def _header(line: bytes) -> dict[str, Any] | None:
     try:
-        found = json.loads(line)
+        header = json.loads(line)
     except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    return header if isinstance(header, dict) else None
 
 
-def _error_of(header: dict[str, Any], request: Request) -> AnalyzerError:
-    """The error that the other process met."""
+def _error_of_header(header: dict[str, Any], request: Request) -> AnalyzerError:
+    """Return the error that the child reports."""
     if header["exit_code"] == LIMIT:
-        return _too_much(header["message"], request)
+        return _beyond_memory(header["message"], request)
     return AnalyzerError(header["message"], header["hint"], exit_code=header["exit_code"])
 
 
-def _ended(code: int, request: Request) -> AnalyzerError:
-    """What a process without an answer died of."""
+def _error_of_exit(code: int, request: Request) -> AnalyzerError:
+    """Return the error for the exit code of a child that gave no answer."""
     if code in {-signal.SIGXCPU, -signal.SIGALRM}:
         return LimitError.of_time(request.seconds)
     if code == LIMIT:
-        return _too_much("the answer is too large", request)
+        return _beyond_memory("the answer is too large", request)
     if code < 0:
-        return _too_much(
+        return _beyond_memory(
             f"the query crashed the database ({signal.Signals(-code).name}), or ran out of memory", request
         )
     return AnalyzerError(f"the query's process ended with {code}", "ANALYZER_DEBUG=1 shows why", exit_code=UNREADABLE)
 
 
-def _too_much(message: str, request: Request) -> LimitError:
+def _beyond_memory(message: str, request: Request) -> LimitError:
     allowed = f"{request.memory / 1e6:,.0f} MB"
     return LimitError(f"{message} (limit: {allowed})", "ask for fewer rows, columns or groups; or allow more: --memory")
 
 
 _CREATE_RULESET, _RESTRICT_SELF = 444, 446
-"""Numbers of the system calls, the same on every architecture."""
+"""Numbers of the system calls; they are the same on every architecture."""
 _ASK_VERSION = 1
 _NO_NEW_PRIVILEGES = 38
 # From <linux/landlock.h>: write a file, remove a folder, remove a file, make a character device, folder, file, socket,
 # pipe, block device, link.
 _WRITING = 1 << 1 | sum(1 << bit for bit in range(4, 13))
 _REFER, _TRUNCATE = 1 << 13, 1 << 14
-"""Linking across folders, and truncating: known from versions 2 and 3 on."""
+"""Link across folders and truncate: in Landlock from versions 2 and 3 on."""
 _CONNECTING = 1 << 0 | 1 << 1
-"""To bind and to connect TCP sockets: known from version 4 on."""
+"""Bind and connect TCP sockets: in Landlock from version 4 on."""
 
 
 def forbid_writing(*, connecting: bool = False) -> bool:
-    """Forbid this thread, and those it starts, to change files, and to use TCP unless it is `connecting`; whether the
-    kernel holds them to it.
+    """Forbid this thread and those it starts to change files, and to use TCP unless `connecting`.
+
+    Returns whether the kernel enforces it.
     """
     if sys.platform != "linux":
         return False
-    import ctypes  # 8 ms, for the process that answers
+    import ctypes  # 8 ms, which only the child pays
 
     libc = ctypes.CDLL(None, use_errno=True)
     version = libc.syscall(_CREATE_RULESET, None, 0, _ASK_VERSION)
@@ -183,7 +188,8 @@ def forbid_writing(*, connecting: bool = False) -> bool:
         return False
     files = _WRITING | (_REFER if version >= 2 else 0) | (_TRUNCATE if version >= 3 else 0)
     network = _CONNECTING if version >= 4 and not connecting else 0
-    # What is named here and allowed by no rule is forbidden; an older kernel knows the first of both numbers alone.
+    # A named action that no rule allows is forbidden. A kernel before version 4 reads only the
+    # first number.
     handled = (ctypes.c_uint64 * 2)(files, network)
     ruleset = libc.syscall(_CREATE_RULESET, handled, ctypes.c_size_t(16 if version >= 4 else 8), 0)
     if ruleset < 0:
@@ -199,24 +205,24 @@ def forbid_writing(*, connecting: bool = False) -> bool:
 
 THREADS = 4
 _GRACE_SECONDS = 2
-"""What the parent gets to end this process, before it ends by itself; for a parent that is no more."""
+"""The child ends by itself so many seconds after its limit, in case its parent has died."""
 _OPEN_FILES, _FILES_OF_LAKE = 64, 1_024
 _RECURSION = 10_000
 _DATABASE_SHARE = 0.75
-"""Of the memory; the rest is for the frame and its text."""
+"""The database's share of the memory; the rest is for the frame and its text."""
 
 
 def main() -> None:
     """Answer the request on standard input."""
     request = Request(**json.load(sys.stdin))
-    # A tree of a statement is as deep as the statement; this process does nothing but to walk it.
+    # The tree of a statement is as deep as the statement, and is walked recursively.
     sys.setrecursionlimit(_RECURSION)
     try:
         header, body = _answer(request)
     except AnalyzerError as error:
         header, body = {"exit_code": error.exit_code, "message": error.message, "hint": error.hint}, b""
     except MemoryError:
-        # There is no memory left to say so with.
+        # No memory is left for a message.
         os._exit(LIMIT)
     try:
         with open(sys.stdout.fileno(), "wb", closefd=False) as out:
@@ -230,15 +236,16 @@ def main() -> None:
 
 
 def _answer(request: Request) -> tuple[dict[str, object], bytes]:
-    # What the program itself needs is loaded before memory is measured and limited.
+    # The modules are loaded before memory is measured and limited.
     import polars  # noqa: F401 - an answer becomes a frame
 
     from analyzer.report import render_rows
     from analyzer.store.query.adhoc import load_classify, run
 
     load_classify(request.sql)
-    show, remote = _opening(request.store)
-    # The parsed tree and the database's own settings stand against writing, too: this holds if both fail.
+    connect, remote = _connector(request.store)
+    # The check of the parsed tree and the settings of the database forbid writing, too: this holds
+    # if both fail.
     forbid_writing(connecting=remote)
     threads = min(os.cpu_count() or 1, THREADS)
     _limit(request, threads)
@@ -247,7 +254,7 @@ def _answer(request: Request) -> tuple[dict[str, object], bytes]:
         "memory_limit": f"{int(request.memory * _DATABASE_SHARE)}B",
         "temp_directory": "",
     }
-    with contextlib.closing(show(settings)) as connection:
+    with contextlib.closing(connect(settings)) as connection:
         answer = run(connection, request.sql, request.rows)
     text = render_rows(
         answer.frame, request.row_format, name="analyzer.sql/1", truncated=answer.truncated, width=request.width
@@ -256,10 +263,11 @@ def _answer(request: Request) -> tuple[dict[str, object], bytes]:
     return {"exit_code": 0, "rows": answer.frame.height, "truncated": answer.truncated}, body
 
 
-def _opening(store: str) -> tuple[Callable[[dict[str, str]], duckdb.DuckDBPyConnection], bool]:
-    """How to open a store with some settings, and whether its files are asked for over the network.
+def _connector(store: str) -> tuple[Callable[[dict[str, str]], duckdb.DuckDBPyConnection], bool]:
+    """Return a function that opens a store with settings, and whether its files are remote.
 
-    Where the files of a lake are is looked up here: its library needs room and threads of its own.
+    It looks the files of a lake up before the limits stand: the library for that needs memory and
+    threads of its own.
     """
     if not store.startswith(LAKE):
         from analyzer.store.db.connection import connect
@@ -273,7 +281,7 @@ def _opening(store: str) -> tuple[Callable[[dict[str, str]], duckdb.DuckDBPyConn
 
 
 def _limit(request: Request, threads: int) -> None:
-    """Limits of the kernel, which no SQL can lift."""
+    """Set limits of the kernel, which no SQL can lift."""
     import resource  # not there on Windows
 
     seconds = int(request.seconds) + _GRACE_SECONDS
@@ -288,14 +296,14 @@ def _limit(request: Request, threads: int) -> None:
     if sys.platform == "linux":
         # Elsewhere address space is no measure of memory, or cannot be limited at all.
         limits.append((resource.RLIMIT_AS, _address_space() + request.memory))
-    for which, value in limits:
-        hard = resource.getrlimit(which)[1]
+    for name, value in limits:
+        hard = resource.getrlimit(name)[1]
         value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(which, (value, value))
+        resource.setrlimit(name, (value, value))
 
 
 def _address_space() -> int:
-    """Bytes that this process has mapped."""
+    """Return the bytes that this process has mapped."""
     import resource
 
     with open("/proc/self/statm", "rb") as handle:

@@ -1,4 +1,4 @@
-"""A signal that asks us to end becomes an exception, which arrives whatever code it comes into."""
+"""Turn signals that ask us to end into exceptions, which arrive whatever code is running."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _AGAIN_SECONDS = 0.02
 
 
 class SignalledError(KeyboardInterrupt):
-    """A signal asked us to end. As Ctrl-C, it is no `Exception`: what never raises into its host would swallow it."""
+    """A signal asked us to end.
+
+    It is no `Exception`, so that code which swallows those cannot swallow it.
+    """
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -25,12 +28,14 @@ class SignalledError(KeyboardInterrupt):
 
 @contextmanager
 def raising(signals: Iterable[signal.Signals]) -> Iterator[None]:
-    """Raises `SignalledError` out of the block once one of the signals has come.
+    """Raise `SignalledError` out of the block once one of the signals has come.
 
-    A library may make an error of its own of it, or a panic; a callback cannot raise at all, and a library that is half
-    imported may end the process. So what leaves the block is told by what came, and a signal that was lost, or that
-    came during an import, is sent to us again. What is ignored stays ignored. A click exit passes: it was decided
-    already. In other threads than the main one, Python calls no handlers, and the block is run as it is.
+    A library may turn the exception into an error of its own, or a panic; a callback cannot raise
+    at all, and a half-imported library may end the process. So any error that leaves the block
+    after a signal becomes `SignalledError`, and a signal that was lost, or that came during an
+    import, is sent to us again. Ignored signals stay ignored. A click exit passes, because the
+    command has ended. Python calls handlers only in the main thread; in other threads the block
+    runs as it is.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -40,21 +45,21 @@ def raising(signals: Iterable[signal.Signals]) -> Iterator[None]:
     def note(number: int, frame: FrameType | None) -> None:
         came.append(number)
         if _importing(frame):
-            _again(number)
+            _send_again(number)
         else:
             raise SignalledError(number)
 
     def lost(args: sys.UnraisableHookArgs) -> None:
         if isinstance(args.exc_value, SignalledError):
-            _again(args.exc_value.number)
+            _send_again(args.exc_value.number)
         else:
             hook(args)
 
     hook = sys.unraisablehook
-    before = {each: signal.getsignal(each) for each in signals}
-    before = {each: handler for each, handler in before.items() if handler not in {signal.SIG_IGN, None}}
-    for each in before:
-        signal.signal(each, note)
+    before = {number: signal.getsignal(number) for number in signals}
+    before = {number: handler for number, handler in before.items() if handler not in {signal.SIG_IGN, None}}
+    for number in before:
+        signal.signal(number, note)
     sys.unraisablehook = lost
     try:
         yield
@@ -65,16 +70,15 @@ def raising(signals: Iterable[signal.Signals]) -> Iterator[None]:
             raise SignalledError(came[0]) from error
         raise
     finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
+        for number, handler in before.items():
+            signal.signal(number, handler)
         sys.unraisablehook = hook
 
 
 @contextmanager
 def ending_on(signals: Iterable[signal.Signals]) -> Iterator[None]:
-    """These signals end the command's group, then us, with the exit code that a shell would show."""
-
-    # A parent that ignores its children hands that down, and nobody would learn how the command ended.
+    """Let these signals end the command's group, then us, with the exit code that a shell shows."""
+    # A parent that ignores SIGCHLD hands that down, and then we cannot learn how the command ended.
     before = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
         with raising(signals):
@@ -87,7 +91,7 @@ def ending_on(signals: Iterable[signal.Signals]) -> Iterator[None]:
         signal.signal(signal.SIGCHLD, before)
 
 
-def _again(number: int) -> None:
+def _send_again(number: int) -> None:
     threading.Timer(_AGAIN_SECONDS, os.kill, (os.getpid(), number)).start()
 
 

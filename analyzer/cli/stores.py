@@ -1,6 +1,7 @@
-"""The store that a command asks, by its name: a file, or a lake. No command knows which of the two answers.
+"""Find and open the store of a command by its name: a file, or a lake. Commands treat both alike.
 
-Where none is named, it is that of the working directory or the one store of this machine, for the logs of its agents.
+Without a name it is the store of the working directory, or else the store of this machine for the
+logs of its agents.
 """
 
 from __future__ import annotations
@@ -25,41 +26,46 @@ if TYPE_CHECKING:
 HERE = "analyzer.duckdb"
 """The store of the working directory."""
 REPORTED = "30d"
-"""The days of a report for which nobody names paths, a store or a window."""
+"""The window of a report without paths, store and window."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamedStore:
     """A store by its name, with the Spark that reads logs for it if it is a lake.
 
-    Raises:
-        AnalyzerError: whatever asks for it, where the name can be that of no lake, or there is a master without a lake.
-        StoreError: the extra for lakes is not installed, or it cannot be opened; see `open_store`.
+    Its methods raise:
+        AnalyzerError: the name begins as that of a lake and is none, or there is a master without a
+            lake.
+        StoreError: the extra for lakes is not installed, or the store cannot be opened; see
+            `open_store`.
     """
 
     name: str
     master: str | None = None
 
-    def asked(self) -> Store:
-        """Open it for queries."""
+    def open_for_queries(self) -> Store:
+        """Open the store for queries."""
         from analyzer.store import open_store
 
         return open_store(self.name, master=self.master)
 
-    def judging(self) -> Store:
-        """Open it, which is there, for what a check or a person decides."""
+    def open_for_decisions(self) -> Store:
+        """Open an existing store to write what a check or a person decides."""
         from analyzer.store import open_store
 
         return open_store(self.name, writable=True, create=False, master=self.master)
 
-    def filling(self) -> Store:
-        """Open it for logs, and make it where there is none."""
+    def open_for_logs(self) -> Store:
+        """Open the store to read logs into it; make it if it is missing."""
         from analyzer.store import open_store
 
         return open_store(self.name, writable=True, master=self.master)
 
     def lake(self) -> Lake | None:
-        """Return the lake that the name means, None for a file; what a lake needs is installed."""
+        """Return the lake of this name.
+
+        Return None for a file. The packages that a lake needs are installed if it returns a lake.
+        """
         if not self.name.startswith(LAKE):
             if self.master is not None:
                 raise AnalyzerError("--master is for a lake alone", f"name one: --store {LAKE}PATH")
@@ -72,12 +78,14 @@ class NamedStore:
 
     @property
     def is_there(self) -> bool:
-        """Whether there is a store of this name."""
+        """True if there is a store of this name."""
         lake = NamedStore(self.name).lake()
         return os.path.exists(self.name) if lake is None else lake.exists
 
     def lake_for(self, paths: Sequence[str]) -> Lake | None:
-        """Return the lake that logs of these paths, or without any of this machine, are read into.
+        """Return the lake to read these paths into, or without paths the logs of this machine.
+
+        Return None for a file.
 
         Raises:
             AnalyzerError: workers of Spark would have to read the logs of this machine.
@@ -88,9 +96,11 @@ class NamedStore:
         return lake
 
     def asking(self, paths: Sequence[str] = (), *, elsewhere: bool = False) -> Asking:
-        """Return how it is asked further; one in memory of these PATHs has to be kept first.
+        """Return how printed commands name this store.
 
-        Who reads of it `elsewhere` may be in another folder, and have another store.
+        A store in memory of these paths must be kept first.
+
+        `elsewhere` means that the reader may be in another folder and have another default store.
         """
         from analyzer.command_lines import Asking, whole_path
         from analyzer.store import MEMORY
@@ -103,7 +113,7 @@ class NamedStore:
         return Asking(None if self.name == (os.environ.get("ANALYZER_STORE") or default_store()) else self.name)
 
     def make_room(self) -> None:
-        """Make the folder of this machine's store, its owner's alone, where that is the store.
+        """Make the folder of this machine's store, for its owner only (0700), if this is that store.
 
         Raises:
             StoreError: it cannot be made.
@@ -116,49 +126,58 @@ class NamedStore:
         except OSError as error:
             raise StoreError(f"{folder}: cannot be made: {system_text(error)}", "name a store: --store FILE") from None
 
-    def look(self) -> Survey:
-        """What lies on this machine, and what of it this store does not have; of one that is not there yet, all."""
+    def survey(self) -> Survey:
+        """List the logs on this machine and what is new of them to this store.
+
+        All is new to a missing store.
+        """
         if not self.is_there:
             from analyzer.store import survey
 
             return survey(places_here(), {})
-        with NamedStore(self.name).asked() as store:
+        with NamedStore(self.name).open_for_queries() as store:
             return store.survey(places_here())
 
-    def tell_found(self, *, quiet: bool) -> None:
-        """Say on stderr what lies there before it is read, which may take a while; and make room for it.
+    def announce_logs(self, *, quiet: bool) -> None:
+        """List the logs of this machine on stderr, and make the folder of the store.
 
         Raises:
-            AnalyzerError: nothing does, and the store is not there either.
+            AnalyzerError: there are no logs, and the store is missing, too.
         """
         from analyzer.cli.output import narrate, terminal_width
         from analyzer.report.store_work import render_found, render_nothing
 
-        found, home, width = self.look(), home_folder(), terminal_width()
-        said = render_found(found, self.name, home, width) if found.found else render_nothing(found, home, width)
-        for line in said.splitlines():
+        survey, home, width = self.survey(), home_folder(), terminal_width()
+        text = render_found(survey, self.name, home, width) if survey.found else render_nothing(survey, home, width)
+        for line in text.splitlines():
             narrate(line, quiet=quiet)
-        if not found.found and not self.is_there:
+        if not survey.found and not self.is_there:
             hint = "name the files or folders that hold them; $CODEX_HOME and other variables of agents are followed"
             raise AnalyzerError("no logs of agents were found on this machine", hint, exit_code=UNREADABLE)
         self.make_room()
 
 
 def _kept_store(paths: Sequence[str]) -> str:
-    """Name the store that keeps these logs: its own, so that no other command asks it by itself."""
+    """Return a name for the store of these logs.
+
+    It is not the default name, so no command takes it by itself.
+    """
     name = re.sub(r"[^\w-]+", "-", os.path.basename(os.path.abspath(paths[0]))).strip("-") if paths else ""
     others = f"-{crc32(os.fsencode(chr(10).join(paths))):08x}" if len(paths) > 1 else ""
     return f"{name or 'logs'}{others}-report.duckdb"
 
 
 def home_folder() -> str | None:
-    """The user's home directory; None where there is none."""
-    found = os.path.expanduser("~")
-    return found if os.path.isabs(found) else None
+    """Return the user's home directory; None if there is none."""
+    home = os.path.expanduser("~")
+    return home if os.path.isabs(home) else None
 
 
 def machine_store() -> str | None:
-    """The store for the logs of this machine, which need not be there; None where there is no home directory."""
+    """Return the path of this machine's store, which may be missing.
+
+    Return None without a home directory.
+    """
     data = os.environ.get("XDG_DATA_HOME", "")
     home = home_folder()
     if not os.path.isabs(data):
@@ -167,28 +186,31 @@ def machine_store() -> str | None:
 
 
 def default_store() -> str:
-    """The store to ask where none is named: that of the working directory, else this machine's, if there is one."""
+    """Return the store to query if none is named.
+
+    It is that of the working directory, unless only this machine has one.
+    """
     machine = machine_store()
     return machine if machine and not is_here() and os.path.exists(machine) else HERE
 
 
 def is_here() -> bool:
-    """Whether the working directory has a store, or had one: its journal is left."""
+    """Tell whether the working directory has a store, or the journal of a former one."""
     return os.path.lexists(HERE) or os.path.isdir(HERE.replace(".duckdb", ".journal"))
 
 
 def store_to_fill(paths: Sequence[str] = ()) -> str:
-    """The store for logs of these paths, or without any of this machine, where none is named."""
+    """Return the store to read paths, or without paths this machine's logs, into if none is named."""
     return HERE if paths or is_here() else store_of_agents()
 
 
 def store_of_agents() -> str:
-    """Return the store for the logs of this machine's agents, whatever the working directory holds."""
+    """Return the store for this machine's agents, even if the working directory has one."""
     return machine_store() or HERE
 
 
 def places_here() -> list[LogPlace]:
-    """Where agents may keep logs for this user."""
+    """List where agents may keep logs for this user."""
     from analyzer.importers.places import places
 
     return places(os.environ, home=home_folder(), working=os.getcwd(), system=sys.platform)
@@ -200,8 +222,10 @@ def read_logs(
     *,
     quiet: bool,
 ) -> IngestResult:
-    """Read what is new of the paths by the `ingest` of a store; without paths, of all agents on this machine, and then
-    what could not be read is told with `~` for the home directory.
+    """Read what is new of the paths with the `ingest` of a store.
+
+    Without paths it reads the logs of all agents on this machine, and progress and problems show
+    `~` for the home directory.
     """
     from analyzer.cli.output import progress
     from analyzer.redaction.walk import without_home
@@ -210,7 +234,7 @@ def read_logs(
         if paths:
             return ingest(paths, shown)
         home = home_folder()
-        told = shown and (lambda path, place, total: shown(without_home(path, home), place, total))
-        result = ingest(places_here(), told)
-    result.problems = [replace(item, path=without_home(item.path, home)) for item in result.problems]
+        shorter = shown and (lambda path, index, total: shown(without_home(path, home), index, total))
+        result = ingest(places_here(), shorter)
+    result.problems = [replace(problem, path=without_home(problem.path, home)) for problem in result.problems]
     return result

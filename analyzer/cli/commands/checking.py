@@ -1,6 +1,6 @@
-"""A night: `analyzer check` judges the last whole day, `analyzer findings` takes what a person decides of its findings.
+"""Judge a day with `analyzer check`, and record decisions on findings with `analyzer findings`.
 
-A check answers by exit code and in the form that is asked for.
+A check answers by its exit code, and in the form of --format.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from analyzer.cli.inputs import rules_in_use
 from analyzer.cli.options import (
     ListingGroup,
     chosen_window,
+    complete_finding,
     deliver_option,
     fail_on_option,
     json_option,
@@ -27,7 +28,6 @@ from analyzer.cli.options import (
     store_option,
     window_options,
 )
-from analyzer.cli.options import findings as findings_of
 from analyzer.cli.output import Out, add_to_job_summary, narrate, terminal_width, write
 from analyzer.cli.stores import NamedStore
 from analyzer.command_lines import command_line
@@ -95,43 +95,43 @@ def check_command(
     from analyzer.analysis.nightly.decisions import Undelivered
     from analyzer.classifier.rules.loading import ruleset_for
 
-    places: list[Target] = []
+    targets: list[Target] = []
     if addresses := [*deliver_to, *([f"webhook:{webhook}"] if webhook else [])]:
-        from analyzer.cli.delivery import deliver, targets
+        from analyzer.cli.delivery import deliver, read_targets
 
-        places = targets(addresses)
-    asked = click.get_current_context().get_parameter_source("deliver_to") is ParameterSource.COMMANDLINE
-    if each_day and (again or prometheus or webhook or asked):
+        targets = read_targets(addresses)
+    delivers = click.get_current_context().get_parameter_source("deliver_to") is ParameterSource.COMMANDLINE
+    if each_day and (again or prometheus or webhook or delivers):
         hint = "leave out --again, --prometheus, --webhook and --deliver"
         raise AnalyzerError("--each-day writes nothing down", hint)
     if only and prometheus:
         raise AnalyzerError("gauges are those of the whole fleet", f"leave out --prometheus, or {only}")
-    hours = not each_day and bool(words.get("since") or words.get("last"))
-    if hours and again:
+    is_hours = not each_day and bool(words.get("since") or words.get("last"))
+    if is_hours and again:
         raise AnalyzerError("hours are not written down", "leave out --again, or --since and --last")
     chosen = chosen_window(**words)
     rules = rules_in_use(rules_path)
-    named = ruleset_for(rules_path).digest if rules_path else None
-    with store.judging() as opened:
+    digest = ruleset_for(rules_path).digest if rules_path else None
+    with store.open_for_decisions() as opened:
         if each_day:
             nights = each_night(opened, chosen, rules=rules)
-        elif hours:
+        elif is_hours:
             nights = [check_hours(opened, chosen, rules=rules)]
         else:
             nights = [check(opened, until=chosen.until, timezone=chosen.timezone, rules=rules, again=again)]
         gauges = night_gauges(opened, nights[-1]) if prometheus else b""
-        judged, nights = nights, _about(opened, nights, only)
-        left = Undelivered.of(opened, nights[-1]) if places and not each_day else None
-    if others := sum(len(night.findings) for night in judged) - sum(len(night.findings) for night in nights):
+        whole_fleet, nights = nights, _narrow(opened, nights, only)
+        undelivered = Undelivered.of(opened, nights[-1]) if targets and not each_day else None
+    if others := sum(len(night.findings) for night in whole_fleet) - sum(len(night.findings) for night in nights):
         out.narrate(f"only {only}: {counted(others, 'finding')} about others not told")
-    if named and nights and nights[0].ruleset_in_force != named:
+    if digest and nights and nights[0].ruleset_in_force != digest:
         other = command_line("reclassify", "--rules", "FILE", "--apply", store=store.name)
         applied = f"ruleset {nights[0].ruleset_in_force} was applied to this store"
         out.narrate(f"{rules_path} has no say: {applied}; another one takes over with {other}")
-    told = [night for night in nights if night.findings]
-    if out.form != "table" or told or out.path:
-        write(_rendered(nights, each_day, out, store.asking()), out.path)
-    if not told:
+    is_empty = not any(night.findings for night in nights)
+    if out.form != "table" or not is_empty or out.path:
+        write(_render(nights, each_day, out, store.asking()), out.path)
+    if is_empty:
         from analyzer.report.monospace import fold
         from analyzer.report.night.document import nothing_to_report
 
@@ -140,13 +140,13 @@ def check_command(
     add_to_job_summary(lambda: _summary(nights))
     if prometheus:
         write(gauges, prometheus)
-    if left:
-        deliver(left, places, store.judging)
+    if undelivered:
+        deliver(undelivered, targets, store.open_for_decisions)
     return FINDINGS if any(night.fails(fail_on) for night in nights) else 0
 
 
-def _about(store: Store, nights: list[Night], only: Selection) -> list[Night]:
-    """The nights with what is about that part alone."""
+def _narrow(store: Store, nights: list[Night], only: Selection) -> list[Night]:
+    """Return the nights with only the findings about the selected part; all without a selection."""
     if not only:
         return nights
     from analyzer.analysis.summary.window_findings import select_nights
@@ -155,28 +155,26 @@ def _about(store: Store, nights: list[Night], only: Selection) -> list[Night]:
 
 
 def night_gauges(store: Store, night: Night) -> bytes:
-    """The gauges of a night, as a textfile collector takes them."""
+    """Render the gauges of a night for node exporter's textfile collector."""
     from analyzer.analysis.summary.day_figures import night_figures
     from analyzer.report.night.metrics import render_prometheus
 
     return render_prometheus(night, night_figures(store, night))
 
 
-def _rendered(nights: list[Night], each_day: bool, out: Out, asking: Asking) -> str:
+def _render(nights: list[Night], each_day: bool, out: Out, asking: Asking) -> str:
     from analyzer.report.escape import json_text, jsonl_text
     from analyzer.report.night import document
 
     if out.form == "json":
-        every = {"schema": "analyzer.nights/1", "nights": [night.to_dict() for night in nights]}
-        return json_text(every if each_day else nights[0].to_dict())
+        if not each_day:
+            return json_text(nights[0].to_dict())
+        return json_text({"schema": "analyzer.nights/1", "nights": [night.to_dict() for night in nights]})
     if out.form == "jsonl":
         return jsonl_text(night.to_dict() for night in nights)
     if out.form == "markdown":
-        told = [night for night in nights if night.findings]
-        return (
-            "\n".join(document.render_night_markdown(night) for night in told)
-            or f"{document.nothing_to_report(nights)}\n"
-        )
+        texts = [document.render_night_markdown(night) for night in nights if night.findings]
+        return "\n".join(texts) or f"{document.nothing_to_report(nights)}\n"
     width, colour = out.layout
     if each_day:
         return document.render_nights_text(nights, width)
@@ -188,16 +186,16 @@ def _rendered(nights: list[Night], each_day: bool, out: Out, asking: Asking) -> 
 def _summary(nights: list[Night]) -> str:
     from analyzer.report.night.document import render_night_markdown
 
-    told = nights if len(nights) == 1 else [night for night in nights if night.findings]
-    return "".join(render_night_markdown(night) + "\n" for night in told)
+    shown = nights if len(nights) == 1 else [night for night in nights if night.findings]
+    return "".join(render_night_markdown(night) + "\n" for night in shown)
 
 
-identifier = click.argument("finding", metavar="ID", shell_complete=findings_of)
-identifiers = click.argument("findings", metavar="[ID]...", nargs=-1, shell_complete=findings_of)
+identifier = click.argument("finding", metavar="ID", shell_complete=complete_finding)
+identifiers = click.argument("findings", metavar="[ID]...", nargs=-1, shell_complete=complete_finding)
 
 
-def of_many(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Several IDs, and `--caller`, `--kind` and `--provider` for all open findings that they name."""
+def many_findings(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add an argument of several IDs, and options that name all open findings of a caller and so on."""
     caller = click.option("--caller", metavar="NAME", help="Every open finding of this caller.")
     kind = click.option("--kind", metavar="NAME", help="Every open finding of this kind, such as outage.")
     provider = click.option("--provider", metavar="NAME", help="Every open finding of this provider.")
@@ -205,7 +203,7 @@ def of_many(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def decision_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`--store`, `--master`, `--note` and `--by`."""
+    """Add `--store`, `--master`, `--note` and `--by`."""
     by = click.option("--by", metavar="NAME", help="Who decides; default: the account that runs this.")
     note = click.option("--note", default="", metavar="TEXT", help="Why; kept in the journal.")
     return store_option(note(by(function)))
@@ -241,10 +239,10 @@ def list_command(store: NamedStore, every: bool, out: Out) -> None:
     from analyzer.analysis import findings
     from analyzer.report.night.document import render_findings
 
-    with store.asked() as opened:
-        known = findings(opened, every=every)
-    content = {"schema": "analyzer.findings/1", "findings": [one.to_dict() for one in known]}
-    out.answer(content, lambda: render_findings(known, terminal_width()))
+    with store.open_for_queries() as opened:
+        listed = findings(opened, every=every)
+    content = {"schema": "analyzer.findings/1", "findings": [finding.to_dict() for finding in listed]}
+    out.answer(content, lambda: render_findings(listed, terminal_width()))
 
 
 @findings_command.command("show", short_help="Show one finding whole.")
@@ -262,18 +260,18 @@ def show_command(finding: str, store: NamedStore, out: Out) -> None:
     from analyzer.analysis.nightly.decisions import identified
     from analyzer.report.night.document import render_known_finding
 
-    with store.asked() as opened:
+    with store.open_for_queries() as opened:
         name = identified(opened, finding)
-        one = next(each for each in findings(opened, every=True) if each.id == name)
-    content = {"schema": "analyzer.finding/1", **one.to_dict()}
-    out.answer(content, lambda: render_known_finding(one, terminal_width(), store.asking()))
+        shown = next(stored for stored in findings(opened, every=True) if stored.id == name)
+    content = {"schema": "analyzer.finding/1", **shown.to_dict()}
+    out.answer(content, lambda: render_known_finding(shown, terminal_width(), store.asking()))
 
 
-def _plain(name: str, act: str, short: str, said: str) -> None:
-    """Adds a command for a decision that needs nothing but the findings."""
+def _add_decision(name: str, act: str, short_text: str, help_text: str) -> None:
+    """Add a command for a decision that needs only the findings."""
 
-    @findings_command.command(name, short_help=short, help=said)
-    @of_many
+    @findings_command.command(name, short_help=short_text, help=help_text)
+    @many_findings
     @decision_options
     def decide(
         findings: tuple[str, ...],
@@ -282,14 +280,14 @@ def _plain(name: str, act: str, short: str, said: str) -> None:
         provider: str | None,
         **decision: Any,
     ) -> None:
-        named = {"caller": caller, "finding": kind, "provider": provider}
-        about = {name: value for name, value in named.items() if value is not None}
+        options = {"caller": caller, "finding": kind, "provider": provider}
+        about = {name: value for name, value in options.items() if value is not None}
         if not findings and not about:
             raise click.UsageError("name findings by their IDs, or by --caller, --kind or --provider")
         _decide(act, findings, about=about, **decision)
 
 
-_plain(
+_add_decision(
     "ack",
     "acknowledged",
     "Acknowledge some: they fail no night any more.",
@@ -317,7 +315,7 @@ def snooze_command(finding: str, length: str, **decision: Any) -> None:
     _decide("snoozed", (finding,), snoozed_for=span(length), **decision)
 
 
-_plain(
+_add_decision(
     "close",
     "closed",
     "Close some: they are resolved.",
@@ -327,7 +325,7 @@ _plain(
       analyzer findings close 3f9c --note "key rotated"
     """,
 )
-_plain(
+_add_decision(
     "reopen",
     "reopened",
     "Take such a decision back.",
@@ -352,18 +350,20 @@ def _decide(
     from analyzer.analysis import handle
     from analyzer.analysis.nightly.decisions import identified, open_about
 
-    who = _account() if by is None else by
-    with store.judging() as opened:
-        # All are known before the first is decided.
-        names = [identified(opened, one) for one in findings] + (open_about(opened, about) if about else [])
-        for each in dict.fromkeys(names):
-            name, decision = handle(opened, each, act, snoozed_for=snoozed_for, note=note, by=who)
+    person = _account() if by is None else by
+    with store.open_for_decisions() as opened:
+        # All are looked up before the first is decided, so that an unknown one stops the command.
+        names = [identified(opened, finding) for finding in findings]
+        if about:
+            names += open_about(opened, about)
+        for finding_id in dict.fromkeys(names):
+            name, decision = handle(opened, finding_id, act, snoozed_for=snoozed_for, note=note, by=person)
             until = f" until {decision.snoozed_until:%Y-%m-%d %H:%M} UTC" if decision.snoozed_until else ""
             narrate(f"finding {name}: {decision.act}{until}", quiet=False)
 
 
 def _account() -> str:
-    """The name of the account; empty where it has none."""
+    """Return the name of the account; an empty text if it has none."""
     try:
         return getpass.getuser()
     except (OSError, KeyError):

@@ -1,4 +1,4 @@
-"""`analyzer classify` says which reason an error has: one from the argument, or many as JSON lines."""
+"""`analyzer classify`: say the reason of an error, or of many errors as JSON lines."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def command(
     moment = time_option(at)
     ruleset = ruleset_in_use(rules_path)
     errors = [described(text, status, exit_code)] if text != "-" else map(_parsed, sys.stdin.buffer)
-    said = _line if out.form == "json" or not sys.stdout.isatty() else _words
+    render = _json_line if out.form == "json" or not sys.stdout.isatty() else _words
     for error in errors:
-        write(said(_classified(error, moment, ruleset)), None)
+        write(render(_classified(error, moment, ruleset)), None)
 
 
 def _parsed(raw: bytes) -> object:
@@ -69,12 +69,12 @@ def _classified(error: object, at: datetime | None, ruleset: Ruleset) -> Classif
         at = stated_time(error.get("timestamp"))
     if at is not None:
         return classify(error, at=at.replace(tzinfo=UTC), rules=ruleset)
-    found = classify(error, rules=ruleset)
-    # When it happened is not known, but hardly after now.
-    return found._replace(reset_at=found.reset_at and credible(found.reset_at, datetime.now(UTC)))
+    verdict = classify(error, rules=ruleset)
+    # The error has no time; it hardly happened after now.
+    return verdict._replace(reset_at=verdict.reset_at and credible(verdict.reset_at, datetime.now(UTC)))
 
 
-def _line(verdict: Classification) -> str:
+def _json_line(verdict: Classification) -> str:
     from analyzer.report.escape import json_text
 
     return json_text(verdict.to_dict())

@@ -13,7 +13,7 @@ from analyzer.errors import UNREADABLE, AnalyzerError, system_text
 
 SHELLS = ("bash", "zsh", "fish")
 VARIABLE = "_ANALYZER_COMPLETE"
-"""The variable of the environment by which a shell asks."""
+"""The environment variable with which a shell asks for completions."""
 
 shell_argument = click.argument("shell", type=click.Choice(SHELLS), required=False)
 
@@ -63,28 +63,28 @@ def install_command(shell: str | None) -> None:
 
 
 def place_of(shell: str, environment: Mapping[str, str], home: str) -> tuple[str, tuple[str, str] | None]:
-    """The file that a shell reads a script of completion from, and a file and a line to add where it reads none."""
+    """Return the file for a shell's script, and for zsh the file and the line that source it."""
 
     def folder(variable: str, *usual: str) -> str:
-        named = environment.get(variable, "")
-        return named if os.path.isabs(named) else os.path.join(home, *usual)
+        path = environment.get(variable, "")
+        return path if os.path.isabs(path) else os.path.join(home, *usual)
 
     if shell == "fish":
         return os.path.join(folder("XDG_CONFIG_HOME", ".config"), "fish", "completions", "analyzer.fish"), None
     data = folder("XDG_DATA_HOME", ".local", "share")
     if shell == "bash":
-        named = environment.get("BASH_COMPLETION_USER_DIR", "")
-        base = named if os.path.isabs(named) else os.path.join(data, "bash-completion")
+        user_folder = environment.get("BASH_COMPLETION_USER_DIR", "")
+        base = user_folder if os.path.isabs(user_folder) else os.path.join(data, "bash-completion")
         return os.path.join(base, "completions", "analyzer"), None
     script = os.path.join(data, "analyzer", "completion.zsh")
     return script, (os.path.join(folder("ZDOTDIR"), ".zshrc"), f"source {shlex.quote(script)}")
 
 
 def _chosen(shell: str | None) -> str:
-    named = shell or os.path.basename(os.environ.get("SHELL", ""))
-    if named not in SHELLS:
+    name = shell or os.path.basename(os.environ.get("SHELL", ""))
+    if name not in SHELLS:
         raise AnalyzerError("no shell named that completion is for", f"name one: {', '.join(SHELLS)}")
-    return named
+    return name
 
 
 def _script(shell: str) -> str:
@@ -96,10 +96,9 @@ def _script(shell: str) -> str:
         return _BASH
     kind = get_completion_class(shell)
     assert kind is not None
-    made = kind(cli, {}, "analyzer", VARIABLE)
-    script = made.source()
+    script = kind(cli, {}, "analyzer", VARIABLE).source()
     if shell == "fish":
-        # Names of callers have commas, too: an answer is cut at its first one alone.
+        # Names of callers may hold commas: an answer is cut only at its first one.
         return script.replace('string split ","', 'string split -m 1 ","')
     return f"(( $+functions[compdef] )) || {{ autoload -Uz compinit && compinit; }}\n{script}"
 
@@ -118,11 +117,11 @@ _analyzer_completion() {{
 }}
 complete -o nosort -F _analyzer_completion analyzer
 """
-"""Not click's, which puts names into the line as they are: one that a log made up would be run as a command."""
+"""Replaces click's script, which does not quote names: a name from a log could run a command."""
 
 
 def _add(path: str, line: str) -> None:
-    """A line at the end of a file, if it is not in it."""
+    """Add a line to the end of a file that does not hold it."""
     with open(path, "a+", encoding="utf-8", errors="surrogateescape") as handle:
         handle.seek(0)
         content = handle.read()

@@ -1,4 +1,4 @@
-"""`analyzer export` hands a store's rows to other tools: files of days, or a smaller store."""
+"""`analyzer export`: write a store's rows for other tools: files, a store, a lake, OpenTelemetry."""
 
 from __future__ import annotations
 
@@ -77,17 +77,14 @@ def command(
     """
     if (to is None) == (otlp is None):
         raise click.UsageError("give either --to or --otlp")
-    window, store, out = (
-        chosen_window(**words),
-        NamedStore(store_path),
-        Out("json" if as_json else "table", None, quiet),
-    )
+    window, store = chosen_window(**words), NamedStore(store_path)
+    out = Out("json" if as_json else "table", None, quiet)
     if otlp is not None:
         if views or row_format:
             raise AnalyzerError("OpenTelemetry logs have no views and one format", "leave out VIEWs and --format")
         _otlp(store, otlp, window, out)
         return
-    assert to is not None  # of the two, one is given
+    assert to is not None  # it is either --to or --otlp
     lake, target = store.lake(), NamedStore(to).lake()
     whole = to.endswith(SLICE_ENDING)
     if target is not None or (lake is not None and whole):
@@ -102,12 +99,12 @@ def command(
         _days(store, to, views, row_format or "parquet", window, out)
 
 
-def _tell(out: Out, to: str, made: dict[str, Any], *said: str) -> None:
-    """Say what was written: as JSON on stdout, else in lines on stderr."""
+def _tell(out: Out, to: str, content: dict[str, Any], *lines: str) -> None:
+    """Tell the user what was written: as JSON on stdout, else in lines on stderr."""
     if out.form == "json":
-        write({"schema": "analyzer.export/1", "to": to, **made}, None)
+        write({"schema": "analyzer.export/1", "to": to, **content}, None)
         return
-    for line in said:
+    for line in lines:
         out.narrate(line)
 
 
@@ -117,28 +114,28 @@ def _otlp(store: NamedStore, to: str, window: Window, out: Out) -> None:
     from analyzer.report.escape import json_text
     from analyzer.store.export.otlp import requests
 
-    with store.asked() as opened:
+    with store.open_for_queries() as opened:
         rows = opened.query("timeline-signals", since=window.since, until=window.until)
-    made = requests(rows.iter_rows(named=True), __version__)
+    otlp_requests = requests(rows.iter_rows(named=True), __version__)
     if host_of(to) is not None:
-        _send(to, made)
+        _send(to, otlp_requests)
     elif "://" in to:
         raise AnalyzerError(f"no target of this kind: {to.partition('://')[0]}", "name a file, or http://HOST:4318")
     else:
-        write("\n".join(map(json_text, made)), None if to == "-" else to)
+        write("\n".join(map(json_text, otlp_requests)), None if to == "-" else to)
     kinds = dict(sorted(rows["kind"].value_counts().iter_rows()))
     shown = host_of(to) or to
     parts = [counted(number, _KINDS[name]) for name, number in kinds.items()]
-    # Requests on stdout leave no room for an object of our own.
+    # The requests are on stdout: an object of our own must not mix with them.
     form = replace(out, form="table") if to == "-" else out
     _tell(form, shown, {"otlp": kinds}, f"{', '.join(parts) or 'nothing'} → {shown}")
 
 
-def _send(url: str, made: Iterator[dict[str, Any]]) -> None:
-    """Send requests to a collector, which says what of them it refuses.
+def _send(url: str, otlp_requests: Iterator[dict[str, Any]]) -> None:
+    """Send requests to a collector, one after another.
 
     Raises:
-        StoreError: nobody takes them, or not all of their records.
+        StoreError: the collector refuses a request, or some of its records.
     """
     from analyzer.cli.delivery import UndeliveredError, post
 
@@ -147,10 +144,10 @@ def _send(url: str, made: Iterator[dict[str, Any]]) -> None:
     pairs = (item.partition("=") for item in os.environ.get("OTEL_EXPORTER_OTLP_HEADERS", "").split(","))
     headers = {name.strip(): unquote(value.strip()) for name, _, value in pairs if name.strip()}
     sent = 0
-    for request in made:
-        number = sum(len(each["scopeLogs"][0]["logRecords"]) for each in request["resourceLogs"])
+    for request in otlp_requests:
+        number = sum(len(logs["scopeLogs"][0]["logRecords"]) for logs in request["resourceLogs"])
         try:
-            refused = _refused(post(target, request, headers))
+            refused = _refusal(post(target, request, headers))
         except UndeliveredError as error:
             refused = str(error)
         if refused:
@@ -161,13 +158,16 @@ def _send(url: str, made: Iterator[dict[str, Any]]) -> None:
         sent += number
 
 
-def _refused(answer: bytes) -> str:
-    """Say how many records of a request its answer refuses, and why; empty where none."""
+def _refusal(answer: bytes) -> str:
+    """Return how many records of a request its answer refuses, and why.
+
+    Return an empty text if it refuses none.
+    """
     try:
         partial = json.loads(answer or b"{}").get("partialSuccess") or {}
         number = int(partial.get("rejectedLogRecords") or 0)
     except (ValueError, AttributeError, TypeError):
-        return ""  # what is no JSON of ours came with a status that says yes
+        return ""  # the status was a success, whatever the body is
     return f"{number:,} refused: {terminal_safe(str(partial.get('errorMessage', '')))[:200]}" if number else ""
 
 
@@ -189,10 +189,10 @@ def _move(store: NamedStore, lake: Lake | None, to: str, target: Lake | None, wi
 def _slice(store: NamedStore, to: str, window: Window, out: Out) -> None:
     from analyzer.store.export.slices import cut_slice
 
-    store.asked().close()  # says what is wrong with it, and brings an earlier version's up to date
-    made = cut_slice(store.name, to, window.since, window.until)
-    said = f"{to}: {counted(made.events, 'event')}, {made.said}"
-    _tell(out, to, {"slice": made.said, "events": made.events}, said)
+    store.open_for_queries().close()  # refuses a broken store, and migrates one of an earlier version
+    part = cut_slice(store.name, to, window.since, window.until)
+    line = f"{to}: {counted(part.events, 'event')}, {part.said}"
+    _tell(out, to, {"slice": part.said, "events": part.events}, line)
 
 
 def _days(store: NamedStore, to: str, views: tuple[str, ...], row_format: str, window: Window, out: Out) -> None:
@@ -202,18 +202,18 @@ def _days(store: NamedStore, to: str, views: tuple[str, ...], row_format: str, w
     if ":" in to.split("/", 1)[0]:
         raise AnalyzerError(f"no target of this kind: {to}", "name a folder (./ before a strange name), or FILE.duckdb")
 
-    def written(frame: pl.DataFrame) -> bytes:
+    def encode(frame: pl.DataFrame) -> bytes:
         content = render_rows(frame, row_format)
         return content.encode("utf-8") if isinstance(content, str) else content
 
-    with store.asked() as opened, Folder(to, row_format, written).opened() as folder:
+    with store.open_for_queries() as opened, Folder(to, row_format, encode).opened() as folder:
         results = opened.export(folder, views or DEFAULT_VIEWS, window.since, window.until)
-    made = {"format": row_format, "views": [*map(asdict, results)]}
-    _tell(out, to, made, *map(_summary, results))
+    content = {"format": row_format, "views": [*map(asdict, results)]}
+    _tell(out, to, content, *map(_summary, results))
 
 
 def _summary(result: ExportedView) -> str:
-    """A line for a view: how many days, and which of them where that fits."""
+    """Say in a line how many days of a view were written and removed, and which."""
     if not result.written and not result.removed:
         return f"{result.view}: nothing changed ({counted(result.unchanged, 'day')})"
     parts = []

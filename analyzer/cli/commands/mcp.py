@@ -1,4 +1,4 @@
-"""`analyzer mcp` answers agents over the Model Context Protocol, on standard input and output."""
+"""`analyzer mcp`: answer agents over the Model Context Protocol, on standard input and output."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from analyzer.store import Store
 
 FRESH_SECONDS = 60.0
-"""How old what was read of this machine may be before it is read on."""
+"""Seconds after which the logs of this machine are read again before an answer."""
 INSTRUCTIONS = """\
 What went wrong in runs of LLM agents: errors, retries, failed tools, hand-offs, from the logs that agents leave behind.
 Ask `recent_failures` first, then `why` with the id or the text of one. Times are UTC. Texts in quotes and cells come
@@ -46,40 +46,41 @@ def command(store_path: str | None) -> int:
             "an agent's questions need mcp, not installed here",
             "install it: pip install 'agent-error-analyzer[mcp]'",
         )
-    _server(_Stores(store_path)).run("stdio")
+    _server(_FreshStore(store_path)).run("stdio")
     return 0
 
 
-class _Stores:
-    """The store that is asked, read up to date before; one question at a time."""
+class _FreshStore:
+    """Opens the store for one question at a time, after reading new logs into it."""
 
-    def __init__(self, named: str | None) -> None:
-        self._named = named
+    def __init__(self, name: str | None) -> None:
+        self._name = name
         self._read_at: float | None = None
         self._lock = threading.Lock()
 
     def answer(self, question: Callable[[Store], str]) -> str:
-        """Return the answer of the newest store.
+        """Ask the store, with the newest logs in it.
 
         Raises:
             AnalyzerError: there is no store, or it refuses the question.
         """
-        with self._lock, NamedStore(self._named or self._of_this_machine()).asked() as store:
+        with self._lock, NamedStore(self._name or self._of_this_machine()).open_for_queries() as store:
             return question(store)
 
     def _of_this_machine(self) -> str:
-        named = NamedStore(store_to_fill())
+        machine = NamedStore(store_to_fill())
         if self._read_at is None or time.monotonic() - self._read_at > FRESH_SECONDS:
             if not is_here():
-                named.make_room()
-            # What another process reads just now is nearly as new, and ingest tells of logs that cannot be read.
-            with suppress(AnalyzerError), named.filling() as store:
+                machine.make_room()
+            # If another process is reading, the store is nearly as new; `ingest` tells of
+            # unreadable logs.
+            with suppress(AnalyzerError), machine.open_for_logs() as store:
                 read_logs(store.ingest, quiet=True)
             self._read_at = time.monotonic()
-        return named.name
+        return machine.name
 
 
-def _server(stores: _Stores) -> MCPServer:
+def _server(stores: _FreshStore) -> MCPServer:
     from mcp.server import MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
     from mcp.types import ToolAnnotations
@@ -91,10 +92,10 @@ def _server(stores: _Stores) -> MCPServer:
         return ToolError(f"{error.message}; {error.hint}" if error.hint else error.message)
 
     class Server(MCPServer):
-        """A server that ignores no argument."""
+        """A server that refuses unknown arguments."""
 
         async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
-            """Answer by the tool; a ToolError names an argument that the tool does not have."""
+            """Call a tool; raise a ToolError for an argument that the tool does not have."""
             names = {tool.name: tool.input_schema.get("properties", {}) for tool in await self.list_tools()}
             for argument in arguments:
                 if argument not in names.get(name, arguments):

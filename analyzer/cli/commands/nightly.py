@@ -1,4 +1,4 @@
-"""`analyzer nightly` does the night's work in one command: ingest, check, report, prune, and telling of it."""
+"""`analyzer nightly`: do the night's work: ingest, check, report, prune, and deliver."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from click.core import ParameterSource
 
 from analyzer import interpreter
 from analyzer.cli.commands.checking import night_gauges
-from analyzer.cli.delivery import VARIABLE, deliver, targets
+from analyzer.cli.delivery import VARIABLE, deliver, read_targets
 from analyzer.cli.inputs import rules_in_use
 from analyzer.cli.options import (
     chosen_window,
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from analyzer.report.night.job import JobStep
     from analyzer.store import Store
 
-Done = tuple[int, str]
-"""The exit code of a step, and what came of it."""
+Outcome = tuple[int, str]
+"""The exit code of a step, and its summary."""
 
 
 @click.command("nightly")
@@ -121,59 +121,62 @@ def command(
     from analyzer.report.overview_words import opening_words
     from analyzer.report.page.html import Made
 
-    # What is wrong with the line itself is said before anything is done.
+    # All options are read before the first step, so that a wrong one stops the command.
     shown, judged = chosen_window(last=last, timezone=timezone), chosen_window(until=until, timezone=timezone)
-    rules, places = rules_in_use(rules_path), targets(deliver_to)
+    rules, targets = rules_in_use(rules_path), read_targets(deliver_to)
     from analyzer.store import kept_since
 
     before = kept_since(keep) if keep else None
-    named = NamedStore(store_path or store_to_fill(paths), master)
-    named.lake_for(paths)
+    target_store = NamedStore(store_path or store_to_fill(paths), master)
+    target_store.lake_for(paths)
     if not paths:
-        named.tell_found(quiet=quiet)
+        target_store.announce_logs(quiet=quiet)
     steps: list[JobStep] = []
     nights: list[Undelivered] = []
-    with named.filling() as store:
+    with target_store.open_for_logs() as store:
 
-        def judge() -> Done:
+        def judge() -> Outcome:
             night = check(store, until=judged.until, timezone=timezone, rules=rules)
             night = replace(night, opening=opening_words(leading_of_night(store, night)))
             nights.append(Undelivered.of(store, night))
             return FINDINGS if night.fails(fail_on) else OK, night.headline
 
-        def draw() -> Done:
-            made = Made(node(), named.name, named.asking(elsewhere=True))
+        def draw() -> Outcome:
+            made = Made(node(), target_store.name, target_store.asking(elsewhere=True))
             write(render_html(overview(store, shown, rules=rules), made), page)
             return OK, f"written to {page}"
 
         steps.append(_step("ingest", lambda: _ingest(store, paths, strict, quiet)))
         steps.append(_step("check", judge))
         steps.append(_step("report", draw))
-        # What is deleted may be of the judged day: its figures are taken first.
+        # The figures of the judged day are taken before prune may delete its events.
         night = nights[0].night if nights else None
         gauged = [_step("prometheus", lambda: _gauges(store, night, prometheus))] if night and prometheus else []
         if before is not None:
             kept = before
 
-            def prune() -> Done:
+            def prune() -> Outcome:
                 result = store.prune(kept)
                 return OK, f"{counted(result.events, 'event')} from before {kept:%Y-%m-%d} UTC deleted"
 
             steps.append(_step("prune", prune))
     steps += gauged
-    if nights and places:
-        steps.append(_step("deliver", lambda: _delivered(nights[0], places, named.judging)))
+    if nights and targets:
+        steps.append(_step("deliver", lambda: _deliver(nights[0], targets, target_store.open_for_decisions)))
     add_to_job_summary(lambda: render_job_markdown(steps, night))
     if as_json:
-        write(job_dict(steps, night, named.name), None)
+        write(job_dict(steps, night, target_store.name), None)
     else:
         width, colour = text_layout(None)
-        write(render_job_text(steps, night, width, colour=colour, asking=named.asking()), None)
+        write(render_job_text(steps, night, width, colour=colour, asking=target_store.asking()), None)
     return gravest_code(steps)
 
 
-def _step(name: str, work: Callable[[], Done]) -> JobStep:
-    """A step that was done, or that failed and was told on stderr; what fails costs the other steps nothing."""
+def _step(name: str, work: Callable[[], Outcome]) -> JobStep:
+    """Do a step, and return its outcome.
+
+    A failure is told on stderr and does not stop the other steps.
+    """
     from analyzer.cli import said_by_system
     from analyzer.report.night.job import JobStep
 
@@ -189,20 +192,20 @@ def _step(name: str, work: Callable[[], Done]) -> JobStep:
     return JobStep(name, code, redact(message), redact(hint))
 
 
-def _ingest(store: Store, paths: tuple[str, ...], strict: bool, quiet: bool) -> Done:
+def _ingest(store: Store, paths: tuple[str, ...], strict: bool, quiet: bool) -> Outcome:
     result = read_logs(store.ingest, paths, quiet=quiet)
     report_problems(result.problems)
     total = result.total
-    said = [counted(len(result.sources), "file"), counted(total.lines, "new line"), counted(total.events, "new event")]
+    parts = [counted(len(result.sources), "file"), counted(total.lines, "new line"), counted(total.events, "new event")]
     if total.quarantined:
-        said.append(f"{total.quarantined:,} in quarantine")
+        parts.append(f"{total.quarantined:,} in quarantine")
     if result.problems:
-        return UNREADABLE, ", ".join([*said, f"{counted(len(result.problems), 'path')} could not be read"])
+        return UNREADABLE, ", ".join([*parts, f"{counted(len(result.problems), 'path')} could not be read"])
     damaged = any(item.status == "damaged" for item in result.sources)
-    return PARTIAL if strict and (total.quarantined or damaged) else OK, ", ".join(said)
+    return PARTIAL if strict and (total.quarantined or damaged) else OK, ", ".join(parts)
 
 
-def _gauges(store: Store, night: Night, target: str) -> Done:
+def _gauges(store: Store, night: Night, target: str) -> Outcome:
     write(night_gauges(store, night), target)
     return OK, f"written to {target}"
 
@@ -215,11 +218,11 @@ _NEXT = {
 
 
 def _install(kind: str, write_it: bool) -> None:
-    """Print the unit, or put it there.
+    """Print the unit of a kind, or write it to its place.
 
     Raises:
-        AnalyzerError: it has no place of its own, something else is there, a secret would stand in it, or a name of the
-            line or of this folder holds what a unit cannot.
+        AnalyzerError: it has no place of its own, another text is there, it would hold a secret, or
+            a name in the line or this folder has characters that a unit cannot hold.
     """
     context = click.get_current_context()
     if context.get_parameter_source("deliver_to") is ParameterSource.COMMANDLINE:
@@ -243,13 +246,13 @@ def _install(kind: str, write_it: bool) -> None:
     root = os.getcwd() if kind == "github-actions" else home_folder()
     if root is None:
         raise AnalyzerError("there is no home directory to put it into", "leave out --write, and place it yourself")
-    for place in write_new({os.path.join(root, name): text for name, text in units.items()}):
-        narrate(f"written: {shlex.quote(place)}")
+    for path in write_new({os.path.join(root, name): text for name, text in units.items()}):
+        narrate(f"written: {shlex.quote(path)}")
     narrate(f"next: {_NEXT[kind]}")
 
 
 def _own_line() -> list[str]:
-    """This command line without what asks for a unit; the program by its whole path."""
+    """Return this command line with the program's whole path, without `--install` and `--write`."""
     words, kept = iter(sys.argv[1:]), []
     for word in words:
         if word == "--":
@@ -261,7 +264,9 @@ def _own_line() -> list[str]:
     return [interpreter.path(), "-m", "analyzer", *kept]
 
 
-def _delivered(left: Undelivered, places: list[Target], opened: Callable[[], AbstractContextManager[Store]]) -> Done:
-    taken = deliver(left, places, opened)
-    news = "nothing new to tell" if left.known else "nothing to tell"
+def _deliver(
+    undelivered: Undelivered, targets: list[Target], open_store: Callable[[], AbstractContextManager[Store]]
+) -> Outcome:
+    taken = deliver(undelivered, targets, open_store)
+    news = "nothing new to tell" if undelivered.known else "nothing to tell"
     return OK, f"told {', '.join(taken)}" if taken else news

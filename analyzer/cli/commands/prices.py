@@ -1,4 +1,4 @@
-"""`analyzer prices` lists the list prices that requests cost, and compares them with other tables."""
+"""`analyzer prices`: list the prices that requests cost, and compare them with other tables."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def list_command(out: Out) -> None:
     from analyzer.report.store_work import render_prices
     from analyzer.store.prices import prices
 
-    found = [{**asdict(price), "valid_from": str(price.valid_from or "") or None} for price in prices()]
-    out.answer({"schema": "analyzer.prices-list/1", "prices": found}, lambda: render_prices(prices()))
+    rows = [{**asdict(price), "valid_from": str(price.valid_from or "") or None} for price in prices()]
+    out.answer({"schema": "analyzer.prices-list/1", "prices": rows}, lambda: render_prices(prices()))
 
 
 @command.command("check")
@@ -62,9 +62,9 @@ def check_command(file: str, out: Out) -> int:
         with opened(file) as handle:
             content = handle.read(_MOST_BYTES)
     except (OSError, ValueError) as error:
-        said = system_text(error) if isinstance(error, OSError) else str(error)
-        raise InputError(f"{terminal_safe(file)}: cannot be read: {said}", "name a file of prices") from None
+        reason = system_text(error) if isinstance(error, OSError) else str(error)
+        raise InputError(f"{terminal_safe(file)}: cannot be read: {reason}", "name a file of prices") from None
     different, compared = differences(content, terminal_safe(file))
-    found = {"compared": compared, "differences": [asdict(each) for each in different]}
-    out.answer({"schema": "analyzer.prices-check/1", **found}, lambda: render_differences(different, compared))
+    result = {"compared": compared, "differences": [asdict(difference) for difference in different]}
+    out.answer({"schema": "analyzer.prices-check/1", **result}, lambda: render_differences(different, compared))
     return FINDINGS if different else 0

@@ -1,4 +1,4 @@
-"""What a person asks a store: `analyzer query`, `sql`, `show`, `compare` and `unknowns`."""
+"""Commands that ask a store: `analyzer query`, `sql`, `show`, `compare` and `unknowns`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from analyzer.cli.inputs import ruleset_in_use
 from analyzer.cli.options import (
     Seconds,
     chosen_window,
-    queries,
+    complete_query,
     result_options,
     rules_option,
     selection_options,
@@ -37,7 +37,7 @@ _LEAST_MEMORY = 200_000_000
 
 
 @click.command("query")
-@click.argument("name", required=False, shell_complete=queries)
+@click.argument("name", required=False, shell_complete=complete_query)
 @click.option(
     "--param", "-p", "params", multiple=True, metavar="KEY=VALUE", help="A parameter of the query; may be repeated."
 )
@@ -79,27 +79,27 @@ def query_command(
         sql = query.header.body + ";"
         out.answer({"schema": "analyzer.query-sql/1", "query": name, "sql": sql}, lambda: sql)
         return
-    given: dict[str, object] = {}
+    values: dict[str, object] = {}
     for item in params:
         key, separator, text = item.partition("=")
         if not separator:
             raise AnalyzerError(f"not KEY=VALUE: {item!r}", "write -p caller=figma-probe")
-        given[key] = text
+        values[key] = text
     if only and not narrows(query.header.body):
         raise AnalyzerError(f"query {name} is about the whole store", f"leave out {only}")
-    known = {param.name for param in query.header.params}
+    names = {param.name for param in query.header.params}
     chosen = chosen_window(**words)
-    # Of a query without days the zone says when those of the window begin.
-    zone = chosen.timezone if "timezone" in known or not {"since", "until"} & words.keys() else "UTC"
+    # For a query without days the zone only says when the days of the window begin.
+    zone = chosen.timezone if "timezone" in names or not {"since", "until"} & words.keys() else "UTC"
     window = {**chosen.params, "timezone": zone if zone != "UTC" else None}
     for key, value in window.items():
         if value is not None:
-            if key not in known:
+            if key not in names:
                 raise AnalyzerError(f"query {name} has no {key}", "leave the option out")
-            given.setdefault(key, value)
-    query.values(given)  # what is wrong with one of them is told before a store is opened
-    with store.asked() as opened, opened.selecting(only):
-        frame = opened.query(name, **given) if out.form == "parquet" else opened.rows(name, **given)
+            values.setdefault(key, value)
+    query.values(values)  # refuses a wrong value before a store is opened
+    with store.open_for_queries() as opened, opened.selecting(only):
+        frame = opened.query(name, **values) if out.form == "parquet" else opened.rows(name, **values)
         if not len(frame) and {"since", "until", "last"} & words.keys():
             ((first, last, *_),) = opened.rows("overview-totals").rows
             ends = " to ".join(f"{end:%Y-%m-%d %H:%M}" for end in (first, last) if end)
@@ -108,9 +108,12 @@ def query_command(
 
 
 def _size(_: click.Context, __: click.Parameter, text: str) -> int:
-    """`512MB`, `2GB` → bytes."""
-    found = _SIZE.fullmatch(text.strip())
-    size = int(found[1]) * (10**9 if found[2].upper() == "GB" else 10**6) if found else 0
+    """Return the bytes of a size such as `512MB` or `2GB`.
+
+    Fail with a usage error for any other text.
+    """
+    match = _SIZE.fullmatch(text.strip())
+    size = int(match[1]) * (10**9 if match[2].upper() == "GB" else 10**6) if match else 0
     if size < _LEAST_MEMORY:
         raise click.BadParameter(f"{text!r} is no size from 200MB on; write 512MB or 2GB")
     return size
@@ -157,7 +160,7 @@ def sql_command(statement: str, limit: int, seconds: float, memory: int, store: 
     from analyzer.cli.sandbox import Request, answer
 
     text = sys.stdin.read() if statement == "-" else statement
-    store.lake()  # says what is wrong with the name
+    store.lake()  # refuses a wrong name
     width = rows_width(out.form, out.path)
     request = Request(store.name, text, limit or None, out.form, width, seconds, memory)
     with answer(request) as answered:
@@ -186,7 +189,7 @@ def show_command(name: str, store: NamedStore, out: Out) -> None:
     from analyzer.analysis.timeline import timeline
     from analyzer.report.timeline import render_timeline
 
-    with store.asked() as opened:
+    with store.open_for_queries() as opened:
         shown = timeline(opened, name)
     out.answer(shown, lambda: render_timeline(shown, out.layout[0]))
 
@@ -224,14 +227,14 @@ def compare_command(
     from analyzer.report.document import to_markdown, to_text
 
     by, values = dimension_values(dimension)
-    with store.asked() as opened:
-        found = compare(opened, before, after, by=by, values=values, caller=caller, **words)
-    document = comparison_document(found, store.asking())
+    with store.open_for_queries() as opened:
+        comparison = compare(opened, before, after, by=by, values=values, caller=caller, **words)
+    document = comparison_document(comparison, store.asking())
     width, colour = out.layout
     markdown = out.form == "markdown"
-    out.answer(found, lambda: to_markdown(document) if markdown else to_text(document, width, colour=colour))
+    out.answer(comparison, lambda: to_markdown(document) if markdown else to_text(document, width, colour=colour))
     if out.path is not None:
-        out.narrate(f"{out.path}: {comparison_verdict(found)}")
+        out.narrate(f"{out.path}: {comparison_verdict(comparison)}")
 
 
 @click.command("unknowns")
@@ -271,18 +274,21 @@ def unknowns_command(
     rules = ruleset_in_use(rules_path)
     chosen = chosen_window(**words)
     most = None if fingerprints or not limit else limit
-    with store.asked() as opened, opened.selecting(only):
-        found = unknowns(opened, chosen, limit=most, suggest=suggest, rules=rules)
+    with store.open_for_queries() as opened, opened.selecting(only):
+        report = unknowns(opened, chosen, limit=most, suggest=suggest, rules=rules)
     if fingerprints:
-        known = [group.fingerprint for group in found.groups]
-        for wanted in fingerprints:
-            if wanted not in known:
-                failure = AnalyzerError.unknown_value("group", wanted, known)
+        names = [group.fingerprint for group in report.groups]
+        for fingerprint in fingerprints:
+            if fingerprint not in names:
+                failure = AnalyzerError.unknown_value("group", fingerprint, names)
                 failure.exit_code = USAGE
                 raise failure
-        found = replace(found, groups=tuple(group for group in found.groups if group.fingerprint in fingerprints))
-    shown = (lambda: render_rules(found)) if suggest else lambda: render_unknowns(found, out.layout[0], store.asking())
-    out.answer(found, shown)
+        report = replace(report, groups=tuple(group for group in report.groups if group.fingerprint in fingerprints))
+
+    def text() -> str:
+        return render_rules(report) if suggest else render_unknowns(report, out.layout[0], store.asking())
+
+    out.answer(report, text)
     if suggest and out.form == "table" and out.path is not None:
-        ready = sum(group.suggestion is not None and group.suggestion.ready for group in found.groups)
-        out.narrate(f"{out.path}: rules for {ready} of {len(found.groups)} groups; the others need a reason")
+        ready = sum(group.suggestion is not None and group.suggestion.ready for group in report.groups)
+        out.narrate(f"{out.path}: rules for {ready} of {len(report.groups)} groups; the others need a reason")

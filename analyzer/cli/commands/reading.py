@@ -1,4 +1,4 @@
-"""Logs into a store: `analyzer ingest` reads what is new, `analyzer sources` lists where agents keep theirs."""
+"""Read new logs with `analyzer ingest`, and list where agents keep theirs with `analyzer sources`."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ def ingest_command(
     store = NamedStore(store_path or store_to_fill(paths), master)
     read = _reader(store, paths, quiet=out.quiet or follow)
     if not paths:
-        store.tell_found(quiet=out.quiet)
+        store.announce_logs(quiet=out.quiet)
     due = _due(store.name, paths) if follow else (lambda _: True)
-    told: list[Problem] = []
+    reported: list[Problem] = []
     result = None
     while True:
         if not due(result):
@@ -80,9 +80,9 @@ def ingest_command(
             result = None
             time.sleep(POLL_SECONDS)
             continue
-        if result.problems != told:
+        if result.problems != reported:
             report_problems(result.problems)
-            told = result.problems
+            reported = result.problems
         if not follow or result.total.events or result.total.quarantined:
             out.answer(result, partial(render_ingest, result, store.name, store.asking()))
         if not follow:
@@ -94,7 +94,10 @@ def ingest_command(
 
 
 def _due(name: str, paths: tuple[str, ...]) -> Callable[[IngestResult | None], bool]:
-    """A function that says whether there may be something to read since the last result; None: there is none yet."""
+    """Return a function that tells whether there may be something to read since a result.
+
+    The function takes None if there is no result yet.
+    """
     from analyzer.store import journal_of
     from analyzer.store.db.location import files_of
     from analyzer.store.following import Changes
@@ -106,7 +109,7 @@ def _due(name: str, paths: tuple[str, ...]) -> Callable[[IngestResult | None], b
     def due(result: IngestResult | None) -> bool:
         nonlocal problems
         changed, before, problems = bool(changes.changed()), problems, changes.problems
-        # The end of a line may be told by nothing but that its writer has gone.
+        # A line without an end is complete once its writer has gone, which changes no file.
         waits = result is None or result.problems or any(source.pending_bytes for source in result.sources)
         return bool(waits or changed or before != problems)
 
@@ -114,7 +117,7 @@ def _due(name: str, paths: tuple[str, ...]) -> Callable[[IngestResult | None], b
 
 
 def _reader(store: NamedStore, paths: tuple[str, ...], *, quiet: bool) -> Callable[[], IngestResult]:
-    """A function that reads what is new into the store, whichever engine it has."""
+    """Return a function that reads what is new into the store, a file or a lake."""
     lake = store.lake_for(paths)
     if lake is not None:
         if lake.master:
@@ -125,7 +128,7 @@ def _reader(store: NamedStore, paths: tuple[str, ...], *, quiet: bool) -> Callab
         return lambda: read_logs(partial(ingest_into, lake), paths, quiet=quiet)
 
     def into_file() -> IngestResult:
-        with store.filling() as opened:
+        with store.open_for_logs() as opened:
             return read_logs(opened.ingest, paths, quiet=quiet)
 
     return into_file
@@ -157,19 +160,19 @@ def sources_command(store_path: str, unknown: str | None, out: Out) -> int:
     from analyzer.command_lines import Asking
     from analyzer.report.store_work import render_sources
 
-    found = NamedStore(store_path).look()
-    report_problems(found.problems)
+    survey = NamedStore(store_path).survey()
+    report_problems(survey.problems)
     usual = os.environ.get("ANALYZER_STORE") or store_to_fill()
     asking = Asking(None if store_path == usual else store_path)
     out.answer(
-        {"schema": "analyzer.sources/1", "store": store_path, **found.to_dict()},
-        lambda: render_sources(found, store_path, home_folder(), rows_width("table", None), asking),
+        {"schema": "analyzer.sources/1", "store": store_path, **survey.to_dict()},
+        lambda: render_sources(survey, store_path, home_folder(), rows_width("table", None), asking),
     )
-    return UNREADABLE if found.problems else 0
+    return UNREADABLE if survey.problems else 0
 
 
 def _tell_shape(path: str, out: Out) -> None:
-    """Print the shape of a file, and which format it is told to be."""
+    """Print the shape of a file, and the format that it is recognised as."""
     import sqlite3
 
     from analyzer.importers.formats import detect, newer
@@ -181,17 +184,17 @@ def _tell_shape(path: str, out: Out) -> None:
             head = head_of(handle.read(HEAD_BYTES))
         shapes = skeleton(head, path)
     except (OSError, sqlite3.Error) as error:
-        said = system_text(error) if isinstance(error, OSError) else str(error)
-        raise InputError(f"{terminal_safe(path)}: cannot be read: {said}", "name a file: --unknown FILE") from None
+        reason = system_text(error) if isinstance(error, OSError) else str(error)
+        raise InputError(f"{terminal_safe(path)}: cannot be read: {reason}", "name a file: --unknown FILE") from None
     kind = detect(head)
     later = newer(head, kind)
-    above = f", version {later}: newer than what was looked at" if later else ""
-    lines = [f"{kind.title} ({kind.name}){above}", *map(_shown, shapes)]
-    found = {"schema": "analyzer.skeleton/1", "format": kind.name, "title": kind.title, "newer": later}
-    out.answer({**found, "shapes": shapes}, lambda: "\n".join(lines))
+    version = f", version {later}: newer than what was looked at" if later else ""
+    lines = [f"{kind.title} ({kind.name}){version}", *map(_shape_line, shapes)]
+    content = {"schema": "analyzer.skeleton/1", "format": kind.name, "title": kind.title, "newer": later}
+    out.answer({**content, "shapes": shapes}, lambda: "\n".join(lines))
 
 
-def _shown(found: Mapping[str, Any]) -> str:
-    """One shape on one line."""
-    named = found.get("table") or counted(found["count"], "record")
-    return terminal_safe(f"{named}: {json.dumps(found['shape'], ensure_ascii=False)}")
+def _shape_line(shape: Mapping[str, Any]) -> str:
+    """Render a shape as a line."""
+    name = shape.get("table") or counted(shape["count"], "record")
+    return terminal_safe(f"{name}: {json.dumps(shape['shape'], ensure_ascii=False)}")

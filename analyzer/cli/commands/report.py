@@ -1,4 +1,4 @@
-"""`analyzer report` reads logs or a store, and writes a summary, an HTML file, Markdown or JSON."""
+"""`analyzer report`: read logs or a store, and write a summary, an HTML file, Markdown or JSON."""
 
 from __future__ import annotations
 
@@ -96,26 +96,26 @@ def command(
     from analyzer.store import MEMORY
 
     kind = "json" if as_json else report_format
-    _want_page(kind, output, open_it=open_it, interactive=interactive)
+    _refuse_without_page(kind, output, open_it=open_it, interactive=interactive)
     context = click.get_current_context()
-    bare = context.parent is not None and context.parent.invoked_subcommand is None
-    everywhere = not paths and store_path is None and (bare or not is_here())
+    is_bare = context.parent is not None and context.parent.invoked_subcommand is None
+    everywhere = not paths and store_path is None and (is_bare or not is_here())
     if everywhere and not {"since", "until", "last"} & words.keys():
         words["last"] = REPORTED
     chosen = chosen_window(**words)
     problems: list[Problem] = []
-    # Python reads modules and templates while the database opens and reads logs.
+    # Modules and templates are loaded while the database opens and reads logs.
     Thread(target=_load, args=(kind in ("summary", "html"),), daemon=True).start()
-    named = context.get_parameter_source("store_path") is ParameterSource.COMMANDLINE
-    # Only who names a store here wants logs read into it: $ANALYZER_STORE says which one to ask.
-    unnamed = store_of_agents() if everywhere else store_to_fill()
-    store = NamedStore(MEMORY if paths and not named else store_path or unnamed, master)
+    is_named = context.get_parameter_source("store_path") is ParameterSource.COMMANDLINE
+    default = store_of_agents() if everywhere else store_to_fill()
+    # Logs are read only into a store of --store: $ANALYZER_STORE names a store to query.
+    store = NamedStore(MEMORY if paths and not is_named else store_path or default, master)
     if everywhere:
-        store.tell_found(quiet=quiet)
-    elif not paths and not named:
+        store.announce_logs(quiet=quiet)
+    elif not paths and not is_named:
         narrate(f"from the store {without_home(store.name, home_folder())}", quiet=quiet or kind != "summary")
     with ExitStack() as stack:
-        opened = stack.enter_context(store.filling() if paths or everywhere else store.asked())
+        opened = stack.enter_context(store.open_for_logs() if paths or everywhere else store.open_for_queries())
         if paths or everywhere:
             result = read_logs(opened.ingest, paths, quiet=quiet)
             problems = result.problems
@@ -151,7 +151,7 @@ def command(
 
 
 def _load(page: bool) -> None:
-    """Load what makes the report, and the page if there is one."""
+    """Load the modules of the report, and the templates of the page if there is one."""
     from analyzer.store import load_frugal_polars
 
     load_frugal_polars()
@@ -160,11 +160,14 @@ def _load(page: bool) -> None:
 
         load_templates()
     else:
-        from analyzer.analysis import overview  # noqa: F401 - the import is what it is for
+        from analyzer.analysis import overview  # noqa: F401 - only the import is wanted
 
 
 def _is_kept(content: Overview, output: str | None, target: str) -> bool:
-    """Whether the page that is there stays: who mistyped a path keeps that of yesterday."""
+    """Complain if no log was read, and tell whether the former page stays.
+
+    A mistyped path must not replace it.
+    """
     if content.reads_no_log:
         complain(
             "none of these files is a log that is read", f"{command_line('report', '--help')} says which PATHs it takes"
@@ -173,7 +176,7 @@ def _is_kept(content: Overview, output: str | None, target: str) -> bool:
 
 
 def _tell_written(target: str, *, kept: bool, quiet: bool) -> None:
-    """Where the page is, or that there is none."""
+    """Tell the user where the page is, or that there is none."""
     if not kept:
         narrate(f"report written to {target}", quiet=quiet)
     elif os.path.exists(target):
@@ -182,8 +185,8 @@ def _tell_written(target: str, *, kept: bool, quiet: bool) -> None:
         narrate("nothing to report; no page is written", quiet=quiet)
 
 
-def _want_page(kind: str, output: str | None, *, open_it: bool, interactive: bool) -> None:
-    """Refuse what is for a page alone where there is none."""
+def _refuse_without_page(kind: str, output: str | None, *, open_it: bool, interactive: bool) -> None:
+    """Refuse the options that are only for a page if there is none."""
     page = kind in ("summary", "html")
     if open_it and (not page or output == "-"):
         raise AnalyzerError("--open wants a page in a file", "leave out --json, --format and --output -")

@@ -1,4 +1,4 @@
-"""`analyzer rules` lists, tests and explains the rules of the classifier, and scores them."""
+"""`analyzer rules`: list, test and explain the rules of the classifier, and score them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from analyzer.classifier.rules.loading import Pack
     from analyzer.classifier.rules.ruleset import Ruleset
 
-    Tried = tuple[Churn, AlarmChanges, Sequence[tuple[str, Recoveries]]]
+    Trial = tuple[Churn, AlarmChanges, Sequence[tuple[str, Recoveries]]]
 
 
 T = TypeVar("T")
@@ -68,9 +68,9 @@ def list_command(rules_path: str | None, reason: str | None, by_age: bool, out: 
     chosen = [rule for rule in ruleset.rules if reason in (None, rule.reason)]
     if by_age:
         chosen.sort(key=lambda rule: rule.dated)
-    pack = _pack(rules_path)
-    shown = render_ages if by_age and chosen else render_listing
-    _answer(out, "rules-list", listed(ruleset, chosen, pack), lambda: shown(ruleset, chosen, pack))
+    pack = _pack_in_use(rules_path)
+    render = render_ages if by_age and chosen else render_listing
+    _answer(out, "rules-list", listed(ruleset, chosen, pack), lambda: render(ruleset, chosen, pack))
 
 
 @command.command("test")
@@ -127,10 +127,10 @@ def explain_command(
     from analyzer.classifier.rules.explain import explain
     from analyzer.report.rules import explained, render_explanation
 
-    error = _given(text, status, exit_code)
+    error = _error(text, status, exit_code)
     moment = time_option(at) or stated_time(error.get("timestamp") if isinstance(error, dict) else None)
-    found = explain(error, at=moment, rules=ruleset_in_use(rules_path))
-    _answer(out, "rules-explain", explained(found), lambda: render_explanation(found))
+    explanation = explain(error, at=moment, rules=ruleset_in_use(rules_path))
+    _answer(out, "rules-explain", explained(explanation), lambda: render_explanation(explanation))
 
 
 @command.command("backtest")
@@ -155,8 +155,8 @@ def backtest_command(rules_path: str | None, labels: str | None, store_path: str
     if labels is not None:
         _score(rules_path, labels, out)
     else:
-        tried = _tried(ruleset_in_use(rules_path), str(store_path))
-        _answer(out, "rules-churn", _changes(tried), lambda: _shown(tried))
+        trial = _try_rules(ruleset_in_use(rules_path), str(store_path))
+        _answer(out, "rules-churn", _to_dict(trial), lambda: _render(trial))
 
 
 @command.command("accept")
@@ -188,9 +188,9 @@ def accept_command(fingerprint: str, store_path: str, rules_path: str | None, re
         raise AnalyzerError(
             "a rule for 'unknown' would decide nothing", "an error that no rule knows is unknown already"
         )
-    path, own = _own(rules_path)
+    path, own = _own_rules(rules_path)
     rules = ruleset_of(own, path) if own else ruleset_for(None)
-    with NamedStore(store_path).asked() as store:
+    with NamedStore(store_path).open_for_queries() as store:
         draft = drafted(store, Window(), fingerprint, rules, reason)
     if draft is None:
         listing = command_line("unknowns", store=store_path)
@@ -199,12 +199,12 @@ def accept_command(fingerprint: str, store_path: str, rules_path: str | None, re
         raise AnalyzerError(f"the draft for {fingerprint} is refused: {draft.refused}", "write the rule by hand")
     if draft.reason is None:
         raise AnalyzerError(f"nothing speaks for a reason of {fingerprint}", "choose one: --reason REASON")
-    taken = sorted({each.rule for each in draft.collisions if each.reason != draft.reason})
+    taken = sorted({collision.rule for collision in draft.collisions if collision.reason != draft.reason})
     if taken:
         raise AnalyzerError(f"the draft takes errors of rules {', '.join(taken)}", "write the rule by hand")
     text = with_rule(own.decode("utf-8-sig"), draft, draft.reason)
     text = packs.counted_up(text, f"{now():%Y-%m-%d}", "rules accepted from what a store had seen")
-    wrong = [each for each in lint(ruleset_of(text.encode(), path)).findings if each.rule == draft.id]
+    wrong = [finding for finding in lint(ruleset_of(text.encode(), path)).findings if finding.rule == draft.id]
     if wrong:
         raise AnalyzerError(f"the draft is no sound rule: {wrong[0].message}", "write the rule by hand")
     write(text, path)
@@ -242,7 +242,7 @@ def update_command(
 
     if undo == (pack_path is not None):
         raise click.UsageError("give either the FILE of a pack or --undo")
-    path, own = _own(rules_path)
+    path, own = _own_rules(rules_path)
     present = packs.present(own, path)
     new: bytes | None = None
     if pack_path is not None:
@@ -257,8 +257,9 @@ def update_command(
         _refuse_version(chosen, present, new, kept)
     text = packs.naming(own.decode("utf-8-sig"), kept)
     ruleset = ruleset_of(text.encode(), path, new)
-    known = lint(ruleset_of(own, path) if own else ruleset_for(None)).findings
-    wrong = [each for each in lint(ruleset).findings if (each.kind, each.rule) not in {(k.kind, k.rule) for k in known}]
+    former = lint(ruleset_of(own, path) if own else ruleset_for(None)).findings
+    former_faults = {(finding.kind, finding.rule) for finding in former}
+    wrong = [finding for finding in lint(ruleset).findings if (finding.kind, finding.rule) not in former_faults]
     if wrong:
         raise AnalyzerError(
             f"the lint finds fault with {counted(len(wrong), 'rule')}: {wrong[0].rule}: {wrong[0].message}",
@@ -269,19 +270,19 @@ def update_command(
         write(pack_sentence(chosen, present), None)
     if store_path is None:
         narrate("there is no store here to try it on; --store FILE names one")
-    tried = None if store_path is None else _tried(ruleset, store_path)
-    if tried is not None and out.form != "json":
-        write(f"\n{_shown(tried)}", None)
+    trial = None if store_path is None else _try_rules(ruleset, store_path)
+    if trial is not None and out.form != "json":
+        write(f"\n{_render(trial)}", None)
     if apply:
-        with contextlib.ExitStack() as until:
+        with contextlib.ExitStack() as stack:
             # Opened first: a store that is busy refuses before anything is written.
-            store = until.enter_context(NamedStore(store_path).judging()) if store_path is not None else None
+            store = stack.enter_context(NamedStore(store_path).open_for_decisions()) if store_path is not None else None
             if new is not None and not os.path.lexists(kept):
                 write(new, kept)
             write(text, path)
             if store is not None:
-                shown = until.enter_context(counting("facts", quiet=False))
-                store.reclassify(ruleset, apply=True, progress=shown)
+                progress = stack.enter_context(counting("facts", quiet=False))
+                store.reclassify(ruleset, apply=True, progress=progress)
     words = ("rules", "update", "--undo", *(() if rules_path is None else ("--rules", rules_path)), "--apply")
     back = f"Taken into {path}. Back again: {command_line(*words, store=store_path)}"
     content = {
@@ -290,16 +291,16 @@ def update_command(
         "rules": path,
         "ruleset": ruleset.digest,
         "applied": apply,
-        "changes": None if tried is None else _changes(tried),
+        "changes": None if trial is None else _to_dict(trial),
     }
     _answer(out, "rules-update", content, lambda: back if apply else "Nothing is changed without --apply.")
 
 
-def _own(rules_path: str | None) -> tuple[str, bytes]:
-    """The rules file that may be written to, and its text; empty where there is none yet.
+def _own_rules(rules_path: str | None) -> tuple[str, bytes]:
+    """Return the path of the user's own rules file, and its text; empty if the file is missing.
 
     Raises:
-        UsageError: none is named.
+        UsageError: no rules file is named.
     """
     from analyzer.classifier.rules.loading import read_rules
 
@@ -326,75 +327,76 @@ def _refuse_version(chosen: Pack, present: Pack | None, new: bytes, kept: str) -
 
 
 def _score_stream(rules_path: str | None, stream: str, out: Out) -> None:
-    """Rules against labelled, dated errors."""
+    """Score the rules on labelled, dated errors, by half-year."""
     from analyzer.classifier.rules.scoring import dated, score_stream
     from analyzer.report.rules import render_stream, streamed
 
     ruleset = ruleset_in_use(rules_path)
     shape = 'each line is {"date": "2026-05-04", "status": 429, "message": "…", "expected": "rate_limited"}'
-    rows, bad = _labelled(stream, lambda record, _: dated(record), "labelled, dated errors", shape)
+    rows, bad = _read_labelled(stream, lambda record, _: dated(record), "labelled, dated errors", shape)
     halves = score_stream(rows, ruleset)
     _answer(out, "rules-stream", streamed(ruleset, halves, bad), lambda: render_stream(ruleset, halves))
 
 
 def _score(rules_path: str | None, labels: str, out: Out) -> None:
-    """Rules against labelled errors."""
+    """Score the rules on labelled errors, beside the rules before."""
     from analyzer.classifier.rules.loading import default_ruleset
     from analyzer.classifier.rules.scoring import backtest, label
     from analyzer.report.rules import render_backtest, scored
 
     before = default_ruleset() if rules_path is None else ruleset_in_use(None)
     shape = 'each line is {"input": …, "reason": "rate_limited"}'
-    cases, bad = _labelled(labels, label, "labelled errors", shape)
+    cases, bad = _read_labelled(labels, label, "labelled errors", shape)
     result = backtest(cases, before, ruleset_in_use(rules_path))
     _answer(out, "rules-backtest", scored(result, bad), lambda: render_backtest(result))
 
 
-def _labelled(path: str, read: Callable[[object, int], T | None], what: str, shape: str) -> tuple[list[T], int]:
-    """What is read of each line of a file, and how many lines are nothing of the kind.
+def _read_labelled(path: str, read: Callable[[object, int], T | None], plural: str, shape: str) -> tuple[list[T], int]:
+    """Read the records of a file with `read`, and count the lines that it refuses with None.
 
     Raises:
-        InputError: all of them.
+        InputError: the file has no such record; the message says `plural`, the hint `shape`.
     """
     lines = [(number, read(record, number)) for number, record in _lines(path)]
-    found = [each for _, each in lines if each is not None]
-    if not found:
-        raise InputError(f"{path}: no {what}", shape)
-    bad = [number for number, each in lines if each is None]
+    records = [record for _, record in lines if record is not None]
+    if not records:
+        raise InputError(f"{path}: no {plural}", shape)
+    bad = [number for number, record in lines if record is None]
     if bad:
-        narrate(f"{path}: {len(bad)} lines are no {what}, the first one is line {bad[0]}")
-    return found, len(bad)
+        narrate(f"{path}: {len(bad)} lines are no {plural}, the first one is line {bad[0]}")
+    return records, len(bad)
 
 
-def _tried(ruleset: Ruleset, store_path: str) -> Tried:
-    """What rules would change in a store's history: verdicts, alarms, and the templates that retries helped."""
+def _try_rules(ruleset: Ruleset, store_path: str) -> Trial:
+    """Find the verdicts and alarms of a store's history that rules would change, and helpful retries."""
     from analyzer.analysis.rules.ruleset_changes import alarm_changes, churn
     from analyzer.analysis.rules.unknowns import helped_by_retries
 
-    with NamedStore(store_path).asked() as store, counting("facts", quiet=False) as shown:
-        found = churn(store, ruleset, progress=shown)
-        helped = helped_by_retries(store, {each.template for each in found.recovered})
-    return found, alarm_changes(found.verdicts), helped
+    with NamedStore(store_path).open_for_queries() as store, counting("facts", quiet=False) as progress:
+        changes = churn(store, ruleset, progress=progress)
+        helped = helped_by_retries(store, {change.template for change in changes.recovered})
+    return changes, alarm_changes(changes.verdicts), helped
 
 
-def _changes(tried: Tried) -> dict[str, Any]:
-    """The same, ready for JSON."""
-    found, alarms, helped = tried
+def _to_dict(trial: Trial) -> dict[str, Any]:
+    """Turn a trial into an object for JSON."""
+    changes, alarms, helped = trial
     rows = [{"template": template, **asdict(outcome)} for template, outcome in helped]
-    return {**found.to_dict(), "alarms": alarms.to_dict(), "helped_by_retries": rows}
+    return {**changes.to_dict(), "alarms": alarms.to_dict(), "helped_by_retries": rows}
 
 
-def _shown(tried: Tried) -> str:
-    """The same, for a terminal."""
+def _render(trial: Trial) -> str:
+    """Render a trial for a terminal."""
     from analyzer.report.changes import render_alarms, render_churn, render_helped
 
     width = terminal_width()
-    parts = (render_churn(tried[0], width), render_alarms(tried[1], width), render_helped(tried[2], width))
+    changes, alarms, helped = trial
+    parts = (render_churn(changes, width), render_alarms(alarms, width), render_helped(helped, width))
     return "\n".join(filter(None, parts))
 
 
-def _pack(option: str | None) -> Pack | None:
-    """The pack that the rules file in use names."""
+def _pack_in_use(option: str | None) -> Pack | None:
+    """Return the pack that the rules file in use names."""
     from analyzer.classifier.rules import packs
     from analyzer.classifier.rules.loading import read_rules
 
@@ -402,24 +404,26 @@ def _pack(option: str | None) -> Pack | None:
     return None if path is None else packs.present(read_rules(path), path)
 
 
-def _given(text: str, status: int | None, exit_code: int | None) -> object:
-    """The error of the arguments, or of stdin, which the options add to."""
+def _error(text: str, status: int | None, exit_code: int | None) -> object:
+    """Return the error of the arguments, or that of stdin for `-`, with the options added."""
     from analyzer.classifier.reading.extract import described
 
     if text != "-":
         return described(text, status, exit_code)
     raw = sys.stdin.buffer.read().decode("utf-8", "replace").strip()
     try:
-        given = json.loads(raw)
+        error = json.loads(raw)
     except (ValueError, RecursionError):
         raise AnalyzerError("stdin is no JSON object", "give the TEXT of the error as the argument") from None
-    if not isinstance(given, dict):
+    if not isinstance(error, dict):
         raise AnalyzerError("stdin is no JSON object", 'write {"status": 429, "message": "…"}')
-    return described(given, status, exit_code)
+    return described(error, status, exit_code)
 
 
 def _lines(path: str) -> Iterator[tuple[int, object]]:
-    """Number and content of each line that is not blank; one that is no JSON is a text.
+    """Yield the number and the content of the lines that are not blank.
+
+    A line that is no JSON is a text.
 
     Raises:
         InputError: the file cannot be read.

@@ -1,4 +1,4 @@
-"""An agent's command: `analyzer run` supervises it, `analyzer verdict` says what it came to."""
+"""Run an agent's command: `analyzer run` supervises it, `analyzer verdict` judges its outcome."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from analyzer.cli.inputs import beside, rules_in_use, ruleset_in_use, sections
+from analyzer.cli.inputs import path_in_config, rules_in_use, ruleset_in_use, sections
 from analyzer.cli.options import PathsCommand, Seconds, json_option, log_option, quiet_option, rules_option
 from analyzer.cli.output import Out, add_to_job_summary, append, complain, echo, narrate, text_layout, write
 from analyzer.cli.signals import ending_on
@@ -87,19 +87,19 @@ def run_command(
       analyzer run --relay 70 --step implement --summarizer "claude -p" -- \\
         claude -p "Fix the tests" --output-format stream-json --verbose
     """
-    # What most runs do without is loaded by those that need it: a command should start at once.
+    # A command should start at once: modules that most runs do without are loaded on need.
     from analyzer import events, recovery
     from analyzer.recovery.process.group import ENDING, adopt_orphans
 
     agent = agent or os.path.basename(words[0])
     say = _silent if quiet else complain
-    given = {"threshold_percent": percent, "summarizer": summarizer, "summarizer_limits": summarizer_limits}
-    settings = _relay_settings({key: value for key, value in given.items() if value is not None}, step_id, say)
+    relay_options = {"threshold_percent": percent, "summarizer": summarizer, "summarizer_limits": summarizer_limits}
+    settings = _relay_settings({key: value for key, value in relay_options.items() if value is not None}, step_id, say)
     log = events.EventLog(folder) if settings or pool_path else None
     rules_path = rules_in_use(None)
     adopt_orphans()
-    # Ctrl-C is Python's own.
-    with ending_on(each for each in ENDING if each != signal.SIGINT):
+    # Python itself handles Ctrl-C.
+    with ending_on(number for number in ENDING if number != signal.SIGINT):
         done = recovery.supervise(
             words,
             agent=agent,
@@ -108,8 +108,8 @@ def run_command(
             pool=recovery.AgentPool(pool_path, log=log) if pool_path else None,
             guard=recovery.RateGuard(limits) if limits else None,
             provider=provider,
-            make_relay=_relay(settings, folder, step_id, worker_id, log, agent, say) if settings else None,
-            # The built-in ones are loaded when something fails.
+            make_relay=_relay_maker(settings, folder, step_id, worker_id, log, agent, say) if settings else None,
+            # The built-in rules are loaded when something fails.
             rules=None if rules_path is None else ruleset_in_use(rules_path),
             say=say,
         )
@@ -119,33 +119,36 @@ def run_command(
 
 
 def _relay_settings(options: dict[str, str], step_id: str | None, say: Callable[[str], None]) -> RelaySettings | None:
-    """What options and analyzer.toml say of the step; None where there is to be no relay."""
+    """Return the settings of the options and analyzer.toml for the step.
+
+    Return None if there is no relay.
+    """
     tables = sections(("relay", "runtime", "steps", "personas"))
     if "threshold_percent" not in options and not tables:
-        _check_unused(options)
+        _refuse_unused(options)
         return None
     from analyzer.recovery.relay.config import manifest, relay_config
 
-    found = manifest(tables)
-    configured = found is not None and (found.everywhere or step_id in found.config.steps)
-    if "threshold_percent" not in options and not configured:
-        _check_unused(options)
+    file = manifest(tables)
+    is_configured = file is not None and (file.everywhere or step_id in file.config.steps)
+    if "threshold_percent" not in options and not is_configured:
+        _refuse_unused(options)
         return None
-    for note in found.notes if found else ():
+    for note in file.notes if file else ():
         say(f"note: analyzer.toml: {note}")
-    settings = relay_config(options, found.config.of_step(step_id) if found else None).settings
+    settings = relay_config(options, file.config.of_step(step_id) if file else None).settings
     prompt = settings.summarizer_prompt_file
-    return settings if prompt is None else replace(settings, summarizer_prompt_file=beside(prompt))
+    return settings if prompt is None else replace(settings, summarizer_prompt_file=path_in_config(prompt))
 
 
-def _check_unused(options: dict[str, str]) -> None:
-    """Raises AnalyzerError for options of a hand-off where there is none."""
+def _refuse_unused(options: dict[str, str]) -> None:
+    """Raise AnalyzerError for options of a relay if there is none."""
     if options:
         names = " and ".join(f"--{name.replace('_', '-')}" for name in options)
         raise AnalyzerError(f"{names} without a relay: nothing is handed off", "add --relay 70, or leave it out")
 
 
-def _relay(
+def _relay_maker(
     settings: RelaySettings,
     folder: str,
     step_id: str | None,
@@ -154,6 +157,7 @@ def _relay(
     caller: str,
     say: Callable[[str], None],
 ) -> Callable[[Callable[[], str | None]], Relay]:
+    """Return a function that makes the relay of a session."""
     from analyzer.recovery.relay.monitor import Relay, RelayMonitor, summarizer_of
 
     summarizer = summarizer_of(settings)
@@ -161,7 +165,7 @@ def _relay(
     if note is not None:
         say(f"note: {note}")
     monitor = RelayMonitor(settings, step_id=step_id, worker_id=worker_id)
-    # Beside the log, not in it: a log folder holds nothing but events.
+    # Beside the log, not in it: a log folder holds only events.
     checkpoints = f"{folder.rstrip(os.sep)}.checkpoints"
     return lambda session: Relay(monitor, checkpoints, summarizer=summarizer, log=log, caller=caller, session=session)
 
@@ -215,24 +219,24 @@ def verdict_command(
     if runs:
         if not words or exit_code is not None:
             raise AnalyzerError("--run takes a command, and its exit code", "analyzer verdict --run -- COMMAND...")
-        answer = _of_command(words, agent, rules, quiet)
+        answer = _judge_command(words, agent, rules, quiet)
     else:
         if not words and sys.stdin.isatty():
             raise AnalyzerError("nothing to judge", "give a PATH, a run's output on stdin, or --run -- COMMAND...")
         answer = run_verdict(words or ("-",), exit_code=exit_code, agent=agent, rules=rules)
     width, _ = text_layout(output)
-    said = json_text(answer.to_dict()) if out.form == "json" else render_verdict_text(answer, width)
+    text = json_text(answer.to_dict()) if out.form == "json" else render_verdict_text(answer, width)
     if not runs or output is not None:
-        write(said, output)
+        write(text, output)
     elif not quiet:
-        echo(said.rstrip("\n"), err=True)  # stdout is the command's
+        echo(text.rstrip("\n"), err=True)  # stdout is the command's
     if junit:
         write(render_junit(answer), junit)
     _tell_job(answer, workflow_outputs(answer), workflow_annotation(answer))
     return EXIT_CODES[answer.verdict]
 
 
-def _of_command(words: tuple[str, ...], agent: str | None, rules: Ruleset, quiet: bool) -> RunVerdict:
+def _judge_command(words: tuple[str, ...], agent: str | None, rules: Ruleset, quiet: bool) -> RunVerdict:
     """Run a command as `analyzer run` does, and judge what it printed."""
     from analyzer import recovery
     from analyzer.analysis.run_verdict import judge, read_course
@@ -250,7 +254,7 @@ def _of_command(words: tuple[str, ...], agent: str | None, rules: Ruleset, quiet
             def keep(stream: int, data: bytes) -> None:
                 kept[stream].write(data)
 
-            with ending_on(each for each in ENDING if each != signal.SIGINT):
+            with ending_on(number for number in ENDING if number != signal.SIGINT):
                 streams = recovery.Streams(watch=keep)
                 say = _silent if quiet else complain
                 done = recovery.supervise(words, agent=agent, streams=streams, rules=rules, say=say)
@@ -261,7 +265,7 @@ def _of_command(words: tuple[str, ...], agent: str | None, rules: Ruleset, quiet
 
 
 def _tell_job(answer: RunVerdict, outputs: str, annotation: str) -> None:
-    """Tell a job of GitHub Actions, where this is one; what cannot be written there is told on stderr."""
+    """Tell a job of GitHub Actions, if this is one; tell on stderr what cannot be written there."""
     from analyzer.report.timeline import render_verdict_markdown
 
     add_to_job_summary(lambda: render_verdict_markdown(answer))

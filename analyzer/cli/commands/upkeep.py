@@ -1,4 +1,4 @@
-"""What keeps a store in order: `analyzer doctor`, `prune`, `quarantine`, `rebuild` and `reclassify`."""
+"""Keep a store in order: `analyzer doctor`, `prune`, `quarantine`, `rebuild` and `reclassify`."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def doctor_command(folders: tuple[str, ...], store: NamedStore, out: Out) -> int
     from analyzer.report.store_work import render_checks
     from analyzer.store import examine
 
-    store.lake()  # says what is wrong with the name
+    store.lake()  # refuses a wrong name
     checks = examine(store.name, folders)
     problems = sum(check.state == "problem" for check in checks)
     shown = [check for check in checks if not out.quiet or check.state != "ok"]
     if out.form == "json" or shown or out.path or not out.quiet:
-        every = {"schema": "analyzer.doctor/1", "problems": problems, "checks": [check.to_dict() for check in checks]}
-        out.answer(every, lambda: render_checks(shown, problems, rows_width("table", out.path)))
+        content = {"schema": "analyzer.doctor/1", "problems": problems, "checks": [check.to_dict() for check in checks]}
+        out.answer(content, lambda: render_checks(shown, problems, rows_width("table", out.path)))
     return FINDINGS if problems else 0
 
 
@@ -74,7 +74,7 @@ def prune_command(older_than: str, files: bool, dry_run: bool, store: NamedStore
     from analyzer.store import kept_since
 
     before = kept_since(older_than)
-    with store.asked() if dry_run else store.judging() as opened:
+    with store.open_for_queries() if dry_run else store.open_for_decisions() as opened:
         result = opened.prune(before, files=files, dry_run=dry_run)
     out.answer(result, lambda: render_prune(result, files=files))
     if out.form == "table" and result.done and result.events:
@@ -99,7 +99,7 @@ def quarantine_command(act: str, store: NamedStore, out: Out) -> None:
       analyzer quarantine retry --store fleet.duckdb --json
     """
     if act == "list":
-        with store.asked() as opened:
+        with store.open_for_queries() as opened:
             frame = opened.query("quarantine-reasons")
         out.rows(frame)
         return
@@ -107,7 +107,7 @@ def quarantine_command(act: str, store: NamedStore, out: Out) -> None:
         raise AnalyzerError(f"retry has no rows to write as {out.form}", "write --format table or --json")
     from analyzer.report.store_work import render_retry
 
-    with store.judging() as opened:
+    with store.open_for_decisions() as opened:
         result = opened.retry_quarantine()
     out.answer(result, lambda: render_retry(result, store.asking()))
 
@@ -169,16 +169,16 @@ def reclassify_command(
       analyzer reclassify --apply --store delta:/lake/fleet
     """
 
-    def shown_as_text() -> str:
+    def render() -> str:
         from analyzer.report.changes import render_reclassification
 
         return render_reclassification(result, store.asking())
 
     rules_path = rules_in_use(rules_path)
     with (
-        store.judging() if apply else store.asked() as opened,
+        store.open_for_decisions() if apply else store.open_for_queries() as opened,
         counting("facts", quiet=out.quiet) as shown,
     ):
         result = opened.reclassify(rules_path, apply=apply, progress=shown)
-    out.answer(result, shown_as_text)
+    out.answer(result, render)
     return FINDINGS if fail_on_change is not None and result.changed >= fail_on_change else 0

@@ -1,7 +1,7 @@
-"""`analyzer watch` follows logs as they grow, and prints what goes wrong as it happens.
+"""`analyzer watch`: follow logs as they grow, and print what goes wrong as it happens.
 
-The findings of each whole hour come from a private store, filled and asked by processes of their own. Nobody waits for
-them, and whatever becomes of them, the watch goes on.
+The findings of each whole hour come from a private store, which processes of their own fill and
+query. The watch does not wait for these processes, and goes on if they fail.
 """
 
 from __future__ import annotations
@@ -36,20 +36,23 @@ if TYPE_CHECKING:
 
     from analyzer.analysis.kinds.finding import Finding
     from analyzer.analysis.timeline import Happening
-    from analyzer.store import Problem, Selection
+    from analyzer.store import Selection
     from analyzer.store.following import Changes
 
 SHARE = 0.01
-"""Of a core: who used more than that waits longer, up to the longest pause."""
+"""Share of a core that the watch may use.
+
+After more work it pauses up to `LONGEST_PAUSE` seconds.
+"""
 SHORTEST_PAUSE, LONGEST_PAUSE = 1.0, 5.0
 _ENDINGS = (signal.SIGTERM, signal.SIGHUP) if hasattr(signal, "SIGHUP") else (signal.SIGTERM,)
 
 LATE = timedelta(minutes=2)
-"""What an hour's last events have to arrive in."""
+"""The last events of an hour must arrive within this time after its end."""
 _HOUR = timedelta(hours=1)
 _NICE = 10
-_NOT_FOR_IT = frozenset({"GITHUB_STEP_SUMMARY", "ANALYZER_DELIVER", "ANALYZER_STORE"})
-"""Variables that the processes of an hour do without."""
+_LEFT_OUT = frozenset({"GITHUB_STEP_SUMMARY", "ANALYZER_DELIVER", "ANALYZER_STORE"})
+"""Environment variables that the processes of an hour do not get."""
 
 
 @click.command("watch", cls=PathsCommand)
@@ -84,7 +87,7 @@ def command(paths: tuple[str, ...], only: Selection, no_findings: bool, as_json:
         return UNREADABLE  # a folder may get its first log later
     narrate(f"watching {counted(changes.files, 'file')} since {began:%Y-%m-%d %H:%M:%S} UTC, until Ctrl-C", quiet=quiet)
     with ExitStack() as stack:
-        # So that the temporary store goes, however the watch ends.
+        # A signal becomes an exception, so that the temporary store is deleted in every case.
         stack.enter_context(raising(_ENDINGS))
         hourly = None if no_findings else stack.enter_context(Hourly(paths, only))
         for line in _lines(changes, hourly, began, only, as_json=as_json):
@@ -96,14 +99,17 @@ def command(paths: tuple[str, ...], only: Selection, no_findings: bool, as_json:
 def _lines(
     changes: Changes, hourly: Hourly | None, began: datetime, only: Selection, *, as_json: bool
 ) -> Iterator[str]:
-    """What happens from now on, a line each, for ever; never more than `SHARE` of a core, as long as that can be."""
+    """Yield a line for everything that happens from now on, without end.
+
+    It uses at most `SHARE` of a core, if the longest pause suffices for that.
+    """
     from analyzer.analysis.timeline import WATCHED, happening_of, is_about
     from analyzer.store.following import Tails
 
     tails = Tails(began, WATCHED)
-    for named, before in changes.named.items():
-        tails.look(named, before)
-    told = changes.problems
+    for path, before in changes.named.items():
+        tails.look(path, before)
+    reported = changes.problems
     compactions: set[str] = set()
     while True:
         used = time.process_time()
@@ -113,40 +119,37 @@ def _lines(
             for event in tails.new(path, before, changes.folder_of(path))
         ]
         events.sort(key=lambda event: event.occurred_at)
-        yield from (
-            _shown(happening_of(event, compactions), as_json=as_json) for event in events if is_about(event, only)
-        )
-        yield from (_shown_finding(one, now(), as_json=as_json) for one in (hourly.findings() if hourly else ()))
-        told = _tell([*changes.problems, *tails.problems], told)
+        for event in events:
+            if is_about(event, only):
+                yield _happening_line(happening_of(event, compactions), as_json=as_json)
+        for finding in hourly.findings() if hourly else ():
+            yield _finding_line(finding, now(), as_json=as_json)
+        problems = [*changes.problems, *tails.problems]
+        report_problems([problem for problem in problems if problem not in reported])
+        reported = problems
         tails.problems.clear()
         time.sleep(min(max((time.process_time() - used) / SHARE, SHORTEST_PAUSE), LONGEST_PAUSE))
 
 
-def _tell(problems: list[Problem], told: list[Problem]) -> list[Problem]:
-    """Tell on stderr what was not told the last time."""
-    report_problems([problem for problem in problems if problem not in told])
-    return problems
-
-
-def _shown(one: Happening, *, as_json: bool) -> str:
+def _happening_line(happening: Happening, *, as_json: bool) -> str:
     from analyzer.report.timeline import watched_line
 
     if as_json:
-        return _as_json(asdict(one))
+        return _json_line(asdict(happening))
     width, colour = _layout()
-    return watched_line(one, width, colour=colour)
+    return watched_line(happening, width, colour=colour)
 
 
-def _shown_finding(one: Finding, at: datetime, *, as_json: bool) -> str:
+def _finding_line(finding: Finding, at: datetime, *, as_json: bool) -> str:
     from analyzer.report.timeline import watched_finding
 
     if as_json:
-        return _as_json({"occurred_at": at, "type": "finding", **one.to_dict()})
+        return _json_line({"occurred_at": at, "type": "finding", **finding.to_dict()})
     width, colour = _layout()
-    return watched_finding(one, at, width, colour=colour)
+    return watched_finding(finding, at, width, colour=colour)
 
 
-def _as_json(row: dict[str, Any]) -> str:
+def _json_line(row: dict[str, Any]) -> str:
     from analyzer.analysis.tables import json_value
     from analyzer.report.escape import json_text
 
@@ -154,16 +157,22 @@ def _as_json(row: dict[str, Any]) -> str:
 
 
 def _layout() -> tuple[int | None, bool]:
-    """The width of a line, none but at a terminal, and whether it may have colour; windows change their size."""
+    """Return the width of a line, None without a terminal, and whether it may have colour.
+
+    It is asked for every line, because windows change their size.
+    """
     width, colour = text_layout(None)
     return (width if sys.stdout.isatty() else None), colour
 
 
 class Hourly:
-    """Findings that each whole hour brings, once it is over. Use as a context manager: its store goes with it."""
+    """The findings of each whole hour, after it is over.
+
+    A context manager: leaving it deletes the private store.
+    """
 
     def __init__(self, paths: Sequence[str], only: Selection) -> None:
-        """Judge these paths (none: the places of agents), and tell what is about a part."""
+        """Judge these paths (none: the places of agents), only for the findings of a selection."""
         self._paths = list(paths)
         self._selection = [f"--{name}={value}" for name, value in only.given.items()]
         self._due = now().replace(minute=0, second=0, microsecond=0) + _HOUR + LATE
@@ -173,7 +182,7 @@ class Hourly:
         self._running: subprocess.Popen[bytes] | None = None
 
     def findings(self) -> list[Finding]:
-        """What the last whole hour brought that the hour before had not, once that is known; mostly nothing."""
+        """Go on with the last whole hour, and return its new findings once they are ready, else none."""
         if self._running is None:
             if now() < self._due:
                 return []
@@ -183,7 +192,7 @@ class Hourly:
             if code not in (OK, FINDINGS, UNREADABLE):
                 self._steps.clear()
             elif not self._steps:
-                return self._findings()
+                return self._read_findings()
         if self._running is None and self._steps:
             self._start(self._steps.pop(0))
         return []
@@ -204,21 +213,22 @@ class Hourly:
         return os.path.join(self._folder.name if self._folder else "", "night.json")
 
     def _start(self, arguments: list[str]) -> None:
-        # What it has to say was said by the watch, or is of no use to who sees neither its store nor its command line.
+        # The watch reports problems itself; a hint would name a store and a command that the user
+        # cannot see.
         silent = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        # Who watches in GitHub Actions wants no summary of each hour.
-        environment = {name: value for name, value in os.environ.items() if name not in _NOT_FOR_IT}
+        # In GitHub Actions an hour must not add to the summary.
+        environment = {name: value for name, value in os.environ.items() if name not in _LEFT_OUT}
         with suppress(OSError):
             self._running = start("-m", "analyzer", *arguments, environment=environment, **silent)
-            # Others that want this processor get it first.
+            # Other processes get the processor first.
             os.setpriority(os.PRIO_PROCESS, self._running.pid, _NICE)
 
-    def _findings(self) -> list[Finding]:
+    def _read_findings(self) -> list[Finding]:
         from analyzer.analysis.kinds.finding import Finding
 
         with suppress(OSError, ValueError, LookupError):
             answer = json.loads(Path(self._answer).read_bytes())
-            return [Finding.from_dict(one) for one in answer["findings"] if one["state"] == "new"]
+            return [Finding.from_dict(row) for row in answer["findings"] if row["state"] == "new"]
         return []
 
     def __enter__(self) -> Self:

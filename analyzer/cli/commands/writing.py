@@ -1,4 +1,4 @@
-"""What goes into a log: `analyzer emit` from a shell or a file, `hook` from an agent's hooks, `receive` over HTTP."""
+"""Write logs: `analyzer emit` from shells and files, `hook` from agents, `receive` over HTTP."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
     from analyzer.cli.inputs import JsonLine
 
 TOKEN = "ANALYZER_RECEIVE_TOKEN"  # noqa: S105 - the name of the variable
-_HERE = ("127.0.0.1", "::1", "localhost")
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
 FACTS = frozenset(
     ("status", "code", "type", "subtype", "message", "body", "headers", "exit_code", "stdout", "stderr",
      "exception_class")
 )  # fmt: skip
-"""Keys that are raw material for the classifier."""
-TOLD = frozenset({"failure_reason"})
-"""Keys that the classifier sees too, and that stay keys of the event."""
+"""Keys of a payload that the classifier reads and that its verdict replaces."""
+KEPT_FACTS = frozenset({"failure_reason"})
+"""Keys that the classifier reads, too, and that stay keys of the event."""
 
 
 @click.command("hook")
 @click.argument("what", type=click.Choice(["status", "codex", "gemini"]), required=False)
-@click.argument("given", required=False)
-def hook_command(what: str | None, given: str | None) -> int:
+@click.argument("payload", metavar="[GIVEN]", required=False)
+def hook_command(what: str | None, payload: str | None) -> int:
     """Take the input of an agent's hook from standard input, and append what failed to a log.
 
     Claude Code's StopFailure, PostToolUseFailure and SessionEnd become OpenTelemetry records in $ANALYZER_HOOKS,
@@ -47,9 +47,9 @@ def hook_command(what: str | None, given: str | None) -> int:
       analyzer hook codex '{"type": "agent-turn-complete", "thread-id": "t-1"}'
       analyzer watch ~/.local/share/analyzer/hooks
     """
-    from analyzer.recovery.hooks import run  # `analyzer.__main__` has a shorter way to it
+    from analyzer.recovery.hooks import run  # `analyzer.__main__` calls it without this package
 
-    return run(what, given)
+    return run(what, payload)
 
 
 @click.command("receive")
@@ -81,7 +81,7 @@ def receive_command(listen: str, folder: str, quiet: bool) -> None:
     if not separator or not host or not (port.isascii() and port.isdigit()) or int(port) > 65_535:
         raise AnalyzerError(f"no address: {listen}", "write HOST:PORT, as in 127.0.0.1:4318")
     token = os.environ.get(TOKEN) or None
-    if host not in _HERE and token is None:
+    if host not in _LOOPBACK and token is None:
         raise AnalyzerError(f"{host} can be reached from elsewhere", f"set ${TOKEN}, or listen on 127.0.0.1")
 
     def began(address: str) -> None:
@@ -122,7 +122,7 @@ def emit_command(
         raise click.UsageError("give either a TYPE with KEY=VALUE pairs, or --from FILE")
     if source is not None:
         return _append_lines(source, folder, session, strict)
-    assert event_type is not None  # of the two, one is given
+    assert event_type is not None  # it is either a TYPE or --from
     _append_one(event_type, dict(_pair(item) for item in pairs), folder, session)
     return 0
 
@@ -132,18 +132,18 @@ def _append_one(event_type: str, payload: dict[str, Any], folder: str, session: 
 
     _tell_unknown(event_type)
     with EventLog(folder) as log:
-        written = log.append(event_type, _judged(event_type, payload), session=session)
+        written = log.append(event_type, _classified(event_type, payload), session=session)
     if written is None:
         raise StoreError(f"the event could not be written to {folder}", "check the folder and its permissions")
     write(written, None)
 
 
 def _append_lines(source: str, folder: str, session: str | None, strict: bool) -> int:
-    """The events of a file, one after another; what is none is told and left out."""
+    """Append the events of a file; a line that is no event is told on stderr and left out."""
     from analyzer.events import EventLog
 
     written = bad = 0
-    told: set[str] = set()
+    event_types: set[str] = set()
     with EventLog(folder) as log:
         for line in read_lines(source):
             try:
@@ -152,10 +152,10 @@ def _append_lines(source: str, folder: str, session: str | None, strict: bool) -
                 bad += 1
                 narrate(f"{source}:{line.number}: {error.message}; {error.hint}")
                 continue
-            if event_type not in told:
-                told.add(event_type)
+            if event_type not in event_types:
+                event_types.add(event_type)
                 _tell_unknown(event_type)
-            event_id = log.append(event_type, _judged(event_type, payload), session=own or session, at=at)
+            event_id = log.append(event_type, _classified(event_type, payload), session=own or session, at=at)
             if event_id is None:
                 raise StoreError(
                     f"{source}:{line.number}: the event could not be written to {folder}; {written} before it were",
@@ -174,25 +174,25 @@ _SHAPE = 'write {"type": "relay.triggered", "payload": {"step_id": "plan"}, "ses
 
 
 def _event(line: JsonLine) -> tuple[str, dict[str, Any], str | None, datetime | None]:
-    """Type, payload, session and time of a line.
+    """Return type, payload, session and time of the event of a line.
 
     Raises:
-        AnalyzerError: it is no event.
+        AnalyzerError: the line is no event.
     """
     if line.why is not None:
         raise AnalyzerError(line.why, _SHAPE)
-    found = line.value
-    if not isinstance(found, dict):
+    record = line.value
+    if not isinstance(record, dict):
         raise AnalyzerError("no JSON object", _SHAPE)
-    event_type, payload = found.get("type"), found.get("payload")
+    event_type, payload = record.get("type"), record.get("payload")
     if not isinstance(event_type, str) or not event_type:
         raise AnalyzerError("it has no type", _SHAPE)
     if payload is not None and not isinstance(payload, dict):
         raise AnalyzerError("its payload is no object", _SHAPE)
-    session = found.get("session", found.get("sessionId"))
+    session = record.get("session", record.get("sessionId"))
     if session is not None and not isinstance(session, str):
         raise AnalyzerError("its session is no text", _SHAPE)
-    stated = found.get("timestamp")
+    stated = record.get("timestamp")
     at = stated_time(stated)
     if stated is not None and at is None:
         raise AnalyzerError("its timestamp is no ISO 8601 time", "write 2026-11-21T08:15:30Z")
@@ -207,15 +207,15 @@ def _tell_unknown(event_type: str) -> None:
         narrate(f"note: {unknown.message}; it is written all the same ({unknown.hint})")
 
 
-def _judged(event_type: str, payload: dict[str, Any]) -> dict[str, Any]:
-    """The payload; that of an error without a reason, with the classifier's verdict."""
+def _classified(event_type: str, payload: dict[str, Any]) -> dict[str, Any]:
+    """Return the payload, with the classifier's verdict if it is an error without a reason."""
     if event_type != "error.classified" or "reason" in payload:
         return payload
     from analyzer.classifier import classify
     from analyzer.events import error_payload
 
     raw = {key: payload.pop(key) for key in list(payload) if key in FACTS}
-    raw |= {key: payload[key] for key in TOLD if key in payload}
+    raw |= {key: payload[key] for key in KEPT_FACTS if key in payload}
     verdict = error_payload(classify(raw, rules=rules_in_use(None)))
     return {**verdict, **{key: value for key, value in payload.items() if value is not None}}
 
