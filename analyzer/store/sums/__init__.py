@@ -1,1 +1,3 @@
-"""What detection counts, kept by day: made once for a time zone and a ruleset, and made again for days that changed."""
+"""Count by day what detection asks for: sums of sessions, groups and events, worked out on each
+request.
+"""
