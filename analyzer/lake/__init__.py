@@ -1,4 +1,7 @@
-"""The other backend of a store: a Delta lake on shared storage, which DuckDB reads. Loaded by `delta:…` alone."""
+"""Keep a store as a Delta lake on shared storage, which DuckDB reads.
+
+Only `delta:…` loads this package.
+"""
 
 from __future__ import annotations
 

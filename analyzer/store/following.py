@@ -20,7 +20,7 @@ from analyzer.importers import HEAD_BYTES, Block, Format, Reader, RowReader, Sou
 from analyzer.importers.places import LogPlace
 from analyzer.importers.shapes.files import SIDES
 from analyzer.store.db.location import on_disk
-from analyzer.store.ingest.discover import Found, Problem, discover
+from analyzer.store.ingest.discover import Discovery, Problem, discover
 from analyzer.store.ingest.inputs import BOM, Input
 from analyzer.store.ingest.read import Blocks, Stretch
 
@@ -49,9 +49,9 @@ class Changes:
         self._looks: dict[str, _Look | None] = {}
         self._busy: dict[str, float] = {}
         self._next_look = self._next_walk = 0.0
-        self._found = Found()
+        self._discovery = Discovery()
         self._walk()
-        self._looks = {path: _look(path) for path in self._found.files}
+        self._looks = {path: _look(path) for path in self._discovery.files}
 
     @property
     def files(self) -> int:
@@ -61,16 +61,16 @@ class Changes:
     @property
     def named(self) -> dict[str, int]:
         """Return the bytes of each file that was named itself, not found inside a folder."""
-        return {path: look[2] for path, look in self._looks.items() if look and path not in self._found.below}
+        return {path: look[2] for path, look in self._looks.items() if look and path not in self._discovery.below}
 
     @property
     def problems(self) -> list[Problem]:
         """Return what the last walk could not look at."""
-        return self._found.problems
+        return self._discovery.problems
 
     def folder_of(self, path: str) -> str | None:
         """Return the named folder that a file was found in; no link on the way from it is followed."""
-        return self._found.below.get(path)
+        return self._discovery.below.get(path)
 
     def changed(self) -> dict[str, int]:
         """Return the files that grew, shrank, were replaced, came or went since the last call.
@@ -102,9 +102,9 @@ class Changes:
     def _walk(self) -> list[str]:
         """Find the files; return those that are no longer there."""
         began = time.process_time()
-        self._found = discover(self._paths, own=self._own)
+        self._discovery = discover(self._paths, own=self._own)
         former = self._looks
-        self._looks = {path: former.get(path) for path in self._found.files}
+        self._looks = {path: former.get(path) for path in self._discovery.files}
         self._next_walk = _later(WALKED_SECONDS, began)
         return [path for path, look in former.items() if look is not None and path not in self._looks]
 

@@ -1,1 +1,3 @@
-"""The DuckDB file: connections, tables and views, locks, frames, and one file taking the place of another."""
+"""Hold the DuckDB file: connections, tables and views, locks, frames, and the replacement of a
+file.
+"""

@@ -40,32 +40,32 @@ class Query:
         """Say whether checks and reports run this query for themselves."""
         return self.name.partition("-")[0] in _INNER
 
-    def values(self, given: Mapping[str, object]) -> dict[str, object]:
-        """Return the value of every parameter: that of `given`, else its default.
+    def values(self, arguments: Mapping[str, object]) -> dict[str, object]:
+        """Return the value of every parameter: that of `arguments`, else its default.
 
         Raises:
             QueryError: a parameter that the query does not have, or a value of the wrong type.
         """
         params = {param.name: param for param in self.header.params}
-        if "last" in given and "last" not in params:
-            given = _since(given)
-        for name in given:
+        if "last" in arguments and "last" not in params:
+            arguments = _since(arguments)
+        for name in arguments:
             if name not in params and name in Selection.__slots__:
-                example = f"with store.selecting(Selection({name}={given[name]!r})): …"
+                example = f"with store.selecting(Selection({name}={arguments[name]!r})): …"
                 raise QueryError(
                     f"query {self.name} has no parameter {name}", f"ask for a part of the store: {example}"
                 )
             if name not in params:
                 raise QueryError.unknown_value(f"parameter of query {self.name}", name, params)
-        return {name: _value(param, given.get(name, param.default)) for name, param in params.items()}
+        return {name: _value(param, arguments.get(name, param.default)) for name, param in params.items()}
 
 
-def _since(given: Mapping[str, object]) -> dict[str, object]:
+def _since(arguments: Mapping[str, object]) -> dict[str, object]:
     """Return the parameters with `since` instead of `last`."""
-    if given.get("since") is not None:
+    if arguments.get("since") is not None:
         raise QueryError("both since and last", "give one of them")
-    last = given["last"]
-    rest = {name: value for name, value in given.items() if name != "last"}
+    last = arguments["last"]
+    rest = {name: value for name, value in arguments.items() if name != "last"}
     return rest if last is None else {**rest, "since": now() - span(str(last))}
 
 
@@ -89,7 +89,7 @@ def find(name: str) -> Query:
 def run(
     connection: duckdb.DuckDBPyConnection,
     name: str,
-    given: Mapping[str, object],
+    arguments: Mapping[str, object],
     read: Callable[[duckdb.DuckDBPyConnection, str, Mapping[str, object]], _Answer],
 ) -> _Answer:
     """Run a query and return its rows in its own order, as `read` gives them.
@@ -98,7 +98,7 @@ def run(
         QueryError: unknown name or parameter, a bad value, or the database refuses.
     """
     query = find(name)
-    values = query.values(given)
+    values = query.values(arguments)
     with query_errors():
         answer = attended(connection, lambda: read(connection, query.header.body, values))
     if len(answer) >= MANY_ROWS:

@@ -112,8 +112,8 @@ def known_templates_of(rows: pl.DataFrame) -> pl.DataFrame:
     Errors without a message have none to count.
     """
     weak = pl.col("session").filter(pl.col("confidence").eq_missing("weak")).n_unique().cast(pl.Int64)
-    known = (pl.col("reason") != "unknown") & (pl.col("template") != "")
-    return _sessions_by(rows, ("template", "reason"), known, weak.alias("weak_sessions"), pl.col("events").sum())
+    has_reason = (pl.col("reason") != "unknown") & (pl.col("template") != "")
+    return _sessions_by(rows, ("template", "reason"), has_reason, weak.alias("weak_sessions"), pl.col("events").sum())
 
 
 def weakly_known(templates: pl.DataFrame) -> pl.DataFrame:
