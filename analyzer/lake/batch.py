@@ -94,7 +94,7 @@ class LakeBatch:
 
         Raises:
             Conflict: it does.
-            StoreBusyError: somebody holds the lake alone, and does not let go of it.
+            StoreBusyError: another writer has exclusive access, and keeps it.
             StoreError: the storage does not take it.
         """
         began = time.monotonic()

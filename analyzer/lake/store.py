@@ -210,7 +210,7 @@ def _no_facts(came: list[Entry], _: State) -> None:
 def prune(lake: Lake, before: datetime, lease: Lease | None) -> Prune:
     """Delete the events of a lake before a moment (naive UTC), with rows that only they need.
 
-    Without a lease it is said what would be deleted.
+    Decisions stay. Without a lease this only counts what would be deleted.
 
     Raises:
         StoreError: the lake cannot be read or written; then nothing of it is deleted.

@@ -75,7 +75,7 @@ class Changes:
     def changed(self) -> dict[str, int]:
         """Return the files that grew, shrank, were replaced, came or went since the last call.
 
-        Each has the number of bytes that were there before: 0 of a file that is new, was replaced, or is shorter now.
+        Each has its number of bytes before; 0 if it is new, was replaced, or is shorter now.
         """
         changed: dict[str, int] = {}
         if time.monotonic() >= self._next_walk:
@@ -183,7 +183,7 @@ class Tails:
 
         They are those of lines after the first `before` bytes that were not read yet.
 
-        A file that is gone, or has changed hands, gives none.
+        A file that is gone or cannot be read gives none.
         """
         try:
             with Input(path, below=below) as source:

@@ -40,7 +40,7 @@ def finished(path: str) -> Iterator[bool]:
     """Yield whether nobody will write to this part again: its day is over and no writer has it
     open.
 
-    Writers hold a shared lock for as long as they have a part open; it is kept from them inside of the block.
+    Writers hold a shared lock while they have a part open; inside the block they cannot get it.
 
     Raises:
         OSError: the file cannot be opened.
@@ -55,6 +55,7 @@ def finished(path: str) -> Iterator[bool]:
 
 ENDING = ".journal"
 _MAGIC, _MAGIC_OFFSET = b"DUCK", 8
+"""How a DuckDB file begins: https://duckdb.org/docs/stable/internals/storage; the offset is in bytes."""
 
 
 def journal_of(store_path: str) -> str | None:

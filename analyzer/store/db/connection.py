@@ -317,7 +317,7 @@ def attended(connection: duckdb.DuckDBPyConnection, work: Callable[[], _T], seco
 
     Raises:
         LimitError: it takes longer than so many seconds.
-        KeyboardInterrupt: somebody asked for its end.
+        KeyboardInterrupt: the user interrupted it.
         Exception: whatever `work` raises.
     """
     if seconds is None and threading.current_thread() is not threading.main_thread():

@@ -59,7 +59,7 @@ class DayMark:
 class DayTarget(Protocol):
     """A target of days: a folder of files, or a table of another system.
 
-    A day is there whole or as it was, whatever moment the process dies at. A day that `known` names with a mark has
+    A day is complete or unchanged, whenever the process dies. A day that `known` names has
     exactly the rows of that mark.
     """
 

@@ -75,7 +75,7 @@ def discover(paths: Iterable[str | LogPlace], *, own: Sequence[str] = (), journa
     """List the files in the order of the paths; folders are walked in name order, each file comes
     once.
 
-    A place of an agent gives the files that it names, and nothing where it is not there.
+    A place of an agent gives the files that it names, and none if it is missing.
 
     `own` are files and folders that belong to the store itself. The files are never opened, not even by name: closing
     any handle on a database makes its process lose the lock on it. The folders are left out of other folders. A

@@ -58,11 +58,11 @@ class BlockTask(Errand[DecodedBlock]):
         self.data, self.file_time, self.journal = data, file_time, journal
 
     def here(self) -> DecodedBlock:
-        """As `Errand` says."""
+        """Decode the block in this process."""
         return decode_block(RowDecoder(self.file_time, journal=self.journal).decode, self.data)
 
     def ask(self, requests: IO[bytes], answers: IO[bytes]) -> DecodedBlock:
-        """As `Errand` says."""
+        """Ask a helper for the decoded block."""
         import polars as pl
 
         requests.write(b"block %d %s %d\n" % (len(self.data), self.file_time.isoformat().encode(), self.journal))
@@ -144,14 +144,14 @@ class _FileBatch(Batch):
     def add_recorded(
         self, progress: Progress, path: str, events: list[PlacedEvent], ready_rows: Rows, *, end: int
     ) -> None:
-        """As `Batch` says."""
+        """Keep the events of a block until they are sent."""
         if events or ready_rows.payloads:
             self.blocks.append((end, events, ready_rows))
             self._count += len(events) + len(ready_rows.payloads)
             self._bytes += sum(len(event.payload) for event, *_ in events) + sum(map(len, ready_rows.payloads))
 
     def add_rejected(self, progress: Progress, rejected: Rejected, newline_bytes: int) -> None:
-        """As `Batch` says."""
+        """Keep a rejected line until it is sent."""
         self.rejected.append((rejected, newline_bytes))
         self._bytes += len(rejected.text)
 
@@ -167,11 +167,11 @@ class FileTask(Errand[FileContent]):
         self.path, self.below = path, below
 
     def here(self) -> FileContent:
-        """As `Errand` says."""
+        """Read the file in this process."""
         return _read(self.path, self.below)
 
     def ask(self, requests: IO[bytes], answers: IO[bytes]) -> FileContent:
-        """As `Errand` says."""
+        """Ask a helper for the content of the file."""
         asked = msgspec.msgpack.encode((self.path, self.below))
         requests.write(b"file %d\n" % len(asked) + asked)
         requests.flush()
@@ -294,7 +294,7 @@ class Readers(Pool):
         """Yield the stretches of a source that has `left` bytes left, each with its decoded block,
         if any.
 
-        The first one is for the caller to look at, unless it was foreseen.
+        The caller decodes the first one, unless it was requested before.
         """
         waiting: deque[tuple[Stretch, BlockTask | None]] = deque()
         for index, stretch in enumerate(stretches):

@@ -278,7 +278,7 @@ def reading(
 ) -> Iterator[None]:
     """Read a source into a batch; yield whenever the batch is full and must be saved.
 
-    What could not be read joins `problems`, and of what is not saved yet the batch loses it.
+    If reading fails, that joins `problems`, and the batch drops what it holds of the source.
 
     Raises:
         InputError: it cannot be read.

@@ -173,7 +173,7 @@ class Writer:
         """Fill the table `repeated` with the places of events that are not new; return the
         conflicting ones.
 
-        An id that follows from a foreign record is that record's: the event of a log that has it gets another one.
+        An id derived from a foreign record belongs to that record: an event of a log with this id gets another one.
         """
         connection = self._connection
         ids = batch.events["event_id"]

@@ -183,7 +183,7 @@ def reading(connection: duckdb.DuckDBPyConnection, sql: str, parameters: object 
 def _candidates(text: str, kind: str) -> Iterator[str]:
     """Yield the query of a statement, without EXPLAIN, its options and the semicolons at its end.
 
-    A parenthesis behind EXPLAIN opens its options or the query: only one of both is a query.
+    A parenthesis after EXPLAIN opens its options or the query; the caller finds out which is one.
     """
     raw = text.encode()
     # The tokenizer gives offsets in bytes, and no ends.
@@ -300,7 +300,7 @@ def offer_classify(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
 
 
 def load_classify(sql: str) -> bool:
-    """Whether `sql` names `classify`; if so, load all that it needs, as later there may be limits on doing so.
+    """Say whether `sql` names `classify`; if so, load what it needs, as limits may apply later.
 
     Raises:
         QueryError: it is named, and numpy is not installed.

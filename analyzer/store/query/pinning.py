@@ -218,8 +218,8 @@ def pinned(
     """Copy what these views have of a window into tables, and answer from the copies within the
     block.
 
-    Without room for copies the views are used. What the block gets drops the copy of a view: from then on it answers
-    itself, made of the copies that are left.
+    Without room for copies the views are used. The block gets a function that drops the copy of a
+    view; the view then answers itself, made of the copies that are left.
     """
 
     def drop(name: str) -> None:

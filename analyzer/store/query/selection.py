@@ -109,7 +109,7 @@ def narrows(sql: str) -> bool:
 def selected(connection: duckdb.DuckDBPyConnection, only: Selection) -> Iterator[None]:
     """Let the views of this connection show only the selected part within the block.
 
-    Chains are those with such an error, and sessions those with such an error or such a log. Sources, quarantine,
+    A chain is in it with such an error, a session with such an error or such a log. Sources, quarantine,
     writers, nights and findings are shown whole.
     """
     if not only:

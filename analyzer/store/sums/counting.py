@@ -50,7 +50,7 @@ def counts_of(rows: pl.DataFrame) -> pl.DataFrame:
     """Count the rows of `detection-counts`, and the verdicts, by day and caller.
 
     `verdicts` are the rows themselves, and of these `unknown_verdicts` were recorded as unknown and
-    `unknown_verdicts_replayed` are so to the ruleset.
+    `unknown_verdicts_replayed` are unknown under the ruleset.
     """
     unknown, was_unknown, events = pl.col("reason") == "unknown", pl.col("was_unknown"), pl.col("events")
     by_group = (
@@ -109,7 +109,7 @@ def known_templates_of(rows: pl.DataFrame) -> pl.DataFrame:
 
     The counts are by day and caller.
 
-    Errors without a message have none to count.
+    Errors without a message are left out.
     """
     weak = pl.col("session").filter(pl.col("confidence").eq_missing("weak")).n_unique().cast(pl.Int64)
     has_reason = (pl.col("reason") != "unknown") & (pl.col("template") != "")

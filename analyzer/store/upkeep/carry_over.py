@@ -110,7 +110,7 @@ class FormerStore:
         """Keep the ids, generations and moments of sources; take over those that were not read
         again.
 
-        `matched`: path → former id of those that were read again; `vanished`: former ids of those whose file has gone.
+        `matched`: path → former id of sources that were read again; `vanished`: former ids of those whose file is gone.
         """
         self._renumber(matched)
         run = self._connection.execute

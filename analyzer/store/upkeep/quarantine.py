@@ -74,7 +74,7 @@ def retry(
 ) -> QuarantineRetry:
     """Read every reject again whose file is still there.
 
-    `meet` is called when events of a file have been read again, and stand in `staged_event`.
+    `meet` is called when events of a file have been read again, and are in `staged_event`.
 
     Raises:
         StoreError: the store or its journal cannot be written; what was mended before is kept.
@@ -223,12 +223,10 @@ class _RetriedSource:
         with Input(self._checkpoint.path) as source:
             sizes = lengths_of(source, set(lines))
         fresh = set(events["source_line"].to_list()) & sizes.keys()
-        skipped_before = self._trial.execute("select skipped, skipped_bytes from internal.source_v1").fetchall()[0]
+        in_trial = self._trial.execute("select skipped, skipped_bytes from internal.source_v1").fetchall()[0]
         # What is neither new nor skipped is a duplicate; lines and bytes are split alike.
         moved = (len(sizes), sum(sizes.values())), (len(fresh), sum(sizes[line] for line in fresh))
-        for (bad, new, skipped, repeated), total, gained, skipped_total in zip(
-            _FATES, *moved, skipped_before, strict=True
-        ):
+        for (bad, new, skipped, repeated), total, gained, trial_skipped in zip(_FATES, *moved, in_trial, strict=True):
             self._connection.execute(
                 sql(
                     "update internal.source_v1 set {bad} = {bad} - $2, {new} = {new} + $3,"
@@ -240,7 +238,7 @@ class _RetriedSource:
                     skipped=skipped,
                     repeated=repeated,
                 ),
-                [self._checkpoint.source_id, total, gained, skipped_total],
+                [self._checkpoint.source_id, total, gained, trial_skipped],
             ).fetchall()
         self._connection.execute(
             "update internal.source_v1 set events = events + $2, last_ingested_at = $3, batch_id = $4"

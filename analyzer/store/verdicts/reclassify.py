@@ -69,7 +69,7 @@ class Reclassification:
     judged: int
     """Distinct facts that had no verdict of this ruleset before."""
     active: str | None
-    """Digest of the ruleset that was active before; None if there was none."""
+    """Digest of the ruleset that was active before; None if the recorded verdicts were in force."""
     applied: bool
 
     def to_dict(self) -> dict[str, Any]:

@@ -50,7 +50,7 @@ def judge_history(connection: duckdb.DuckDBPyConnection, store_path: str, rules:
     """Return the digest of the ruleset in force; with `judging`, judge all facts that lack its
     verdict first.
 
-    In force is the active one, else `rules`; those do not become active by it.
+    In force is the active one, else `rules`; `rules` do not become active.
 
     Raises:
         RulesError: the rules cannot be used.

@@ -166,7 +166,7 @@ def definitions(table: str) -> str:
 def filled(table: str, rows: str) -> str:
     """Build the statement that inserts rows into a table, with their typed columns.
 
-    `rows` is a query of its other columns by name, JSON and, of events, type among them.
+    `rows` is a query of the other columns by name, with the JSON and, of events, the type.
     """
     json, groups = _JSON[table], _GROUPS[table]
     paths: dict[str, list[str]] = {}
