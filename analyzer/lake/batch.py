@@ -35,13 +35,15 @@ Check = Callable[[list[Entry], State], None]
 
 
 class LakeBatch:
-    """The files that a batch adds and removes; as a context manager it deletes them if the block
-    raises.
+    """The files that a batch adds and removes.
+
+    As a context manager it deletes them if the block raises.
     """
 
     def __init__(self, lake: Lake, at: State, token: str | None = None) -> None:
-        """Begin a batch for the lake in state `at`; `token` is that of a lease that the caller
-        holds.
+        """Begin a batch for the lake in state `at`.
+
+        `token` is that of a lease that the caller holds.
         """
         self.lake, self.at = lake, at
         self.id = new_id()
@@ -131,9 +133,7 @@ class LakeBatch:
     """Tables whose part of the batch the check makes again."""
 
     def _untouched(self, came: list[Entry], _: State) -> None:
-        """Raise `Conflict` if others touched the settings, or a table that this batch removes files
-        of.
-        """
+        """Raise `Conflict` if others touched the settings or a table that loses files in this batch."""
         touched = {name for entry in came for name in (*entry.adds, *entry.removes)}
         if touched & {SETTINGS, *self.removes}:
             raise Conflict

@@ -1,5 +1,4 @@
-"""Open a store on this machine's disk beside a lake: the store's own statements fill it, and it
-becomes a batch.
+"""Open a local store beside a lake: the store's own statements fill it, and it becomes a batch.
 
 It holds only what these statements need: the settings of the lake, and rows that are put into it.
 Rows keep their ids and values on the way.
@@ -96,9 +95,7 @@ class LocalStore:
             keep_lines(str(journal_of(self.path)), ((f"{RULESETS}/{digest}.toml", text) for text in texts))
 
     def add(self, name: str, statement: str, parameters: list[object] | None = None) -> None:
-        """Add the rows of a statement, which begins with `from`, to a table of the lake, if there
-        are any.
-        """
+        """Add the rows of a statement, which begins with `from`, to a table of the lake, if any."""
         self.batch.add_from(self.connection, name, statement, parameters)
 
     def add_journal(self) -> None:
@@ -196,8 +193,9 @@ def fill_batch(batch: LakeBatch, connection: Any, journal: str | None) -> dict[s
 def fill(
     work: str, lake: Lake, at: State, since: datetime | None = None, until: datetime | None = None
 ) -> dict[str, int]:
-    """Copy a lake, or its rows of a window (naive UTC), into a new store; return the rows of each
-    table.
+    """Copy a lake, or its rows of a window (naive UTC), into a new store.
+
+    Return the rows of each table.
 
     Raises:
         StoreError: a file of the lake cannot be read.

@@ -81,8 +81,7 @@ def _check_whole(lake: Lake, at: State) -> None:
 
 
 def again(lake: Lake, make: Callable[[State], T]) -> T:
-    """Call `make` with the lake's present state, again whenever others came first; return its
-    result.
+    """Call `make` with the lake's present state, again whenever others came first.
 
     Files are private to the owner, and database errors become those of a store.
 
@@ -97,8 +96,7 @@ def again(lake: Lake, make: Callable[[State], T]) -> T:
 
 
 def _before_the_log(lake: Lake) -> tuple[int, State, dict[str, list[str]]]:
-    """Return the last batch's number of a lake without a log, the lake after it, and unfinished
-    files.
+    """Return the last batch's number, the state after it, and unfinished files of a lake without log.
 
     The unfinished files are those that tables name but that belong to no batch or to a later one.
     """

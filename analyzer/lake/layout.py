@@ -1,5 +1,4 @@
-"""Define the tables of a lake: one Delta table for each base table of the DuckDB store, named like
-it.
+"""Define the tables of a lake: one Delta table for each base table of the DuckDB store.
 
 Invariant: the columns are read out of the DuckDB store's own definition; only a lake's further
 columns are defined in this module.
@@ -41,8 +40,9 @@ JOURNAL = "journal_v1"
 _BY_DAY = {"event_v1": "occurred_at"}
 """Tables in folders by day → the column of the moment."""
 _KEYS = {"event_v1": "event_id", "facts_v1": "facts_id"}
-"""Tables whose rows are looked up by an id → that column; files record its least and greatest
-value.
+"""Tables whose rows are looked up by an id → that column.
+
+Files record its least and greatest value.
 """
 _BESIDE = {"source_v1": [pa.field(MACHINE, pa.string())]}
 """Columns in the files of a lake that the DuckDB store does not have."""

@@ -58,9 +58,7 @@ class File:
     size: int
     rows: int | None = None
     low: str | None = None
-    """The least and the greatest of the ids in it; None if the table has no ids or they are not
-    recorded.
-    """
+    """The least and the greatest of the ids in it, if the table has ids and they are recorded."""
     high: str | None = None
 
     @property
@@ -199,15 +197,7 @@ class Swap:
         self.floor: dict[str, int] = common.get("floor") or {}
         """By table: the last entry that touches it among those that left the log."""
         self.lease: dict[str, Any] | None = common.get("lease")
-        self.entries = [
-            Entry(
-                number,
-                entry["batch"],
-                {name: [File(**fields) for fields in added] for name, added in entry["adds"].items()},
-                entry["removes"],
-            )
-            for number, entry in sorted(rows.items())
-        ]
+        self.entries = [_entry(number, row) for number, row in sorted(rows.items())]
         self.number = max((entry.number for entry in self.entries), default=max(self.floor.values(), default=0))
 
     def has(self, batch: str) -> bool:
@@ -221,8 +211,9 @@ class Swap:
         removes: Mapping[str, list[str]],
         number: int | None = None,
     ) -> bool:
-        """Add a batch, under the next number or `number`; return False if another writer was
-        faster.
+        """Add a batch, under the next number or `number`.
+
+        Return False if another writer was faster.
         """
         entry = Entry(self.number + 1 if number is None else number, batch, dict(adds), dict(removes))
         return self._swap([*self._released(), entry], self.lease)
@@ -266,6 +257,12 @@ class Swap:
             message = f"{self._lake.path} does not take the batch: {message_of(error)}"
             raise StoreError(message, FREE_SPACE) from None
         return True
+
+
+def _entry(number: int, row: Mapping[str, Any]) -> Entry:
+    """Make an entry out of its row."""
+    adds = {name: [File(**fields) for fields in files] for name, files in row["adds"].items()}
+    return Entry(number, row["batch"], adds, row["removes"])
 
 
 def create(lake: Lake) -> None:
@@ -423,8 +420,7 @@ class Lease:
 
 
 def refused(lake: Lake, swap: Swap, token: str | None, began: float) -> bool:
-    """Say whether a batch, waiting since `began`, must wait for another holder than that of
-    `token`.
+    """Say whether a batch, waiting since `began`, must wait for another holder than `token`'s.
 
     Raises:
         StoreBusyError: the lease of `token` is lost, or the other one does not let go.
@@ -470,9 +466,7 @@ def _place() -> str | None:
 
 
 def _began(process: int) -> str | None:
-    """Return the start time of a process, which tells it from later ones of its number; None if
-    unseen.
-    """
+    """Return the start time of a process, which tells it from later ones of its number."""
     try:
         with open(f"/proc/{process}/stat", "rb") as handle:
             return handle.read().rpartition(b")")[2].split()[19].decode()

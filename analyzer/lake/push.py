@@ -127,8 +127,9 @@ def machine() -> str:
 
 
 def own_sources(sources: pa.Table, whose: str | None) -> pa.Table:
-    """Select a machine's sources of a lake; a source that all machines see counts if its file
-    exists.
+    """Select a machine's sources of a lake.
+
+    A source that all machines see counts if its file exists.
     """
     is_own = [
         owner == whose or (owner is None and os.path.lexists(on_disk(path))) for owner, path, *_ in _keys(sources)
@@ -237,9 +238,7 @@ class Push(LocalStore):
             self._hold_met("md5(facts)")
 
     def _hold_met(self, facts_id: str = "facts_id") -> None:
-        """Load the rows of the lake that the staged events meet; `facts_id` is the id of their
-        facts.
-        """
+        """Load the rows of the lake that staged events meet; `facts_id` is the id of their facts."""
         run = self.connection.execute
         low, high = run("select min(event_id), max(event_id) from staged_event").fetchall()[0]
         if low is None:
@@ -282,8 +281,9 @@ class Push(LocalStore):
             ).fetchall()
 
     def _check(self, came: list[Entry], at: State) -> None:
-        """Use the facts that others brought meanwhile; raise `Conflict` for anything else in
-        common.
+        """Use the facts that others brought meanwhile.
+
+        Raise `Conflict` for anything else in common.
         """
         touched = {name for entry in came for name in (*entry.adds, *entry.removes)}
         if SETTINGS in touched:

@@ -182,8 +182,7 @@ def _judge_into(batch: LakeBatch, ruleset: Ruleset, progress: OnJudged | None = 
 
 
 def apply_rules(lake: Lake, rules: Rules, ruleset: Ruleset, token: str) -> tuple[str | None, int]:
-    """Make a ruleset the active one; return the former one and the number of facts judged by it
-    now.
+    """Make a ruleset the active one; return the former one and the number of facts judged.
 
     Raises:
         StoreError: the lake cannot be read or written; then nothing of it is applied.

@@ -36,9 +36,7 @@ _BESIDE = (".db", ".sqlite", ".sqlite3")
 """Endings of databases; the files beside them may change while they do not."""
 
 _Look = tuple[int, int, int, int, int]
-"""Device, inode, bytes, and nanoseconds of the last change of a file and of the files beside a
-database.
-"""
+"""Device, inode, bytes, and nanoseconds of the last changes of a file and of files beside it."""
 
 
 class Changes:
@@ -129,8 +127,9 @@ def _look(path: str) -> _Look | None:
 
 
 MOST_OPEN = 256
-"""Files whose state is held; one that was dropped is read from its start, without showing old
-lines.
+"""Files whose state is held.
+
+One that was dropped is read from its start, without showing old lines.
 """
 MOST_TOLD = 10_000
 """Ids of shown events that are remembered, so that an event in a copy is not shown again."""
@@ -174,9 +173,7 @@ class Tails:
         self._tails: dict[tuple[int, int], _Tail] = {}
         self._shown_ids: dict[str, None] = {}
         self.problems: list[Problem] = []
-        """Files that could not be read and are not tried again; the caller that shows them clears
-        the list.
-        """
+        """Files that are not tried again; the caller that shows them clears the list."""
 
     def new(self, path: str, before: int, below: str | None) -> list[Event]:
         """Return the new events of a file, redacted, each with its origin.
@@ -229,9 +226,7 @@ class Tails:
             self.problems.append(Problem(source.path, f"{type(error).__name__}: {error}"[:300], hint))
 
     def _kind(self, source: Input, tail: _Tail) -> Format | None:
-        """Return the format of a file if a reader reads it; else None, and the file becomes a
-        problem.
-        """
+        """Return the format of a file that a reader reads; any other file becomes a problem."""
         kind = detect(head_of(source.head(HEAD_BYTES))) if source.codec in {"plain", *_WHOLE} else None
         if kind is not None and kind.reader is not None:
             return kind
@@ -303,9 +298,7 @@ def _in_block(
 
 
 def _clean(event: Event) -> Event:
-    """Return the event as a store would have it: without secrets, of the present version, bounded
-    in size.
-    """
+    """Return the event as a store has it: redacted, of the present version, bounded in size."""
     rows = Rows()
     rows.add(event, None, 0, 0)
     return rows.event(0)

@@ -37,8 +37,7 @@ def part_day(path: str) -> date | None:
 
 @contextlib.contextmanager
 def finished(path: str) -> Iterator[bool]:
-    """Yield whether nobody will write to this part again: its day is over and no writer has it
-    open.
+    """Yield whether this part is final: its day is over and no writer has it open.
 
     Writers hold a shared lock while they have a part open; inside the block they cannot get it.
 
@@ -153,9 +152,7 @@ def left_behind(store_path: str) -> str | None:
 
 
 def was_store(path: str) -> bool:
-    """Say whether a file that cannot be read was a store: it begins like a database or has a
-    journal.
-    """
+    """Say whether an unreadable file was a store: it begins like a database or has a journal."""
     with open(path, "rb") as handle:
         handle.seek(_MAGIC_OFFSET)
         begins = handle.read(len(_MAGIC)) == _MAGIC

@@ -122,8 +122,9 @@ def digest() -> str:
 
 
 def model_name(model: str) -> str:
-    """Return the name by which a model is priced: no maker's path, date or suffix; hyphens for
-    dots.
+    """Return the name by which a model is priced: no maker's path, date or suffix.
+
+    Hyphens for dots.
     """
     return str(re2.sub(_SUFFIXES, "", re2.sub(_MAKERS, "", model.lower()))).replace(".", "-")
 
@@ -167,8 +168,9 @@ def statements() -> tuple[str, ...]:
 
 
 def differences(text: bytes, where: str) -> tuple[list[Difference], int]:
-    """Compare today's prices with those of another table; return the differences and the number
-    compared.
+    """Compare today's prices with those of another table.
+
+    Return the differences and the number compared.
 
     It is LiteLLM's `model_prices_and_context_window.json` or `data.json` of genai-prices. Prices of long prompts are
     not compared, nor are models that only one of the tables has.

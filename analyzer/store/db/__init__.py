@@ -1,3 +1,1 @@
-"""Hold the DuckDB file: connections, tables and views, locks, frames, and the replacement of a
-file.
-"""
+"""Hold the DuckDB file: connections, tables, views, locks, frames, and the file's replacement."""

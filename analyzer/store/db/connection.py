@@ -176,8 +176,9 @@ def missing(path: str) -> StoreError:
 
 @contextlib.contextmanager
 def private_files() -> Iterator[None]:
-    """Let only the owner read and write files that the block makes; DuckDB leaves that to the
-    process.
+    """Let only the owner read and write files that the block makes.
+
+    DuckDB leaves that to the process.
     """
     before = os.umask(0o077)
     try:
@@ -328,8 +329,9 @@ def attended(connection: duckdb.DuckDBPyConnection, work: Callable[[], _T], seco
 
 @contextlib.contextmanager
 def meanwhile(connection: duckdb.DuckDBPyConnection, work: Callable[[], _T]) -> Iterator[Callable[[float | None], _T]]:
-    """Do `work` on the connection in a thread while the block does something else; it ends with the
-    block.
+    """Do `work` on the connection in a thread while the block does something else.
+
+    It ends with the block.
 
     The block gets a function that waits so many seconds (None: without limit) and returns the
     result.

@@ -211,9 +211,7 @@ def ask_rows(connection: duckdb.DuckDBPyConnection, statement: str, params: Para
 
 
 def alone(frame: pl.DataFrame) -> pl.DataFrame:
-    """Copy the texts of a frame: texts from DuckDB keep all rows and columns of the answer in
-    memory.
-    """
+    """Copy the texts of a frame: those from DuckDB keep the whole answer in memory."""
     import polars as pl
 
     return frame.with_columns(pl.col(pl.String) + "")
@@ -258,8 +256,7 @@ def give_back() -> None:
 
 
 def load_frugal_polars() -> None:
-    """Import polars so that it keeps freed memory for a tenth of a second; does nothing if it is
-    imported.
+    """Import polars so that it keeps freed memory for a tenth of a second, unless it is imported.
 
     Its allocator, jemalloc, reads a variable that polars extends and reads during the import. The
     variable is restored afterwards: it is not meant for processes that are started later.

@@ -1,6 +1,4 @@
-"""Find a store's file, lock it for writing, and replace it as a whole, whenever the process may
-die.
-"""
+"""Find a store's file, lock it for writing, and replace it completely or not at all."""
 
 from __future__ import annotations
 
@@ -156,8 +154,9 @@ def exclusive(path: str) -> Iterator[None]:
 
 
 def holder(path: str) -> str | None:
-    """Return `process N` while that process writes the store; else None, whatever an old lock file
-    says.
+    """Return `process N` while that process writes the store, else None.
+
+    An old lock file does not count.
     """
     try:
         import fcntl
@@ -225,9 +224,7 @@ def work_of(path: str) -> str:
 
 
 def kept_of(path: str) -> list[str]:
-    """List the former stores that are kept, oldest first: one per rebuild, until somebody deletes
-    them.
-    """
+    """List the former stores that are kept, one per rebuild, oldest first."""
     first = _first_aside(path)
     numbered = (name.removeprefix(f"{first}-").removesuffix(WAL) for name in glob(f"{escape(first)}-*"))
     places = {1, *(int(number) for number in numbered if number.isascii() and number.isdigit())}

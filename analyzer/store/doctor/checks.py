@@ -46,9 +46,7 @@ class Check:
 
 
 def loose_modes(name: str, paths: Iterable[str]) -> Check:
-    """Check that only the owner may read or write these files and folders, which quote error
-    messages.
-    """
+    """Check that only the owner may access these files and folders, which quote error messages."""
     loose = [path for path in paths if stat.S_IMODE(os.stat(path).st_mode) & 0o077]
     if not loose:
         return Check(name, "ok", "for their owner alone")

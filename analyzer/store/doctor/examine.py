@@ -66,14 +66,11 @@ with EventLog(sys.argv[1]) as log:
     while time.monotonic() < end:
         print(append())
 """
-"""The first line is written before the time starts: it loads the code that appending needs, which
-may be slow.
-"""
+"""The first line comes before the time starts, as it loads the code that appending needs."""
 
 
 def appending_works(folder: str) -> tuple[int, str]:
-    """Return the lines that two processes appended at once, and what was wrong with them (or
-    empty).
+    """Return the number of lines that two processes appended at once, and what was wrong with them.
 
     Raises:
         OSError: nothing can be made in the folder.

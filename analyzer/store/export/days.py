@@ -39,9 +39,7 @@ EXPORTED = {
     "exhaustions": ("occurred_at", "event_id"),
     "context_recoveries": ("occurred_at", "event_id"),
 }
-"""The views that have days: the column of their moment, and the column that identifies rows of one
-moment.
-"""
+"""Views with days → the column of their moment, and the one that orders rows of one moment."""
 DEFAULT_VIEWS = ("events", "errors", "retries", "relays")
 _AT_ONCE = 50_000
 """Rows of several days that are asked for together; a larger day is asked for by itself."""
@@ -69,9 +67,7 @@ class DayTarget(Protocol):
     def replace(
         self, view: str, marks: Mapping[str, DayMark], gone: Collection[str], frames: Iterator[tuple[str, pl.DataFrame]]
     ) -> None:
-        """Replace the days of `marks` with `frames`, which come in order of days, and remove
-        `gone`.
-        """
+        """Replace the days of `marks` with `frames`, in order of days, and remove `gone`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,8 +227,9 @@ class Folder:
     def replace(
         self, view: str, marks: Mapping[str, DayMark], gone: Collection[str], frames: Iterator[tuple[str, pl.DataFrame]]
     ) -> None:
-        """Write days and remove others; the manifest drops them first, and names them once they are
-        there.
+        """Write days and remove others.
+
+        The manifest drops them first, and names them once they are there.
         """
         kept = {day: mark for day, mark in self.known(view).items() if day not in marks and day not in gone}
         with private_files():
@@ -251,8 +248,9 @@ class Folder:
         return os.path.join(self._path, view, f"day={day}", f"{view}.{self._ending}")
 
     def _manifest(self, view: str) -> str:
-        """Return the path of the manifest of a view, beside its folder, where some readers take
-        every file for rows.
+        """Return the path of a view's manifest.
+
+        It is beside the view's folder, where some readers take every file for rows.
         """
         return os.path.join(self._path, f"{_LOCK}.{view}.json")
 

@@ -100,9 +100,7 @@ def _refuse_whole(real: str) -> None:
 def _fill(
     connection: duckdb.DuckDBPyConnection, whole: str, since: datetime | None, until: datetime | None
 ) -> tuple[str | None, str, int]:
-    """Copy the rows of the window; return the active ruleset, the sentence and the number of
-    events.
-    """
+    """Copy the rows of the window; return active ruleset, sentence and number of events."""
     run = connection.execute
     run(f"attach {quoted(whole)} as {_FROM} (read_only)").fetchall()
     window = f"(occurred_at >= coalesce($1, occurred_at) and ($2 is null or occurred_at < $2) or {_DECISIONS})"

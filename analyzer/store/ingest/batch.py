@@ -120,9 +120,7 @@ def placed(
 
 
 SMALL = 1_024
-"""Blocks of fewer rows wait in `SmallBlocks`: a frame of its own takes as long as several hundred
-rows.
-"""
+"""Blocks of fewer rows wait in `SmallBlocks`: a frame takes as long as several hundred rows."""
 
 
 @dataclass(slots=True)
@@ -282,9 +280,7 @@ Two batches are in memory, one that is read and one that is stored. Of a million
 group takes a fifth more processor time, and two 100 MB more.
 """
 DERIVED_WEIGHT = 3
-"""Rows that an event of a foreign log counts as: until it is in the journal, it has objects beside
-its row.
-"""
+"""Rows that a foreign event counts as: until it is in the journal, it has objects, too."""
 MAX_SMALL_ROWS = 8_192
 """Rows of small blocks that wait to become a frame; until then each is several objects."""
 MAX_WEIGHT = 128 * 1024 * 1024

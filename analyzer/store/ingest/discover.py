@@ -32,9 +32,7 @@ SELF_TEST_FOLDER = ".analyzer-doctor"
 _SKIPPED_FOLDERS = frozenset({".git", "node_modules", "__pycache__", ".venv", SELF_TEST_FOLDER})
 """Folders that hold no agent's log but may hold very many files."""
 DEEPEST = 200
-"""Deepest nesting of folders: deeper paths cost more at each level, and soon no system call takes
-them.
-"""
+"""Deepest nesting of folders: each level costs more, and soon no system call takes the path."""
 MOST_FILES = 250_000
 """Most files of one place of an agent; with more of them, name the folders that matter."""
 
@@ -72,8 +70,9 @@ def named(paths: Paths) -> list[str | LogPlace]:
 
 
 def discover(paths: Iterable[str | LogPlace], *, own: Sequence[str] = (), journals: bool = False) -> Discovery:
-    """List the files in the order of the paths; folders are walked in name order, each file comes
-    once.
+    """List the files in the order of the paths.
+
+    Folders are walked in name order, each file comes once.
 
     A place of an agent gives the files that it names, and none if it is missing.
 
@@ -147,8 +146,7 @@ def _in_place(place: LogPlace, excluded: set[str], discovery: Discovery) -> list
 def _walk(
     folder: str, excluded: set[str], discovery: Discovery, *, journals: bool, place: LogPlace | None = None
 ) -> Iterator[tuple[str, str]]:
-    """Yield the files below a folder, in name order, each with its real path; of a place, those it
-    names.
+    """Yield the files below a folder, or those a place names, each with its real path.
 
     Links are not followed: a loop of them has no end, and a planted one leads out of the folder.
     """
@@ -211,8 +209,9 @@ def _entries(folder: str, discovery: Discovery, names: Iterable[str] | None = No
 
 
 def _kind_of(entry: os.DirEntry[str]) -> int:
-    """Return the type of an entry as in a mode; the listing mostly has it, which saves a call per
-    file.
+    """Return the type of an entry as in a mode.
+
+    The listing mostly has it, which saves a call per file.
     """
     if entry.is_file(follow_symlinks=False):
         return stat.S_IFREG
@@ -316,8 +315,9 @@ def sizes_read(connection: duckdb.DuckDBPyConnection) -> dict[str, tuple[int, in
 
 
 def _state(path: str) -> tuple[int, int]:
-    """Return size and time of change as a checkpoint has them; a database's include its write-ahead
-    log.
+    """Return size and time of change as a checkpoint has them.
+
+    A database's include its write-ahead log.
     """
     size, changed = -1, 0
     for name in (path, f"{path}-wal") if path.endswith(".db") else (path,):

@@ -1,5 +1,4 @@
-"""Recognise sources by their content: their first bytes, and the bytes before the offset where
-reading stopped.
+"""Recognise sources by their content: their first bytes, and those where reading stopped.
 
 Names, inodes and times change hands between files; content does not. Renamed and rotated files are
 read on from where reading stopped, a rewritten file is read from its start, and event ids keep
@@ -24,8 +23,9 @@ FINGERPRINT_BYTES = 1024
 MARK_BYTES = 1024
 SHORTEST_FINGERPRINT = 64
 _MOST_ENDS = 16
-"""Ends of sources with one beginning that are looked at; more if the input is longer than so many
-marks.
+"""Ends of sources with one beginning that are looked at.
+
+More if the input is longer than so many marks.
 """
 
 
@@ -126,8 +126,7 @@ class _SameBeginning:
         same.append(checkpoint)
 
     def moved_to(self, source: Input) -> SourceCheckpoint | None:
-        """Return the source whose content this input begins with, if that content has left its own
-        path.
+        """Return the source whose content this input begins with, if it has left its own path.
 
         Of very many sources, those that were read furthest are looked at: as much of the input as
         reading it would be. A source that is missed is read as a new one, and its events are
@@ -193,8 +192,9 @@ class Checkpoints:
         return incidents
 
     def unchanged_at(self, path: str, *, below: bool) -> SourceCheckpoint | None:
-        """Return the source that this path still holds, without opening it; None if it must be
-        looked at.
+        """Return the source that this path still holds, without opening it.
+
+        None if it must be looked at.
 
         `below`: it is in a folder, and a link in its place is not followed.
         """
@@ -234,8 +234,9 @@ class Checkpoints:
         ]
 
     def locate(self, source: Input) -> tuple[SourceCheckpoint | None, bool]:
-        """Return the checkpoint of this input, and whether it has moved; None if it is read from
-        its start.
+        """Return the checkpoint of this input, and whether it has moved.
+
+        None if it is read from its start.
 
         A moved source takes the new path. A file that was rewritten under its name is another
         source: the former one keeps its row, and its content may turn up again under a rotated
@@ -263,8 +264,9 @@ def digest(data: bytes) -> str:
 
 
 def _gone(checkpoint: SourceCheckpoint) -> bool:
-    """Say whether the source's own path no longer holds it; a copy leaves the original where it
-    was.
+    """Say whether the source's own path no longer holds it.
+
+    A copy leaves the original where it was.
     """
     if checkpoint.path == STDIN:
         return True

@@ -77,8 +77,9 @@ class Input:
         self.mtime_ns = min(status.st_mtime_ns, 2**63 - 1)
         """Nanoseconds since 1970, as the file system says."""
         self.ctime_ns = min(status.st_ctime_ns, 2**63 - 1)
-        """Nanoseconds since 1970 of the last change of name, mode or content; no program can set
-        it.
+        """Nanoseconds since 1970 of the last change of name, mode or content.
+
+        No program can set it.
         """
         self.file_time = _file_time(status.st_mtime)
         try:
@@ -128,8 +129,7 @@ class Input:
         return bool(detect(head_of(self._handle.read(min(HEAD_BYTES, self.size)))).made_by)
 
     def _flat(self) -> tuple[IO[bytes], int, int] | None:
-        """Return a file that can be read at any offset, its length, and the skipped bytes of
-        earlier reads.
+        """Return a file that can be read at any offset, its length, and the bytes skipped in it.
 
         None if everything before an offset has to be unpacked.
         """
@@ -160,8 +160,9 @@ class Input:
             self.mtime_ns = max(self.mtime_ns, min(status.st_mtime_ns, 2**63 - 1))
 
     def go_on(self, cursor: Mapping[str, object], offset: int) -> None:
-        """Start a database after the rows of this cursor, at this offset; its first line stays in
-        place.
+        """Start a database after the rows of this cursor, at this offset.
+
+        Its first line stays in place.
         """
         self._cursor, self._base, self._lines = cursor, max(offset, FIRST_LINE), None
 

@@ -1,5 +1,4 @@
-"""Read blocks of our own logs and files of other programs in several processes: Python computes on
-one core.
+"""Read blocks of our own logs and files of other programs in several processes.
 
 Files of other programs get as many processes as there are processors. Logs of ours get one fewer:
 the database uses a processor of its own, and takes longer over their rows than reading them takes.
@@ -87,17 +86,16 @@ def serve_block(words: list[str], requests: IO[bytes], answers: IO[bytes]) -> No
 
 
 class FileContent(msgspec.Struct, array_like=True):
-    """The content of one file, in the order of reading; empty if `checkpoint` is None: the file was
-    left.
+    """The content of one file, in the order of reading.
+
+    Empty if `checkpoint` is None: the file was left.
     """
 
     checkpoint: SourceCheckpoint | None = None
     gained: Tally = msgspec.field(default_factory=Tally)
     pending_bytes: int = 0
     blocks: list[tuple[int, list[PlacedEvent], Rows]] = []
-    """The end of each block with events, in bytes from the start of the file, its events, and its
-    ready rows.
-    """
+    """The end of each block with events (bytes from the file's start), its events, and ready rows."""
     rejected: list[tuple[Rejected, int]] = []
     """Lines for quarantine, each with the bytes of its newline."""
 
@@ -112,9 +110,7 @@ class FileContent(msgspec.Struct, array_like=True):
         return checkpoint is not None and checkpoint.codec == source.codec and checkpoint.unchanged(source)
 
     def into(self, batch: Batch, progress: Progress) -> None:
-        """Put everything into a batch, and move the checkpoint of the source to where the file was
-        read to.
-        """
+        """Put everything into a batch, and move the checkpoint of the source forward."""
         assert self.checkpoint is not None
         progress.checkpoint.advance(self.checkpoint)
         progress.gained.add(self.gained)
@@ -274,9 +270,7 @@ class Readers(Pool):
         self._files.pop(path, None)
 
     def read(self, source: Input) -> FileContent | None:
-        """Return the content of an open file if a helper began it in time and the file has not
-        changed.
-        """
+        """Return the content of an open file if a helper began it in time and it has not changed."""
         work = self._files.pop(source.path, None)
         if work is None:
             return None
@@ -291,8 +285,7 @@ class Readers(Pool):
     def ahead(
         self, stretches: Iterable[Stretch], source: Input, left: int, *, journal: bool
     ) -> Iterator[tuple[Stretch, DecodedBlock | None]]:
-        """Yield the stretches of a source that has `left` bytes left, each with its decoded block,
-        if any.
+        """Yield the stretches of a source with `left` bytes left, each with its decoded block, if any.
 
         The caller decodes the first one, unless it was requested before.
         """

@@ -40,7 +40,9 @@ class Stretch:
     """Bytes from the start of the input."""
     data: bytes
     length: int
-    """Bytes of the input that the stretch covers; more than `len(data)` only for an overlong line.
+    """Bytes of the input that the stretch covers.
+
+    More than `len(data)` only for an overlong line.
     """
     overlong: bool = False
     torn: bool = False
@@ -50,8 +52,9 @@ class Stretch:
 
 
 class Blocks:
-    """The stretches of an input, by iteration; afterwards `tail` holds the bytes without a newline
-    yet.
+    """The stretches of an input, by iteration.
+
+    Afterwards `tail` holds the bytes without a newline yet.
     """
 
     def __init__(self, source: Input, offset: int, *, max_line: int = MAX_LINE) -> None:
@@ -94,8 +97,9 @@ class Blocks:
 
 
 def _pieces(data: bytes) -> Iterator[bytes]:
-    """Yield whole lines in pieces of at most `MOST_LINES`; searching newlines is faster than each
-    byte.
+    """Yield whole lines in pieces of at most `MOST_LINES`.
+
+    Searching newlines is faster than each byte.
     """
     start = 0
     while start < len(data):
@@ -156,8 +160,9 @@ class SourceRun:
         self._rows = self._reader if kind.native and isinstance(self._reader, RowReader) else None
 
     def run(self) -> Iterator[None]:
-        """Read to the end of the source and leave the checkpoint there; yield when the batch must
-        be saved.
+        """Read to the end of the source and leave the checkpoint there.
+
+        Yield when the batch must be saved.
         """
         if self._reader is None:
             self._progress.status = "unsupported"

@@ -1,5 +1,4 @@
-"""Ingest logs into the store: incremental by a checkpoint per source, every line accounted for,
-nothing twice.
+"""Ingest logs into the store by a checkpoint per source: every line counts, and nothing twice.
 
 A source that fails is reported and stops no other.
 """
@@ -191,8 +190,9 @@ class _Ingest:
         return path != STDIN and name not in limits and self._checkpoints.next_generation(name) == 0
 
     def mark_incidents(self) -> None:
-        """Save what happened to sources that are gone; at the end, as files are renamed in any
-        order.
+        """Save what happened to sources that are gone.
+
+        At the end, as files are renamed in any order.
         """
         for checkpoint, incident in [*self._replaced.values(), *self._checkpoints.vanished()]:
             checkpoint.incident = incident
@@ -251,8 +251,9 @@ class _Ingest:
         return checkpoint
 
     def _take(self, source: Input, progress: Progress, foreseen: FileContent | None) -> None:
-        """Read an open input from its checkpoint to its end; `foreseen` is its content if read
-        before.
+        """Read an open input from its checkpoint to its end.
+
+        `foreseen` is its content if read before.
 
         Raises:
             InputError: it cannot be read.

@@ -1,5 +1,4 @@
-"""Build the statements that put a batch into the store, and the schemas of the frames that they
-read.
+"""Build the statements that put a batch into the store, and the schemas of their frames.
 
 Frames: `staged_event` (`batch.STAGED` and `place`), `staged_reject`, `staged_source`, `bad_line`.
 The table `repeated` has the places of events that are not new; `claimed` the ids of events that get

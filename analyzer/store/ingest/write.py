@@ -1,5 +1,4 @@
-"""Write sealed batches to the store, each in one transaction: events, quarantine, accounts,
-checkpoints.
+"""Write sealed batches to the store, each in one transaction.
 
 Derived events reach the journal before the store: after a crash in between they are in the journal
 twice under the same ids, which is harmless, and never only in the store.
@@ -53,8 +52,9 @@ if TYPE_CHECKING:
 
 
 Meet = Callable[[SealedBatch], None]
-"""Loads the stored rows that a batch meets, if another store has them; its events are
-`staged_event`.
+"""Loads the stored rows that a batch meets, if another store has them.
+
+Its events are `staged_event`.
 """
 _json = msgspec.json.Encoder()
 _BAD_LINE = {"source_id": "Int64", "line": "Int64"}
@@ -160,8 +160,7 @@ class Writer:
         )
 
     def holds(self, batch: SealedBatch) -> bool:
-        """Say whether the store has every checkpoint of the batch, and the accounts of its sources
-        add up.
+        """Say whether the store has every checkpoint of the batch, and its accounts add up.
 
         DuckDB's COMMIT can return without an error and without having committed, and fail after it has: look.
         """
@@ -170,8 +169,9 @@ class Writer:
         return rows == [(len(batch.sources), True)]
 
     def _find_repeated(self, batch: SealedBatch) -> list[Rejected]:
-        """Fill the table `repeated` with the places of events that are not new; return the
-        conflicting ones.
+        """Fill the table `repeated` with the places of events that are not new.
+
+        Return the conflicting ones.
 
         An id derived from a foreign record belongs to that record: an event of a log with this id gets another one.
         """
@@ -227,8 +227,9 @@ class Writer:
         return tallies
 
     def _unrecorded(self, batch: SealedBatch) -> Iterator[Sequence[Recorded | Row]]:
-        """Yield the new derived events in groups; a second try of the same batch yields no group
-        twice.
+        """Yield the new derived events in groups.
+
+        A second try of the same batch yields no group twice.
         """
         repeated = {int(row[0]) for row in self._connection.execute("select place from repeated").fetchall()}
         for start in range(0, batch.events.height, GROUP_EVENTS):

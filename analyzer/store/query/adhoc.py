@@ -346,8 +346,7 @@ def run(
     parameters: Parameters = None,
     timeout: float | None = None,
 ) -> Answer:
-    """Return the rows of one reading statement, at most `limit`, within `timeout` seconds (None: no
-    limit).
+    """Return the rows of one reading statement, at most `limit`, within `timeout` seconds.
 
     Raises:
         QueryError: more or less than one statement, one that writes, or one that the database refuses, as it does for
@@ -373,9 +372,7 @@ def run(
 
 
 def _frame(relation: duckdb.DuckDBPyRelation) -> pl.DataFrame:
-    """Make a frame of the rows; values that no frame takes safely, as intervals and unions, become
-    text.
-    """
+    """Make a frame of the rows; intervals, unions and other unsafe values become text."""
     if any(map(_awkward, relation.types)):
         columns = [
             f'cast("{name.replace(chr(34), chr(34) * 2)}" as varchar) as "{name.replace(chr(34), chr(34) * 2)}"'

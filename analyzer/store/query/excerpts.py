@@ -17,9 +17,7 @@ from analyzer.store.ingest.inputs import Input
 SHOWN = 300
 """Characters of a line that are shown."""
 _REDACTED = 256 * 1024
-"""Bytes of a line that are searched for secrets before it is cut, so that no half of a secret is
-shown.
-"""
+"""Bytes of a line that are searched for secrets before it is cut, so that none is cut in two."""
 
 
 def excerpts(

@@ -1,5 +1,4 @@
-"""Copy views for many questions about one window: a report asks some twenty, each of which would
-fold all events.
+"""Copy views for many questions about one window: each would fold all events.
 
 A window reads its own events and, from before it, only events of its sessions. Only a look at all
 events tells which sessions these are: a session may be as old as the store.
@@ -157,8 +156,7 @@ where r.outcome = 'unresolved'
   and r.waits
   and r.last_at >= s.ended_at - interval 1 second
 """
-"""Collects the sessions that are asked about beyond the window, as an agent may keep one for
-months.
+"""Collects the sessions that are read beyond the window: an agent may keep one for months.
 
 Sessions that end in a chain are read only for their chains; sessions whose cost or end comes from
 requests or a log are read for everything (`is_read`).
@@ -215,8 +213,7 @@ _AFTER = {"retries": (_WHOLE, _WHOLE_CHAIN, _BOUNDS, _REST_OF_CHAINS), "errors":
 def pinned(
     connection: duckdb.DuckDBPyConnection, since: datetime | None = None, until: datetime | None = None
 ) -> Iterator[Callable[[str], None]]:
-    """Copy what these views have of a window into tables, and answer from the copies within the
-    block.
+    """Copy a window's rows of these views into tables, and answer from the copies in the block.
 
     Without room for copies the views are used. The block gets a function that drops the copy of a
     view; the view then answers itself, made of the copies that are left.
@@ -268,9 +265,7 @@ def _copied(connection: duckdb.DuckDBPyConnection, name: str, values: dict[str, 
 
 
 def _copied_from(name: str, *, windowed: bool) -> str:
-    """Return the source of a copy: a view, an inner view, or a statement over other copies and
-    events.
-    """
+    """Return the source of a copy: a view, an inner view, or a statement over other copies."""
     if name == "retries":
         return "internal.chain"
     if name == "sessions":

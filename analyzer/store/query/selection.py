@@ -212,8 +212,7 @@ def moment(text: str, now: datetime, zone: tzinfo = UTC) -> datetime:
 
 
 def span(text: str) -> timedelta:
-    """Parse a length of time: `90m`, `36h`, `7d`, `2w`, `6mo`, `1y`; a month has 30 days and a year
-    365.
+    """Parse a length of time: `90m`, `36h`, `7d`, `2w`, `6mo` (30 days each), `1y` (365 days).
 
     Raises:
         AnalyzerError: it is none.
@@ -228,8 +227,7 @@ def span(text: str) -> timedelta:
 
 
 def kept_since(older_than: str) -> datetime:
-    """Return the midnight (naive UTC) before which everything is older than a length of time, as
-    90d.
+    """Return the midnight (naive UTC) before which everything is older than a length, as 90d.
 
     Raises:
         AnalyzerError: it is none.

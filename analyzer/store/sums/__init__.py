@@ -1,3 +1,1 @@
-"""Count by day what detection asks for: sums of sessions, groups and events, worked out on each
-request.
-"""
+"""Count sessions, groups and events by day for detection, on each request."""

@@ -1,5 +1,4 @@
-"""Hold `DailySums`: the counts that detection needs of each day of a stretch, and the rows they
-count.
+"""Hold `DailySums`: the counts that detection needs of each day, and the rows they count.
 
 Nothing of it is stored: every count is worked out from the events.
 """
@@ -125,9 +124,7 @@ class _Summing:
                 yield start, end, {"from_caller": caller, "to_caller": after}
 
     def _chunks(self, first: date, last: date) -> Iterator[tuple[date, date, int]]:
-        """Yield stretches of days with their number of events, at most `_AT_ONCE` unless one day
-        has more.
-        """
+        """Yield stretches of days with their events, at most `_AT_ONCE` unless one day has more."""
         days: list[date] = []
         total = 0
         for day, events in self._ask(statements.WEIGHT, first, last).iter_rows():
@@ -191,8 +188,7 @@ class DailySums:
     _summing: _Summing
 
     def groups(self, asked: Iterable[CallerDays]) -> pl.DataFrame:
-        """Return the rows of `detection-groups` of stretches of days, all of single callers or all
-        of everybody.
+        """Return the rows of `detection-groups` of stretches, all of single callers or of everybody.
 
         Raises:
             QueryError: the database refuses.

@@ -56,8 +56,9 @@ GROUPS = {
 }
 """The columns of `detection-groups`."""
 CUT = {"caller": "String", "ruleset": "String", "first_at": "Datetime"}
-"""When the newest recorded ruleset of a caller begins; only callers with several, for errors
-without facts.
+"""When the newest recorded ruleset of a caller begins.
+
+Only callers with several, for errors without facts.
 """
 
 COUNTS = (

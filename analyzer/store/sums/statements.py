@@ -40,8 +40,7 @@ def _filled(template: str, moment: str = "e.occurred_at", caller: str = "e.calle
 
 
 def _of_days(query: str, part: str) -> str:
-    """Return the rows that a part of a catalogue query reads, bound to the days to sum, not its
-    window.
+    """Return the rows that a part of a catalogue query reads, of the days to sum.
 
     Raises:
         KeyError: the part has no window.
@@ -156,8 +155,7 @@ def chains() -> str:
 
 @cache
 def relays() -> str:
-    """Select the rows of `detection-relays`, as if the relay events that are read were all there
-    are.
+    """Select the rows of `detection-relays`, out of the relay events that these days need.
 
     These are the events of hand-offs that have any event on the days. Hand-offs without a name are
     counted within their session, so all events of such sessions are read.

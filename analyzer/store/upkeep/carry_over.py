@@ -22,8 +22,9 @@ from analyzer.store.ingest.inputs import Input
 from analyzer.store.ingest.read import lengths_of
 
 _FORMER = "analyzer_former"
-"""The name under which the former store is attached; views `former_event_v1` and so on show its
-rows.
+"""The name under which the former store is attached.
+
+Views `former_event_v1` and so on show its rows.
 """
 _TABLES = ("store_v1", "event_v1", "facts_v1", "verdict_v1", "source_v1", "quarantine_v1")
 _NOTHING = {"BIGINT": "0", "INTEGER": "0", "BOOLEAN": "false", "VARCHAR": "''"}
@@ -70,9 +71,7 @@ class FormerStore:
             connection.execute(f"create or replace temp view former_{table} as {rows}").fetchall()
 
     def _shared(self, table: str) -> list[str]:
-        """List the columns that the table has in both versions, without those that are decoded
-        again.
-        """
+        """List the columns that both versions of the table have and that are not decoded again."""
         rows = self._connection.execute(
             "select column_name from duckdb_columns() where schema_name = 'internal' and table_name = $1"
             " group by column_name having count(distinct database_name) = 2",
@@ -81,9 +80,7 @@ class FormerStore:
         return sorted({str(row[0]) for row in rows} - TYPED.get(table, frozenset()))
 
     def sources(self) -> list[SourceCheckpoint]:
-        """Return the checkpoints of its sources, as far as needed to see whether a source is still
-        there.
-        """
+        """Return the checkpoints of its sources, with the fields that tell whether one is still there."""
         names = ("source_id", "path", "generation", "fingerprint", "fingerprint_length", "mark", "mark_length")
         rows = self._connection.execute(
             sql("select {names}, read_bytes from former_source_v1 order by source_id", names=", ".join(names))
@@ -91,8 +88,9 @@ class FormerStore:
         return [SourceCheckpoint(**dict(zip(names, row[:-1], strict=True)), offset=row[-1]) for row in rows]
 
     def _taken_over(self, table: str) -> str:
-        """Return the columns of the former table in the form of the new one; a missing one is null
-        or zero.
+        """Return the columns of the former table in the form of the new one.
+
+        A missing one is null or zero.
         """
         rows = self._connection.execute(
             "select column_name, data_type from duckdb_columns() where database_name = current_database()"
@@ -107,8 +105,9 @@ class FormerStore:
         return ", ".join([*self._columns[table], *added])
 
     def adopt_sources(self, matched: dict[str, int], vanished: set[int]) -> None:
-        """Keep the ids, generations and moments of sources; take over those that were not read
-        again.
+        """Keep the ids, generations and moments of sources.
+
+        Take over those that were not read again.
 
         `matched`: path → former id of sources that were read again; `vanished`: former ids of those whose file is gone.
         """
@@ -159,9 +158,7 @@ class FormerStore:
             ).fetchall()
 
     def adopt_quarantine(self) -> None:
-        """Keep the moment at which rejects were met; those that were pruned or mended do not come
-        back.
-        """
+        """Keep the moment of rejects; those that were pruned or mended do not come back."""
         run = self._connection.execute
         run(
             "delete from internal.quarantine_v1 as q where exists ("
@@ -185,8 +182,9 @@ class FormerStore:
         ).fetchall()
 
     def adopt_events(self, read: list[str]) -> int:
-        """Keep source and moments of events; take over those that no log and no journal has any
-        more.
+        """Keep source and moments of events.
+
+        Take over those that no log and no journal has any more.
 
         Returns the number of events taken over. Events of logs that were read again, dated by the
         time of their file, are not among them.

@@ -1,5 +1,4 @@
-"""Take over decisions that the journal has and the store lacks, because a process died between the
-two.
+"""Take over decisions that the journal has and the store lacks, after a process died.
 
 The journal is the truth: a store that is opened for writing takes them over, as a rebuild would.
 """
@@ -26,8 +25,9 @@ from analyzer.store.journal import DECISIONS, journal_of, keep_decided
 _READ = "journal_read"
 """Key under which a store keeps how many bytes of each part of its journal were searched for decisions."""
 _WORTH_KEEPING = 1024 * 1024
-"""Bytes; fewer are searched again next time, which costs less than recording that they were
-searched.
+"""Bytes.
+
+Fewer are searched again next time, which costs less than recording that they were searched.
 """
 _AT_ONCE = 4_096
 """Decisions that are looked up in the store together."""
@@ -40,8 +40,9 @@ _DECISION = re.compile(
 
 
 def catch_up(connection: duckdb.DuckDBPyConnection, path: str) -> int:
-    """Give the store the decisions of its journal that it lacks, and act on them; return their
-    number.
+    """Give the store the decisions of its journal that it lacks, and act on them.
+
+    Return their number.
     """
     folder = journal_of(path)
     # Reading a pipe that replaced a part would block.
@@ -88,8 +89,9 @@ def _offsets(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
 
 
 def _decisions(part: str, offsets: dict[str, int]) -> Iterator[tuple[str, bytes]]:
-    """Yield id and line of each decision after the offset up to which a part was searched; update
-    it.
+    """Yield id and line of each decision after the offset up to which a part was searched.
+
+    Update it.
     """
     name = os.path.basename(part)
     try:

@@ -1,5 +1,4 @@
-"""Prune: delete events from before a day for good; neither a rebuild nor a late log brings them
-back.
+"""Prune: delete events from before a day for good, also for rebuilds and late logs.
 
 The day is in the journal before anything is deleted. Decisions stay. Files go last, and only parts
 of our own event log that are finished, wholly read, and wholly older.
@@ -65,8 +64,9 @@ def prune(
     files: bool,
     dry_run: bool,
 ) -> Prune:
-    """Delete events from before a moment; with `files` also parts of logs and journal with no
-    others.
+    """Delete events from before a moment.
+
+    With `files` also parts of logs and journal with no others.
 
     Raises:
         StoreError: journal, store or a file cannot be written; what was deleted by then stays deleted.
@@ -165,9 +165,7 @@ def set_horizon(connection: duckdb.DuckDBPyConnection, before: datetime) -> None
 def _old_parts(
     connection: duckdb.DuckDBPyConnection, before: datetime, store_path: str, result: Prune
 ) -> tuple[list[SourceCheckpoint], list[str]]:
-    """Find the sources and journal parts whose files may go; older ones that stay go to
-    `kept_files`.
-    """
+    """Find the sources and journal parts whose files may go; list the others in `kept_files`."""
     native: list[SourceCheckpoint] = []
     rejects = {row[0] for row in connection.execute("select distinct source_id from internal.quarantine_v1").fetchall()}
     for checkpoint in checkpoints(connection):

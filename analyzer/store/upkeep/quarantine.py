@@ -54,9 +54,7 @@ class QuarantineRetry:
     remaining: int = 0
     """Rejects still in quarantine, including those that could not be read again."""
     elsewhere: int = 0
-    """Rejects of these in logs of other machines that share a lake, which read them again
-    themselves.
-    """
+    """Rejects of these in logs of other machines that share a lake, and read them again."""
     gone: list[str] = field(default_factory=list)
     """Files that are no longer there, or hold something else now."""
     pruned: int = 0
@@ -148,9 +146,7 @@ class _RetriedSource:
         result.events += events.height
 
     def _taken_lines(self) -> pl.DataFrame:
-        """Find the lines whose event has an id that the store has with other content: still
-        conflicts.
-        """
+        """Find the lines whose event has the id of a stored event with other content."""
         return ask(
             self._connection,
             sql(

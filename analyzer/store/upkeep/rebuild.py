@@ -1,5 +1,4 @@
-"""Make a store again from journal and logs: the same answers as before, whatever was wrong with the
-file.
+"""Make a store again from journal and logs, with the same answers as before.
 
 The order decides which event counts as first: the journal, then every former source as far as it
 had been read, then new ones.
@@ -64,7 +63,9 @@ class Rebuild:
     sources: int = 0
     """Sources in the new store."""
     vanished: list[str] = field(default_factory=list)
-    """Files that were read before and are gone; their rows of the former store were carried over.
+    """Files that were read before and are gone.
+
+    Their rows of the former store were carried over.
     """
     events: int = 0
     carried_events: int = 0
@@ -82,8 +83,9 @@ class Rebuild:
 
 
 def rebuild(path: str, paths: Iterable[str] = (), progress: OnProgress | None = None) -> Rebuild:
-    """Make the store again beside itself, then put it in its place; the former store is kept for
-    good.
+    """Make the store again beside itself, then put it in its place.
+
+    The former store is kept for good.
 
     The sources are those that the store knows and those below `paths`. A lake is made again in its place.
 
@@ -223,8 +225,9 @@ class _Rebuilding:
         self._result.carried_events = former.adopt_events(read)
 
     def _restore_ruleset(self, *, judge_all: bool) -> None:
-        """Make the last applied ruleset active; with `judge_all` judge history by the former ones
-        first.
+        """Make the last applied ruleset active.
+
+        With `judge_all` judge history by the former ones first.
 
         Each judges what had happened by the time when the next one was applied.
         """
@@ -279,9 +282,7 @@ def match(sources: list[SourceCheckpoint], files: list[str]) -> MatchedSources:
 def adopt_sources(
     connection: duckdb.DuckDBPyConnection, former: FormerStore, sources: list[SourceCheckpoint], matched: MatchedSources
 ) -> list[str]:
-    """Take over the former store's sources, their rejects and its settings; return the vanished
-    paths.
-    """
+    """Take over the former store's sources, rejects and settings; return the vanished paths."""
     read = {str(row[0]) for row in connection.execute("select path from internal.source_v1").fetchall()}
     again = {name: item.source_id for name, item in matched.readable.items() if name in read}
     numbers = set(again.values())

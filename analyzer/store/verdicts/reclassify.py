@@ -125,8 +125,9 @@ def reclassify(
 
 @contextmanager
 def _bounded(connection: duckdb.DuckDBPyConnection, store_path: str) -> Iterator[None]:
-    """Limit the database of a store in a file to `_ROOM` of memory; the rest goes to disk
-    meanwhile.
+    """Limit the database of a store in a file to `_ROOM` of memory.
+
+    The rest goes to disk meanwhile.
     """
     locked = connection.execute("select current_setting('lock_configuration')").fetchall()[0][0]
     if locked or store_path == MEMORY:

@@ -1,6 +1,4 @@
-"""Hold the active ruleset, which judges later events, and keep the rules of applied rulesets for
-good.
-"""
+"""Hold the active ruleset, which judges later events, and keep the rules of applied ones."""
 
 from __future__ import annotations
 
@@ -47,8 +45,7 @@ def keep_up(connection: duckdb.DuckDBPyConnection, store_path: str) -> int:
 
 
 def judge_history(connection: duckdb.DuckDBPyConnection, store_path: str, rules: Rules, *, judging: bool) -> str:
-    """Return the digest of the ruleset in force; with `judging`, judge all facts that lack its
-    verdict first.
+    """Return the digest of the ruleset in force; with `judging`, judge the remaining facts first.
 
     In force is the active one, else `rules`; `rules` do not become active.
 
@@ -71,8 +68,7 @@ def judge_history(connection: duckdb.DuckDBPyConnection, store_path: str, rules:
 def judge_with(
     connection: duckdb.DuckDBPyConnection, digest: str, places: Iterable[str | None], before: datetime | None = None
 ) -> bool:
-    """Judge the facts that lack a verdict of this ruleset, of errors before a moment (None: of
-    all).
+    """Judge the facts without a verdict of this ruleset, of errors before a moment (None: all).
 
     Returns False if none of the places has these rules any more.
     """
@@ -111,9 +107,7 @@ def activate(connection: duckdb.DuckDBPyConnection, digest: str, rules_path: str
 
 
 def applied(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, datetime]]:
-    """List the rulesets that were applied to this store, by digest and moment (naive UTC), in
-    order.
-    """
+    """List the rulesets that were applied to this store: digest and moment (naive UTC), in order."""
     return connection.execute(
         sql(
             "select ruleset, occurred_at from internal.event_v1"
@@ -124,8 +118,9 @@ def applied(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, datetime]]
 
 
 def restore_active(connection: duckdb.DuckDBPyConnection) -> str | None:
-    """Make the ruleset that was applied last the active one; return its digest, or None if there
-    was none.
+    """Make the ruleset that was applied last the active one.
+
+    Return its digest, or None if there was none.
     """
     rulesets = applied(connection)
     if not rulesets:
@@ -170,8 +165,9 @@ def add_verdicts(
     progress: Callable[[int, int], None] | None,
     before: datetime | None = None,
 ) -> int:
-    """Judge the facts that lack a verdict, in batches that are saved one by one; return their
-    number.
+    """Judge the facts that lack a verdict, in batches that are saved one by one.
+
+    Return their number.
 
     No more than a page of facts is in memory, however many wait.
     """

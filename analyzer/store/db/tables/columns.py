@@ -1,5 +1,4 @@
-"""Define the typed columns of events and facts, which are decoded from JSON when a row enters the
-store.
+"""Define the typed columns of events and facts: JSON values, decoded when a row is inserted.
 
 Invariant: their names, types and rules are only here. The tables, every statement that inserts
 rows, and the migration of older stores are made of them; no view reads JSON.
@@ -59,8 +58,9 @@ class _Group:
     DuckDB takes its time over each column of each row, nulls included, but over the fields of no struct none.
     """
     condition: str = ""
-    """Selects the rows that have them, as each path costs time; groups of one condition share a
-    look.
+    """Selects the rows that have them, as each path costs time.
+
+    Groups of one condition share a look.
     """
 
 

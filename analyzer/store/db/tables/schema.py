@@ -234,8 +234,7 @@ LEAVE_OUT_TOLD_TWICE = "create or replace view internal.told_twice as from inter
 
 
 def leave_out_told_twice(connection: duckdb.DuckDBPyConnection, events: str = "internal.event_v1") -> None:
-    """Hide events that two logs both tell, from the first event of a log that may repeat another
-    one.
+    """Hide events that two logs both tell, once there is a log that may repeat another one.
 
     Call it after every insert of events, with the name of a table or frame that has them.
     """
@@ -304,8 +303,9 @@ def folded(name: str) -> str:
 
 @cache
 def views() -> Mapping[str, Header]:
-    """Return the views by name, in the order of their dependencies; with parameters they are table
-    macros.
+    """Return the views by name, in the order of their dependencies.
+
+    With parameters they are table macros.
     """
     folder = resources.files("analyzer.store.db").joinpath("views")
     names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
