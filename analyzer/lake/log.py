@@ -109,7 +109,7 @@ class State:
         return State(number, files, self.entries, self.lease)
 
 
-class Conflict(Exception):  # noqa: N818 - it is no error to who wrote: it begins again
+class Conflict(Exception):  # noqa: N818 - no error: the writer begins again
     """Others changed what a batch rests on."""
 
 
@@ -318,7 +318,7 @@ def _follow(table: DeltaTable, layout: LakeTable, entries: list[Entry]) -> None:
         "append",
         table.schema(),
         partition_by=layout.partition,
-        # Two who bring the same entries meet at this version, and one of them fails.
+        # If two processes bring the same entries, one fails at this version.
         commit_properties=CommitProperties(max_commit_retries=0, app_transactions=[Transaction(APP, number)]),
     )
 
@@ -423,7 +423,7 @@ def refused(lake: Lake, swap: Swap, token: str | None, began: float) -> bool:
     """Say whether a batch, waiting since `began`, must wait for another holder than `token`'s.
 
     Raises:
-        StoreBusyError: the lease of `token` is lost, or the other one does not let go.
+        StoreBusyError: the lease of `token` is lost, or the other holder keeps it.
     """
     held = swap.lease
     if token is not None:

@@ -184,7 +184,7 @@ def _session(lake: Lake) -> SparkSession:
     loopback = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     for name, value in {**({} if remote else _SETTINGS), **(loopback if master.startswith("local") else {})}.items():
         builder = builder.config(name, value)
-    # Each refused statement is told by an error of ours.
+    # Errors of ours report refused statements.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
     try:
         with _without_narration():

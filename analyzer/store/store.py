@@ -124,7 +124,7 @@ class Store(Shown):
 
         The rows are a frame of polars, pandas or Arrow, a dict of columns, or a list of dicts.
 
-        A name that is registered again stands for the new frame. `query` and the views never see it.
+        A new frame of the same name replaces the former one. `query` and the views never see it.
 
         Raises:
             QueryError: a name that SQL would want in quotes or that a view has, or something that is no frame.
@@ -464,15 +464,15 @@ def open_store(
 
     It is a file, a lake (`delta:PATH`), or `:memory:`, which is new, empty and throw-away.
 
-    A writable one is made where there is none, if `create`, and never beside a journal of one that is gone: it would
-    know neither the findings nor the prunes, nor the events of logs that are gone. A store of an earlier version is
-    brought up to date first, also by who only reads, if the file may be written. `master` is the Spark that reads logs
-    for a lake.
+    A writable store is made if there is none and `create` is true, but never beside the journal of a
+    store that is gone: it would lack the findings, the prunes and the events of logs that are gone.
+    A store of an earlier version is brought up to date first, by a reader too if the file may be
+    written. `master` is the Spark that reads logs for a lake.
 
     Raises:
         AnalyzerError: the name can be that of no lake, or there is a master without a lake.
-        StoreError: there is none or only its journal, something else than a file stands there, or it cannot be opened.
-        StoreBusyError: another process is writing; who only reads has waited a few seconds for it to finish.
+        StoreError: there is none or only its journal, the path is no file, or it cannot be opened.
+        StoreBusyError: another process is writing; a reader has waited a few seconds for it.
     """
     name = os.fspath(path)
     if name.startswith(LAKE):

@@ -30,7 +30,7 @@ def location(path: str) -> str:
     """Return the absolute path of a store, links resolved. There may be no file yet.
 
     Raises:
-        StoreError: something else than a file stands there or in a companion's place, or the path leads nowhere.
+        StoreError: it or a file beside it is something else than a file, or the path leads nowhere.
     """
     try:
         real = os.path.realpath(path)
@@ -68,7 +68,7 @@ def kept(path: str) -> str:
 
 
 def on_disk(path: str) -> str:
-    """Return the file name that a kept one stands for; one that is there, or holds no escape, stays as it is."""
+    """Return the file name on disk of a kept one; a name that exists or has no escape stays."""
     if "\\udc" not in path or os.path.lexists(path):
         return path
     escaped = _ESCAPED.sub(lambda match: chr(0xDC00 + int(match[1], 16)), path)

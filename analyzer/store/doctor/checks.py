@@ -33,7 +33,7 @@ SPARE_BYTES = 256 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One result of `analyzer doctor`: what was checked, how it stands and what to do."""
+    """One result of `analyzer doctor`: what was checked, the state and what to do."""
 
     name: str
     state: State
@@ -95,7 +95,7 @@ Asking = Callable[[str, Mapping[str, object]], Sequence[tuple[Any, ...]]]
 def content_checks(ask: Asking, again: str, moment: datetime | None = None) -> Iterator[Check]:
     """Yield every check of the rows that needs no files of this machine.
 
-    `again` is the command that reads what is in quarantine once more; `moment` is naive UTC and stands in for now.
+    `again` is the command that reads the quarantine again; `moment` is naive UTC and replaces now.
     """
     at = moment or now()
     yield _gaps(ask)

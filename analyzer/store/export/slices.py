@@ -53,8 +53,8 @@ def cut_slice(store_path: str, target: str, since: datetime | None, until: datet
     """Make a store at `target` of what another one holds of a window (naive UTC), or make such a slice again.
 
     Raises:
-        StoreBusyError: another process has one of both open.
-        StoreError: a store stands at `target` that is no slice, or either cannot be opened or written.
+        StoreBusyError: another process has either open.
+        StoreError: there is a store at `target` that is no slice, or either cannot be opened or written.
     """
     real, whole = location(target), location(store_path)
     if real == whole:

@@ -338,7 +338,7 @@ def _engines(codec: str) -> Callable[[], Any]:
 
 def _spooled() -> IO[bytes]:
     """Copy standard input to a nameless file: it may exceed memory, and is read more than once."""
-    handle = tempfile.TemporaryFile()  # noqa: SIM115 - closed by whoever holds it
+    handle = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it
     try:
         shutil.copyfileobj(sys.stdin.buffer, handle)
         handle.seek(0)

@@ -195,7 +195,7 @@ def _read(path: str, below: str | None) -> FileContent:
                 return FileContent()
             if source.damage:
                 return FileContent()
-    except Exception:  # noqa: BLE001 - it happens again where the file is read instead, and is told there
+    except Exception:  # noqa: BLE001 - the error comes again, and is reported, when the file is read
         return FileContent()
     return FileContent(checkpoint, progress.gained, progress.pending_bytes, collected.blocks, collected.rejected)
 

@@ -143,7 +143,7 @@ class SourceRun:
         *,
         journal: bool = False,
     ) -> None:
-        """Without `ahead` every block is read in this process."""
+        """Begin at the checkpoint; without `ahead` every block is read in this process."""
         self._source, self._progress, self._kind, self._batch = source, progress, kind, batch
         self._others, self._journal = ahead, journal
         self._checkpoint = progress.checkpoint

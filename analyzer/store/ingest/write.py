@@ -349,7 +349,7 @@ class Pipeline:
         """Commit a batch in the background, once the one before it is in the store.
 
         Raises:
-            StoreError: the one before could not be.
+            StoreError: the one before could not be committed.
             AccountingError: its lines or bytes do not add up.
         """
         self.wait()
@@ -400,7 +400,7 @@ class Pipeline:
         """Make the connection usable again, whatever the error has done to it.
 
         Raises:
-            StoreError: there is no way to one.
+            StoreError: it cannot be.
         """
         with contextlib.suppress(duckdb.Error):
             self._connection.execute("rollback")

@@ -41,7 +41,7 @@ def excerpts(
                     lines_read = _lines(source, lines)
                     texts.update({(path, line): _shown(data) for line, data in lines_read.items()})
         except InputError:
-            continue  # whoever asked says that it has gone
+            continue  # the caller reports that it is gone
     return texts
 
 

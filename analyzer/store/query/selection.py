@@ -40,7 +40,7 @@ class Selection:
     caller: str | None = None
     reason: str | None = None
     provider: str | None = None
-    """Who serves the model."""
+    """The provider that serves the model."""
     model: str | None = None
 
     def __post_init__(self) -> None:

@@ -91,7 +91,7 @@ def rebuild(path: str, paths: Iterable[str] = (), progress: OnProgress | None = 
 
     Raises:
         StoreBusyError: another process has it open.
-        StoreError: there is nothing to make it from, a file stands there that is no store, or it cannot be written;
+        StoreError: there is nothing to make it from, the file is no store, or it cannot be written;
             what was there before is untouched.
     """
     if path.startswith(LAKE):
