@@ -1,7 +1,4 @@
-"""Keep a store as a Delta lake on shared storage, which DuckDB reads.
-
-Only `delta:…` loads this package.
-"""
+"""A store as a Delta lake on shared storage, which DuckDB reads; only `delta:…` loads it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hold an open store, as the layers above and notebooks see it: queries go in, polars frames come out."""
+"""An open store, as the layers above and notebooks see it: queries in, polars frames out."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Hold the DuckDB file: connections, tables, views, locks, frames, and the file's replacement."""
+"""The DuckDB file: connections, tables, views, locks, frames, and the file's replacement."""

@@ -1,4 +1,4 @@
-"""Copy views for many questions about one window: each would fold all events.
+"""Copy views for many questions about one window, each of which would fold all events again.
 
 A window reads its own events and, from before it, only events of its sessions. Only a look at all
 events tells which sessions these are: a session may be as old as the store.

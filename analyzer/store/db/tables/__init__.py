@@ -1,1 +1,1 @@
-"""Define the content of a database file: tables with typed columns, macros and views, and versions."""
+"""The content of a database file: tables with typed columns, macros and views, and versions."""
