@@ -210,7 +210,7 @@ def ask_rows(connection: duckdb.DuckDBPyConnection, statement: str, params: Para
     return PlainRows([*names], [str(kind.id) in _NUMBERS for kind in kinds], rows)
 
 
-def alone(frame: pl.DataFrame) -> pl.DataFrame:
+def copy_texts(frame: pl.DataFrame) -> pl.DataFrame:
     """Copy the texts of a frame: those from DuckDB keep the whole answer in memory."""
     import polars as pl
 

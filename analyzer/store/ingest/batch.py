@@ -56,7 +56,7 @@ STAGED = {
 def staged(rows: Rows) -> pl.DataFrame:
     """Make a frame of the rows of a block.
 
-    Its places count from the start of the block; `placed` adds the other columns.
+    Its places count from the start of the block; `add_places` adds the other columns.
     """
     import polars as pl
 
@@ -95,7 +95,7 @@ def staged(rows: Rows) -> pl.DataFrame:
     return frame_of({key: STAGED[key] for key in columns}, columns)
 
 
-def placed(
+def add_places(
     block: pl.DataFrame, source_id: int, name: str, path: str, *, line: int, offset: int, end: int
 ) -> pl.DataFrame:
     """Add the places of a block's rows in their source.
@@ -133,7 +133,7 @@ class SmallBlocks:
     """Source, bytes of the newline, format and path of each row."""
 
     def add(self, block: Rows, source_id: int, name: str, path: str, *, line: int, offset: int, end: int) -> None:
-        """Add a block; the arguments are those of `placed`."""
+        """Add a block; the arguments are those of `add_places`."""
         height = len(self.rows.payloads)
         self.rows.hosts.update((height + index, host) for index, host in block.hosts.items())
         self.rows.extend(block)
@@ -144,7 +144,7 @@ class SmallBlocks:
         self._places += [(source_id, int(at + length + offset < end), name, path) for at, length in ends]
 
     def frame(self) -> pl.DataFrame:
-        """Make one frame of all blocks, with the columns that `placed` gives."""
+        """Make one frame of all blocks, with the columns that `add_places` gives."""
         import polars as pl
 
         sources, newlines, names, paths = zip(*self._places, strict=True)
@@ -176,7 +176,7 @@ def _host(writer: str | None) -> str | None:
     return writer.split(":", 1)[0] if writer and ":" in writer else None
 
 
-def joined(frames: list[pl.DataFrame]) -> pl.DataFrame:
+def join_frames(frames: list[pl.DataFrame]) -> pl.DataFrame:
     """Join the frames of a batch, with `place`: 0, 1, 2, ... in their order."""
     import polars as pl
 
@@ -184,7 +184,7 @@ def joined(frames: list[pl.DataFrame]) -> pl.DataFrame:
     return pl.concat(frames or [frame_of(STAGED)], rechunk=False).with_row_index("place")
 
 
-def renamed_at(events: pl.DataFrame, places: Collection[int], prefix: str) -> pl.DataFrame:
+def prefix_ids(events: pl.DataFrame, places: Collection[int], prefix: str) -> pl.DataFrame:
     """Put a prefix before the ids of the events at some places."""
     import polars as pl
 
@@ -468,7 +468,9 @@ class Batch:
                 self._frame_small()
             return
         self._frame_small()
-        frame = placed(staged(block) if isinstance(block, Rows) else block, *source, line=line, offset=offset, end=end)
+        frame = add_places(
+            staged(block) if isinstance(block, Rows) else block, *source, line=line, offset=offset, end=end
+        )
         if frame.height:
             self._frames.append(frame)
         self._height += frame.height
@@ -524,7 +526,7 @@ class Batch:
         if not self._touched:
             return None
         self._frame_small()
-        events = joined(self._frames)
+        events = join_frames(self._frames)
         sources: list[SourceChange] = []
         for progress in self._touched.values():
             progress.checkpoint.pending_bytes = progress.pending_bytes

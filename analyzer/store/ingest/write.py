@@ -27,7 +27,7 @@ from analyzer.redaction import may_hold_secret
 from analyzer.store.db.connection import first_line, transaction
 from analyzer.store.db.frames import frame_of, register, sql
 from analyzer.store.db.tables.schema import leave_out_told_twice
-from analyzer.store.ingest.batch import KEPT_TEXT, STORED, Rejected, SealedBatch, SourceChange, Tally, renamed_at
+from analyzer.store.ingest.batch import KEPT_TEXT, STORED, Rejected, SealedBatch, SourceChange, Tally, prefix_ids
 from analyzer.store.ingest.statements import (
     CHECK_SOURCES,
     CLAIMED,
@@ -188,7 +188,7 @@ class Writer:
             int(row[0]) for row in connection.execute("select place from claimed where place is not null").fetchall()
         }
         if renamed:
-            events = renamed_at(batch.events, renamed, CLAIMED)
+            events = prefix_ids(batch.events, renamed, CLAIMED)
             register(connection, "staged_event", events)
             bounds = [events["event_id"].min() or "", events["event_id"].max() or ""]
         connection.execute(FILL_REPEATED, bounds).fetchall()

@@ -16,7 +16,7 @@ import duckdb
 import polars as pl
 
 from analyzer.store.db.connection import query_errors
-from analyzer.store.db.frames import MANY_ROWS, alone, ask, frame_of, give_back, register
+from analyzer.store.db.frames import MANY_ROWS, ask, copy_texts, frame_of, give_back, register
 from analyzer.store.sums import statements
 from analyzer.store.sums.counting import counted, weakly_known
 from analyzer.store.sums.schemas import CUT, GROUPS, SCHEMAS, empty, sorted_sums
@@ -79,8 +79,8 @@ class _Summing:
             made = {
                 **self._counted(start, end, part),
                 "volumes": self._judged(statements.volumes(), start, end, part).cast(_NUMBERED),
-                "work": alone(self._ask(statements.work(), start, end, part)),
-                "signals": alone(self._judged(statements.signals(), start, end, part)),
+                "work": copy_texts(self._ask(statements.work(), start, end, part)),
+                "signals": copy_texts(self._judged(statements.signals(), start, end, part)),
             }
             for name, frame in made.items():
                 parts[name].append(sorted_sums(name, frame))
@@ -99,7 +99,7 @@ class _Summing:
         """Count the rows by session; give memory back if there were many."""
         rows = self._judged(statements.groups(), first, last, part)
         relays = self._ask(statements.relays(), first, last, part)
-        made = {name: alone(sorted_sums(name, frame)) for name, frame in counted(rows, relays).items()}
+        made = {name: copy_texts(sorted_sums(name, frame)) for name, frame in counted(rows, relays).items()}
         if rows.height >= MANY_ROWS:
             del rows
             give_back()

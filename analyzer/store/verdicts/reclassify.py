@@ -156,16 +156,11 @@ def verdicts(
     with store_errors():
         target = trial(connection, ruleset)
         add_verdicts(connection, ruleset, target, progress)
-        return tried(connection)
-
-
-def tried(connection: duckdb.DuckDBPyConnection) -> pl.DataFrame:
-    """Return the verdicts in the table of a trial, by error."""
-    return ask(
-        connection,
-        "select e.event_id, v.reason, v.detail, v.action, v.rule from internal.event_v1 as e"
-        " inner join trial_verdict as v on e.facts_id = v.facts_id where e.type = 'error.classified'",
-    )
+        return ask(
+            connection,
+            "select e.event_id, v.reason, v.detail, v.action, v.rule from internal.event_v1 as e"
+            " inner join trial_verdict as v on e.facts_id = v.facts_id where e.type = 'error.classified'",
+        )
 
 
 def trial(connection: duckdb.DuckDBPyConnection, ruleset: Ruleset) -> str:
