@@ -28,7 +28,7 @@ from analyzer.redaction.automata import set_of
 from analyzer.store import open_store
 from analyzer.store.db.connection import connect
 from analyzer.store.db.frames import OnlyStream, frame_of, register
-from analyzer.store.ingest.batch import joined, placed, staged
+from analyzer.store.ingest.batch import add_places, join_frames, staged
 from analyzer.store.ingest.inputs import Input
 from analyzer.store.ingest.read import Blocks
 from analyzer.store.ingest.statements import COUNT_LINES, INSERT_EVENTS, INSERT_FACTS
@@ -119,9 +119,9 @@ def _steps(path: str, store: Path) -> dict[str, float]:
             for stretch, found in zip(stretches, decoded, strict=True):
                 end = stretch.offset + stretch.length
                 at = {"line": line, "offset": stretch.offset, "end": end}
-                frames.append(placed(staged(found.rows), 1, "analyzer", path, **at))
+                frames.append(add_places(staged(found.rows), 1, "analyzer", path, **at))
                 line += found.lines
-            events = joined(frames)
+            events = join_frames(frames)
         with clock("polars to DuckDB"):
             register(connection, "staged_event", events)
             run("select count(*), count(payload) from staged_event").fetchall()

@@ -20,7 +20,7 @@ from analyzer.interpreter import Helper
 from analyzer.store import open_store
 from analyzer.store.doctor.examine import appending_works
 from analyzer.store.ingest import parallel
-from analyzer.store.ingest.parallel import BlockErrand
+from analyzer.store.ingest.parallel import BlockTask
 
 LINE = b'{"v":1,"id":"a","type":"t","timestamp":"2026-11-02T08:00:00Z","sessionId":null,"payload":{}}\n'
 
@@ -45,7 +45,7 @@ def answers(folder: Path) -> bool:
 def decodes(_: Path) -> bool:
     """A helper of an ingest decodes a block."""
     helper = Helper(parallel._started)
-    told = helper.ask(BlockErrand(LINE, datetime(2026, 11, 2, tzinfo=UTC), False))
+    told = helper.ask(BlockTask(LINE, datetime(2026, 11, 2, tzinfo=UTC), False))
     helper.close()
     return told is not None and len(told.events) == 1  # type: ignore[arg-type]
 

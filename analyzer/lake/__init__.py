@@ -1,4 +1,4 @@
-"""The other backend of a store: a Delta lake on shared storage, which DuckDB reads. Loaded by `delta:…` alone."""
+"""A store as a Delta lake on shared storage, which DuckDB reads; only `delta:…` loads it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A batch: files that one writer adds to a lake as one. They are written first, and named in the log at the end."""
+"""Write a batch: files that one writer adds to a lake together.
+
+The log names them after they are written.
+"""
 
 from __future__ import annotations
 
@@ -24,18 +27,24 @@ from analyzer.store.db.tables.schema import SCHEMA_VERSION
 
 _ROWS_OF_FILE = 5_000_000
 _ROWS_AT_ONCE = 50_000
-"""Rows that cross from a database to files at a time."""
+"""Rows that go from a database to files at a time."""
 SETTINGS = "store_v1"
 
 Check = Callable[[list[Entry], State], None]
-"""Told the entries that came since, and the lake as it is by then; raises `Conflict`, or changes the batch."""
+"""Called with the entries since and the lake after them; raises `Conflict` or changes the batch."""
 
 
 class LakeBatch:
-    """The files that a batch adds and takes out. As a context manager it takes them back when the block raises."""
+    """The files that a batch adds and removes.
+
+    As a context manager it deletes them if the block raises.
+    """
 
     def __init__(self, lake: Lake, at: State, token: str | None = None) -> None:
-        """`at` is the lake that the batch is made for; `token` that of the lease, for who holds it."""
+        """Begin a batch for the lake in state `at`.
+
+        `token` is that of a lease that the caller holds.
+        """
         self.lake, self.at = lake, at
         self.id = new_id()
         self._token = token
@@ -48,7 +57,7 @@ class LakeBatch:
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
-        # What the log may name stays.
+        # Files that the log may name stay.
         if kind is not None and not self._named:
             for name in list(self.adds):
                 self.without(name)
@@ -62,32 +71,32 @@ class LakeBatch:
         if written := self._write(name, new):
             self.adds.setdefault(name, []).extend(written)
 
-    def add_from(self, connection: Any, name: str, statement: str, given: list[object] | None = None) -> None:
-        """Add the rows of a statement, which begins with `from`, to a table, where there are any."""
-        if connection.execute(f"select 1 {statement} limit 1", given).fetchall():
-            found = connection.sql(f"select * {statement}", params=given).to_arrow_reader(_ROWS_AT_ONCE)
-            self.add(name, tables()[name].stream(cast("Iterable[ArrowStream]", found)))
+    def add_from(self, connection: Any, name: str, statement: str, parameters: list[object] | None = None) -> None:
+        """Add the rows of a statement, which begins with `from`, to a table, if there are any."""
+        if connection.execute(f"select 1 {statement} limit 1", parameters).fetchall():
+            reader = connection.sql(f"select * {statement}", params=parameters).to_arrow_reader(_ROWS_AT_ONCE)
+            self.add(name, tables()[name].stream(cast("Iterable[ArrowStream]", reader)))
 
     def replace(self, name: str, paths: Iterable[str], new: pa.Table | pa.RecordBatchReader) -> None:
-        """Put rows into the place of all that some files hold."""
+        """Replace all rows of some files."""
         gone = list(paths)
         if gone:
             self.removes.setdefault(name, []).extend(gone)
         self.add(name, new)
 
     def without(self, name: str) -> None:
-        """Take back what the batch does to a table."""
-        for one in self.adds.pop(name, []):
+        """Undo what the batch does to a table."""
+        for file in self.adds.pop(name, []):
             with suppress(OSError):
-                filesystem(self.lake, name).delete_file(one.path)
+                filesystem(self.lake, name).delete_file(file.path)
         self.removes.pop(name, None)
 
     def commit(self, check: Check | None = None) -> None:
-        """Add the batch to the log; what others add meanwhile does not matter where it does not touch the batch.
+        """Add the batch to the log; entries of others do not matter unless they touch the batch.
 
         Raises:
             Conflict: it does.
-            StoreBusyError: somebody holds the lake alone, and does not let go of it.
+            StoreBusyError: another writer has exclusive access, and keeps it.
             StoreError: the storage does not take it.
         """
         began = time.monotonic()
@@ -108,7 +117,7 @@ class LakeBatch:
         follow(self.lake)
 
     def _rebase(self, swap: Swap, check: Check) -> None:
-        came = [one for one in swap.entries if one.number > self.at.number]
+        came = [entry for entry in swap.entries if entry.number > self.at.number]
         if len(came) != swap.number - self.at.number:
             raise Conflict
         if not came:
@@ -121,10 +130,10 @@ class LakeBatch:
         check(came, self.at)
 
     mended: frozenset[str] = frozenset()
-    """Tables whose part of the batch is made again by the check."""
+    """Tables whose part of the batch the check makes again."""
 
     def _untouched(self, came: list[Entry], _: State) -> None:
-        """Begin again where others have touched the settings, or a table that this batch takes files out of."""
+        """Raise `Conflict` if others touched the settings or a table that loses files in this batch."""
         touched = {name for entry in came for name in (*entry.adds, *entry.removes)}
         if touched & {SETTINGS, *self.removes}:
             raise Conflict
@@ -135,10 +144,10 @@ class LakeBatch:
         written: list[File] = []
         parts = ds.partitioning(pa.schema([(DAY, pa.date32())]), flavor="hive") if layout.day_of else None
 
-        def note(one: ds.WrittenFile) -> None:
-            if one.metadata.num_rows:
-                low, high = _bounds(one.metadata, layout.key)
-                written.append(File(one.path.removeprefix("/"), one.size, one.metadata.num_rows, low, high))
+        def note(file: ds.WrittenFile) -> None:
+            if file.metadata.num_rows:
+                low, high = _bounds(file.metadata, layout.key)
+                written.append(File(file.path.removeprefix("/"), file.size, file.metadata.num_rows, low, high))
 
         with _refusals(self.lake), private_files():
             if not self.lake.remote:
@@ -158,20 +167,20 @@ class LakeBatch:
                 file_visitor=note,
                 use_threads=False,
             )
-            for one in written if not self.lake.remote else ():
-                sync(f"{self.lake.table(name)}/{one.path}")
-        return sorted(written, key=lambda one: one.path)
+            for file in written if not self.lake.remote else ():
+                sync(f"{self.lake.table(name)}/{file.path}")
+        return sorted(written, key=lambda file: file.path)
 
 
 def _bounds(metadata: pa.parquet.FileMetaData, key: str | None) -> tuple[str | None, str | None]:
-    """Return the least and the greatest value of a column, which the footer of a file has."""
+    """Return the least and the greatest value of a column, out of the footer of a file."""
     if key is None:
         return None, None
-    place = metadata.schema.names.index(key)
-    found = [metadata.row_group(number).column(place).statistics for number in range(metadata.num_row_groups)]
-    if not all(one is not None and one.has_min_max for one in found):
+    index = metadata.schema.names.index(key)
+    statistics = [metadata.row_group(number).column(index).statistics for number in range(metadata.num_row_groups)]
+    if not all(group is not None and group.has_min_max for group in statistics):
         return None, None
-    return min(one.min for one in found), max(one.max for one in found)
+    return min(group.min for group in statistics), max(group.max for group in statistics)
 
 
 @contextmanager
@@ -195,13 +204,13 @@ def settings(lake: Lake, at: State) -> dict[str, str | None]:
     return {str(row["key"]): row["value"] for row in rows(lake, SETTINGS, at.files[SETTINGS]).to_pylist()}
 
 
-def changed_settings(given: dict[str, str | None]) -> pa.Table:
+def changed_settings(values: dict[str, str | None]) -> pa.Table:
     """Make rows of settings."""
-    return pa.table({"key": list(given), "value": list(given.values())}, tables()[SETTINGS].schema)
+    return pa.table({"key": list(values), "value": list(values.values())}, tables()[SETTINGS].schema)
 
 
 def make_where_none_is(lake: Lake) -> None:
-    """Make an empty lake where there is none. Who dies here leaves nothing that counts; the next one goes on.
+    """Make an empty lake where there is none; if the process dies, the next one goes on.
 
     Raises:
         StoreError: it cannot be made.
@@ -229,7 +238,7 @@ def make(lake: Lake, fill: Callable[[LakeBatch], object]) -> None:
         if not exists(lake):
             with table_errors(lake, LOG):
                 create_log(lake)
-        for table in sorted(tables().values(), key=lambda one: one.name == SETTINGS):
+        for table in sorted(tables().values(), key=lambda table: table.name == SETTINGS):
             create(lake, table)
         with LakeBatch(lake, state(lake)) as first:
             fill(first)

@@ -1,7 +1,7 @@
-"""A store on this machine's disk beside a lake: the store's own statements write into it, and it becomes one batch.
+"""Open a local store beside a lake: the store's own statements fill it, and it becomes a batch.
 
-It holds what these statements ask for, and no more: what the lake knows of itself, and whatever else is put into it.
-Rows keep their ids and values on the way from the one into the other.
+It holds only what these statements need: the settings of the lake, and rows that are put into it.
+Rows keep their ids and values on the way.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 
 
 _ROWS = 50_000
-"""Rows that cross from the one to the other at a time, which is what memory grows with."""
+"""Rows that go from one to the other at a time; memory grows with them."""
 
 
-class Beside:
-    """The store, and the batch that it becomes. Use as a context manager."""
+class LocalStore:
+    """A store on the local disk, and the batch of a lake that it becomes. Use as a context manager."""
 
     def __init__(self, lake: Lake, at: State, token: str | None = None) -> None:
-        """`token` is that of the lease, for who holds it."""
+        """Begin at a state of the lake; `token` is that of a lease that the caller holds."""
         self.lake, self.at = lake, at
         self.batch = LakeBatch(lake, at, token)
         self.settings = settings(lake, at)
@@ -52,7 +52,7 @@ class Beside:
         self._held.enter_context(self.batch)
         folder = self._held.enter_context(tempfile.TemporaryDirectory(prefix="analyzer-"))
         self.path = os.path.join(folder, "lake.duckdb")
-        """Its file; its journal stands beside it."""
+        """The file of the store; the journal is beside it."""
         self.connection = connect(self.path, read_only=False)
         self._held.callback(self.connection.close)
         try:
@@ -82,10 +82,10 @@ class Beside:
         held = relation(self.connection, self.lake, name, self.at.files[name] if paths is None else paths)
         return f"select {columns_of(name, 'h.')} from {held} as h {rest}"
 
-    def hold(self, name: str, rest: str, given: Iterable[object] = ()) -> None:
+    def hold(self, name: str, rest: str, parameters: Iterable[object] = ()) -> None:
         """Put rows that `picked` would give into the store."""
         statement = f"insert into internal.{name} by name {self.picked(name, rest)}"
-        self.connection.execute(statement, list(given)).fetchall()
+        self.connection.execute(statement, list(parameters)).fetchall()
 
     def keep_rules(self) -> None:
         """Put the rules in force beside the journal, where the store looks for them."""
@@ -94,34 +94,34 @@ class Beside:
             texts = kept_rules(self.lake, self.at, digest)[:1]
             keep_lines(str(journal_of(self.path)), ((f"{RULESETS}/{digest}.toml", text) for text in texts))
 
-    def add(self, name: str, statement: str, given: list[object] | None = None) -> None:
-        """Add the rows of a statement, which begins with `from`, to a table of the lake, where there are any."""
-        self.batch.add_from(self.connection, name, statement, given)
+    def add(self, name: str, statement: str, parameters: list[object] | None = None) -> None:
+        """Add the rows of a statement, which begins with `from`, to a table of the lake, if any."""
+        self.batch.add_from(self.connection, name, statement, parameters)
 
     def add_journal(self) -> None:
-        """Add the lines of the store's journal, with rules that the lake has not."""
+        """Add the lines of the store's journal, with rules that the lake lacks."""
         for lines in journal_lines(str(journal_of(self.path))):
             names = pc.fill_null(lines["event_id"], "")
             rules = names.filter(pc.starts_with(names, f"{RULESETS}/")).to_pylist()
             where = ds.field("event_id").isin(rules)
-            known = rows(self.lake, JOURNAL, self.at.files[JOURNAL], where) if rules else lines[:0]
-            fresh = lines.filter(pc.invert(pc.is_in(names, known["event_id"].combine_chunks())))
+            stored = rows(self.lake, JOURNAL, self.at.files[JOURNAL], where) if rules else lines[:0]
+            fresh = lines.filter(pc.invert(pc.is_in(names, stored["event_id"].combine_chunks())))
             if fresh.num_rows:
                 self.batch.add(JOURNAL, fresh)
 
     def put_settings(self) -> None:
         """Replace the lake's settings by the store's."""
         self.batch.without(SETTINGS)
-        found = tables()[SETTINGS].rows(cast("ArrowStream", self.connection.sql(f"from internal.{SETTINGS}")))
-        self.batch.replace(SETTINGS, self.at.files[SETTINGS], found)
+        new = tables()[SETTINGS].rows(cast("ArrowStream", self.connection.sql(f"from internal.{SETTINGS}")))
+        self.batch.replace(SETTINGS, self.at.files[SETTINGS], new)
 
     def rewrite(self, name: str, key: str, ids: Collection[Any], at: State, new: pa.Table | None = None) -> None:
-        """Take the rows with some ids out of the files that hold them, and put new ones there."""
+        """Rewrite the files with rows of some ids without these rows, and with new ones."""
         kind = tables()[name].stored.field(key).type
         self.rewrite_where(name, ds.field(key).isin(pa.array(sorted(ids), kind)), at, new)
 
     def rewrite_where(self, name: str, gone: ds.Expression, at: State, new: pa.Table | None = None) -> None:
-        """Take the rows out for which a condition holds, and put new ones there."""
+        """Rewrite the files with rows that meet a condition without these rows, and with new ones."""
         with table_errors(self.lake, name):
             held = [path for path in at.files[name] if dataset(self.lake, name, [path]).count_rows(filter=gone)]
         if held:
@@ -130,34 +130,36 @@ class Beside:
         elif new is not None and new.num_rows:
             self.batch.add(name, new)
 
-    def ids(self, statement: str, given: list[object] | None = None) -> list[Any]:
+    def ids(self, statement: str, parameters: list[object] | None = None) -> list[Any]:
         """Return the values of a statement's only column."""
-        return [row[0] for row in self.connection.execute(statement, given).fetchall()]
+        return [row[0] for row in self.connection.execute(statement, parameters).fetchall()]
 
 
 def kept_rules(lake: Lake, at: State, digest: str) -> list[str]:
     """Return the texts of an applied ruleset that the lake's journal keeps."""
     name = ds.field("event_id") == f"{RULESETS}/{digest}.toml"
-    found: list[str] = rows(lake, JOURNAL, at.files[JOURNAL], name)["line"].to_pylist()
-    return found
+    texts: list[str] = rows(lake, JOURNAL, at.files[JOURNAL], name)["line"].to_pylist()
+    return texts
 
 
 def journal_lines(folder: str) -> Iterator[pa.Table]:
     """Read the lines of a journal as rows of a lake's table."""
     waiting = iter(kept_lines(folder))
-    while some := list(islice(waiting, _ROWS)):
-        yield pa.Table.from_pylist([{"event_id": name, "line": line} for name, line in some], tables()[JOURNAL].columns)
+    while lines := list(islice(waiting, _ROWS)):
+        yield pa.Table.from_pylist(
+            [{"event_id": name, "line": line} for name, line in lines], tables()[JOURNAL].columns
+        )
 
 
 def write_journal(lake: Lake, paths: Iterable[str], folder: str) -> int:
-    """Make a journal in a folder of the lines in some files of a lake's; how many these are.
+    """Write a journal of the lines in some files of a lake's journal; return their number.
 
     Raises:
         StoreError: a file cannot be read.
     """
     with table_errors(lake, JOURNAL):
-        found = dataset(lake, JOURNAL, paths).to_batches()
-        return keep_lines(folder, ((row["event_id"], row["line"]) for some in found for row in some.to_pylist()))
+        batches = dataset(lake, JOURNAL, paths).to_batches()
+        return keep_lines(folder, ((row["event_id"], row["line"]) for batch in batches for row in batch.to_pylist()))
 
 
 def with_machines(sources: pa.Table, machines: Iterable[str | None]) -> pa.Table:
@@ -166,12 +168,13 @@ def with_machines(sources: pa.Table, machines: Iterable[str | None]) -> pa.Table
 
 
 def fill_batch(batch: LakeBatch, connection: Any, journal: str | None) -> dict[str, int]:
-    """Put all rows of a store, and of its journal if one is named, in the place of all rows of a lake; how many each
-    table has.
+    """Replace all rows of a lake with those of a store, and of its journal if one is named.
+
+    Returns the number of rows of each table.
     """
     counts: dict[str, int] = {}
-    known = rows(batch.lake, "source_v1", batch.at.files["source_v1"]).select(["source_id", MACHINE]).to_pylist()
-    machines = {row["source_id"]: row[MACHINE] for row in known}
+    sources = rows(batch.lake, "source_v1", batch.at.files["source_v1"]).select(["source_id", MACHINE]).to_pylist()
+    machines = {row["source_id"]: row[MACHINE] for row in sources}
     for name, table in tables().items():
         if name == JOURNAL and journal is None:
             continue
@@ -183,14 +186,16 @@ def fill_batch(batch: LakeBatch, connection: Any, journal: str | None) -> dict[s
             new = new.read_all()
             new = with_machines(new, map(machines.get, new["source_id"].to_pylist()))
         batch.replace(name, batch.at.files[name], new)
-        counts[name] = sum(one.rows or 0 for one in batch.adds.get(name, ()))
+        counts[name] = sum(file.rows or 0 for file in batch.adds.get(name, ()))
     return counts
 
 
 def fill(
     work: str, lake: Lake, at: State, since: datetime | None = None, until: datetime | None = None
 ) -> dict[str, int]:
-    """Make a store in a file of a lake, or of what it has of a window (naive UTC); the rows of each table.
+    """Copy a lake, or its rows of a window (naive UTC), into a new store.
+
+    Return the rows of each table.
 
     Raises:
         StoreError: a file of the lake cannot be read.
@@ -201,10 +206,10 @@ def fill(
         for name, table in tables().items():
             if name != JOURNAL:
                 with table_errors(lake, name):
-                    found = dataset(lake, name, at.files[name]).scanner(
+                    scanner = dataset(lake, name, at.files[name]).scanner(
                         columns=table.columns.names, filter=_within(table, since, until)
                     )
-                    load(connection, name, found.to_reader())
+                    load(connection, name, scanner.to_reader())
         connection.execute(LEAVE_OUT_TOLD_TWICE)
         if since is not None or until is not None:
             call_slice(connection, lake.path, since, until)
@@ -216,7 +221,7 @@ def fill(
 
 
 def _within(table: LakeTable, since: datetime | None, until: datetime | None) -> ds.Expression | None:
-    """Return the condition for rows of a window; decisions are no events of a log, and always come along."""
+    """Return the condition for rows of a window; decisions belong to every window."""
     wanted = None
     if table.day_of:
         moment, decided = ds.field(table.day_of), ds.field("source_path").is_null()
@@ -227,9 +232,9 @@ def _within(table: LakeTable, since: datetime | None, until: datetime | None) ->
     return wanted
 
 
-def load(connection: duckdb.DuckDBPyConnection, name: str, found: pa.Table | pa.RecordBatchReader) -> None:
-    """Add rows to a table: those of a lake, whose columns have the names of the store's."""
-    connection.register("loaded", OnlyStream(cast("ArrowStream", found)))
+def load(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table | pa.RecordBatchReader) -> None:
+    """Add rows of a lake to a table of the store, whose columns have the same names."""
+    connection.register("loaded", OnlyStream(cast("ArrowStream", rows)))
     columns = columns_of(name)
     connection.execute(f"insert into internal.{name} ({columns}) select {columns} from loaded").fetchall()
     connection.unregister("loaded")
@@ -241,7 +246,7 @@ def columns_of(name: str, of: str = "") -> str:
 
 
 def relation(connection: duckdb.DuckDBPyConnection, lake: Lake, name: str, paths: Iterable[str]) -> str:
-    """Return what a statement names behind `from` for files of a table."""
+    """Return the text after `from` for files of a table."""
     named = list(paths)
     if not named:
         return f"(from internal.{name} limit 0)"

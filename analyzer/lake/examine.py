@@ -1,6 +1,7 @@
-"""Checks of a lake: its tables and files, its writers, its rules and its rows.
+"""Check a lake: its tables and files, its writers, its rules and its rows.
 
-Nothing is changed. Whether logs are gone is not asked: they are on many machines, of which this one need see none.
+Nothing is changed. Missing logs are not checked: they are on many machines, and this one may see
+none of them.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ from analyzer.store.doctor.checks import (
 )
 
 SMALL_BYTES = 16 * 1024 * 1024
-"""A file of less than this is small: each of them is opened."""
+"""A smaller file counts as small; every answer opens each of them."""
 MANY_FILES = 1000
-"""So many small files of one table are worth a compaction."""
+"""If a table has more small files than this, a compaction pays off."""
 _ON_UPKEEP = "see docs/how-to/fleet.md, Compaction and vacuum"
 
 
@@ -84,31 +85,32 @@ def _lock(lease: Mapping[str, Any] | None) -> Check:
 
 
 def _files(lake: Lake, at: State) -> tuple[list[Check], int | None]:
-    """Compare the files that tables name with those that are there: the checks, and the bytes of all; None where some
-    are broken.
+    """Compare the files that tables name with those that exist; return the checks and the bytes.
+
+    The bytes are None if a table is broken.
     """
     problems, small = [], {}
     count = size = unnamed = 0
     for name in tables():
-        files = {one.path: one.size for one in at.files[name].values()}
+        files = {file.path: file.size for file in at.files[name].values()}
         try:
             with table_errors(lake, name):
-                there = {
-                    one.path.lstrip("/"): one.size
-                    for one in filesystem(lake, name).get_file_info(FileSelector("", recursive=True))
-                    if one.type == FileType.File and "_delta_log" not in one.path
+                sizes = {
+                    file.path.lstrip("/"): file.size
+                    for file in filesystem(lake, name).get_file_info(FileSelector("", recursive=True))
+                    if file.type == FileType.File and "_delta_log" not in file.path
                 }
         except StoreError as error:
             problems.append(Check("store", "problem", error.message, error.hint))
             continue
-        changed = sorted(path for path in files.keys() & there.keys() if there[path] != files[path])
-        for what, paths in (("missing", sorted(files.keys() - there.keys())), ("cut off or changed", changed)):
+        changed = sorted(path for path in files.keys() & sizes.keys() if sizes[path] != files[path])
+        for what, paths in (("missing", sorted(files.keys() - sizes.keys())), ("cut off or changed", changed)):
             if paths:
                 message = f"{counted(len(paths), 'file')} of {lake.table(name)} {what}: {listed(paths)}"
                 problems.append(Check("store", "problem", message, f"{GONE} {LAKE}{lake.path}"))
         count += len(files)
         size += sum(files.values())
-        unnamed += sum(there[path] for path in there.keys() - files.keys())
+        unnamed += sum(sizes[path] for path in sizes.keys() - files.keys())
         small[name] = sum(length < SMALL_BYTES for length in files.values())
     if problems:
         return problems, None
@@ -133,6 +135,6 @@ def _ruleset(lake: Lake, at: State) -> Iterator[Check]:
 def _rows(lake: Lake) -> Iterator[Check]:
     with closing(connected(snapshot(lake))) as connection:
         yield from content_checks(
-            lambda sql, given: connection.execute(sql, given).fetchall(),
+            lambda sql, parameters: connection.execute(sql, parameters).fetchall(),
             command_line("quarantine", "retry", store=f"{LAKE}{lake.path}"),
         )

@@ -1,7 +1,8 @@
-"""Lakes of earlier versions: read as they are, and brought up to date by whoever writes to them.
+"""Read lakes of earlier versions, and bring them up to date when somebody writes to them.
 
-Before a lake had a log of its own, each table's commits carried the number of their batch, and a batch counted once
-`source_v1` had it. Nothing is lost on the way: what was not finished is taken back, all else stays where it is.
+Before a lake had a log of its own, each table's commits carried the number of their batch, and a
+batch counted once `source_v1` had it. Nothing is lost: unfinished work is taken back, all else
+stays where it is.
 """
 
 from __future__ import annotations
@@ -39,13 +40,13 @@ def current(lake: Lake) -> State:
             this program does not know; or it is damaged.
     """
     lake.check()
-    found = log.state(lake) if log.exists(lake) else _before_the_log(lake)[1]
-    version = settings(lake, found).get("schema_version")
+    at = log.state(lake) if log.exists(lake) else _before_the_log(lake)[1]
+    version = settings(lake, at).get("schema_version")
     if version != SCHEMA_VERSION:
         _refuse(lake, version)
         return brought_up_to_date(lake)
-    _check_whole(lake, found)
-    return found
+    _check_whole(lake, at)
+    return at
 
 
 def brought_up_to_date(lake: Lake) -> State:
@@ -57,14 +58,14 @@ def brought_up_to_date(lake: Lake) -> State:
     lake.check()
     if not log.exists(lake):
         _give_log(lake)
-    found = log.state(lake)
-    version = settings(lake, found).get("schema_version")
+    at = log.state(lake)
+    version = settings(lake, at).get("schema_version")
     if version != SCHEMA_VERSION:
         _refuse(lake, version)
         _migrate(lake)
-        found = log.state(lake)
-    _check_whole(lake, found)
-    return found
+        at = log.state(lake)
+    _check_whole(lake, at)
+    return at
 
 
 def _refuse(lake: Lake, version: str | None) -> None:
@@ -73,15 +74,16 @@ def _refuse(lake: Lake, version: str | None) -> None:
         raise StoreError(message, "make a lake again, from its logs or from a store")
 
 
-def _check_whole(lake: Lake, found: State) -> None:
+def _check_whole(lake: Lake, at: State) -> None:
     """Raise the error of a table that is missing in a lake of this version."""
-    for name in found.missing:
+    for name in at.missing:
         opened(lake, name)
 
 
 def again(lake: Lake, make: Callable[[State], T]) -> T:
-    """What `make` gives, which begins again from the lake as it is by then where others came before it. Its files are
-    the owner's alone, and the errors of its database those of a store.
+    """Call `make` with the lake's present state, again whenever others came first.
+
+    Files are private to the owner, and database errors become those of a store.
 
     Raises:
         StoreBusyError: others always do.
@@ -94,41 +96,42 @@ def again(lake: Lake, make: Callable[[State], T]) -> T:
 
 
 def _before_the_log(lake: Lake) -> tuple[int, State, dict[str, list[str]]]:
-    """The number of the last batch of a lake without a log, the lake as that left it, and files of none or a later one,
-    which tables name.
+    """Return the last batch's number, the state after it, and unfinished files of a lake without log.
+
+    The unfinished files are those that tables name but that belong to no batch or to a later one.
     """
-    found: dict[str, DeltaTable] = {}
+    delta_tables: dict[str, DeltaTable] = {}
     for name in tables():
         try:
             with table_errors(lake, _LAST):
-                found[name] = DeltaTable(lake.table(name), storage_options=dict(lake.storage) or None)
+                delta_tables[name] = DeltaTable(lake.table(name), storage_options=dict(lake.storage) or None)
         except StoreError:
-            # A version that had no such table.
+            # An earlier version had no such table.
             if name in {_LAST, SETTINGS} or os.path.isdir(lake.table(name)):
                 raise
-    finished = found[_LAST].transaction_version(APP) or 0
-    numbers = {name: table.transaction_version(APP) or 0 for name, table in found.items()}
+    finished = delta_tables[_LAST].transaction_version(APP) or 0
+    numbers = {name: table.transaction_version(APP) or 0 for name, table in delta_tables.items()}
     files: dict[str, dict[str, File]] = {name: {} for name in tables()}
     late: dict[str, list[str]] = {}
-    for name, table in found.items():
+    for name, table in delta_tables.items():
         with table_errors(lake, name):
-            now = log.files_of(lake, name, table)
+            present = log.files_of(lake, name, table)
             while (table.transaction_version(APP) or 0) > finished:
                 table.load_as_version(table.version() - 1)
             files[name] = log.files_of(lake, name, table)
-        late[name] = sorted(now.keys() - files[name].keys())
+        late[name] = sorted(present.keys() - files[name].keys())
     return max(numbers.values()), State(0, files, ()), late
 
 
 def _give_log(lake: Lake) -> None:
     """Give a lake its log, whose first entry takes back what was not finished."""
-    number, found, late = _before_the_log(lake)
+    number, at, late = _before_the_log(lake)
     adds = {}
     with table_errors(lake, log.LOG), private_files():
         for name, table in tables().items():
             create(lake, table)
             if late.get(name):
-                adds[name] = list(found.files[name].values())
+                adds[name] = list(at.files[name].values())
         log.create(lake)
     log.start(lake, number + 1, adds, {name: paths for name, paths in late.items() if paths})
     log.follow(lake)
@@ -148,7 +151,7 @@ def _migrate(lake: Lake) -> None:
             for name in tables():
                 if name != JOURNAL:
                     with table_errors(lake, name):
-                        held = rows(lake, name, at.files[name]).select(_known(lake, name, at))
+                        held = rows(lake, name, at.files[name]).select(_present_columns(lake, name, at))
                     connection.register("held", held)
                     connection.execute(f"create table internal.{name} as from held").fetchall()
                     connection.unregister("held")
@@ -157,13 +160,13 @@ def _migrate(lake: Lake) -> None:
             batch.commit()
 
 
-def _known(lake: Lake, name: str, at: State) -> list[str]:
+def _present_columns(lake: Lake, name: str, at: State) -> list[str]:
     """Return the present columns of a table that its files have; all of them where there is no file."""
     if not at.files[name]:
         return list(tables()[name].columns.names)
-    known = {
+    present = {
         column
         for fragment in dataset(lake, name, at.files[name]).get_fragments()
         for column in fragment.physical_schema.names
     }
-    return [column for column in tables()[name].stored.names if column in known]
+    return [column for column in tables()[name].stored.names if column in present]

@@ -1,6 +1,7 @@
-"""The tables of a lake: one Delta table for each base table of the DuckDB store, with its name, columns and files.
+"""Define the tables of a lake: one Delta table for each base table of the DuckDB store.
 
-Invariant: the columns are read out of the DuckDB store's own definition; only what a lake has beside them stands here.
+Invariant: the columns are read out of the DuckDB store's own definition; only a lake's further
+columns are defined in this module.
 """
 
 from __future__ import annotations
@@ -28,19 +29,23 @@ from analyzer.store.db.frames import ArrowStream, OnlyStream
 from analyzer.store.db.location import MEMORY
 
 GONE = "bring it back from a copy, or make the lake again: analyzer rebuild PATH... --store"
-"""What to do about a file that is gone, before the name of the lake."""
+"""The hint for a missing file, before the name of the lake."""
 DAY = "day"
-"""The column that a lake has beside those of the DuckDB store: the UTC day, which its folders are named by."""
+"""The further column of a lake's tables that names their folders: the UTC day."""
 MACHINE = "machine"
-"""Another one, of sources: which machine's path it is; null for what all machines see under the same path."""
+"""The further column of sources: the machine of the path; null if all machines see the same path.
+"""
 JOURNAL = "journal_v1"
-"""The journal as a table, a row a line: what is a folder of logs beside a DuckDB store."""
+"""The journal as a table with a row per line; a DuckDB store has a folder of logs for it."""
 _BY_DAY = {"event_v1": "occurred_at"}
-"""Tables in folders by day → the column that tells the day."""
+"""Tables in folders by day → the column of the moment."""
 _KEYS = {"event_v1": "event_id", "facts_v1": "facts_id"}
-"""Tables whose rows are looked up by an id → that column, of which files tell the least and the greatest."""
+"""Tables whose rows are looked up by an id → that column.
+
+Files record its least and greatest value.
+"""
 _BESIDE = {"source_v1": [pa.field(MACHINE, pa.string())]}
-"""Columns that a lake alone has, and that stand in its files."""
+"""Columns in the files of a lake that the DuckDB store does not have."""
 
 
 class MissingTableError(StoreError):
@@ -53,7 +58,7 @@ class LakeTable:
 
     name: str
     columns: pa.Schema
-    """Those of the DuckDB store's table, in their order."""
+    """The columns of the DuckDB store's table, in their order."""
     day_of: str | None = None
     """The moment (naive UTC) whose day names the folder of a row; None for a table that is in one folder."""
     key: str | None = None
@@ -61,26 +66,26 @@ class LakeTable:
 
     @property
     def partition(self) -> list[str]:
-        """The columns that the table is partitioned by."""
+        """Return the columns that the table is partitioned by."""
         return [DAY] if self.day_of else []
 
     @property
     def stored(self) -> pa.Schema:
-        """The columns that stand in files."""
+        """Return the columns that are in files."""
         return pa.schema([*self.columns, *_BESIDE.get(self.name, ())])
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns as Delta has them, with the day."""
+        """Return the columns as Delta has them, with the day."""
         return self.stored.append(pa.field(DAY, pa.date32())) if self.day_of else self.stored
 
-    def rows(self, given: ArrowStream) -> pa.Table:
+    def rows(self, stream: ArrowStream) -> pa.Table:
         """Bring rows into the form in which they are written: the columns of this table and the day.
 
         Raises:
             KeyError: a column is missing.
         """
-        table = pa.table(OnlyStream(given))
+        table = pa.table(OnlyStream(stream))
         for field in _BESIDE.get(self.name, ()):
             if field.name not in table.column_names:
                 table = table.append_column(field, pa.nulls(table.num_rows, field.type))
@@ -89,10 +94,10 @@ class LakeTable:
             table = table.append_column(DAY, pc.cast(pc.floor_temporal(table[self.day_of], unit="day"), pa.date32()))
         return table.cast(self.schema)
 
-    def stream(self, given: Iterable[ArrowStream]) -> pa.RecordBatchReader:
+    def stream(self, parts: Iterable[ArrowStream]) -> pa.RecordBatchReader:
         """Bring many parts of rows into that form, one at a time."""
         return pa.RecordBatchReader.from_batches(
-            self.schema, (batch for some in given for batch in self.rows(some).to_batches())
+            self.schema, (batch for part in parts for batch in self.rows(part).to_batches())
         )
 
 
@@ -102,17 +107,17 @@ def tables() -> dict[str, LakeTable]:
     connection = connect(MEMORY, read_only=False)
     try:
         names = connection.execute(
-            # List prices are the program's, and stand in no lake.
+            # List prices belong to the program, and are in no lake.
             "select table_name from duckdb_tables() where schema_name = 'internal' and not temporary"
             " and table_name <> 'list_price' order by all"
         ).fetchall()
-        found = {
+        layouts = {
             name: LakeTable(name, _columns(connection, name), _BY_DAY.get(name), _KEYS.get(name)) for (name,) in names
         }
     finally:
         connection.close()
-    found[JOURNAL] = LakeTable(JOURNAL, pa.schema([("event_id", pa.string()), ("line", pa.string())]))
-    return found
+    layouts[JOURNAL] = LakeTable(JOURNAL, pa.schema([("event_id", pa.string()), ("line", pa.string())]))
+    return layouts
 
 
 def _columns(connection: Any, name: str) -> pa.Schema:
@@ -194,8 +199,8 @@ def create(lake: Lake, table: LakeTable) -> None:
             partition_by=table.partition,
             storage_options=dict(lake.storage),
         )
-        known = {field.name for field in made.schema().fields}
-        lacking = [Field.from_arrow(field) for field in table.schema if field.name not in known]
+        present = {field.name for field in made.schema().fields}
+        lacking = [Field.from_arrow(field) for field in table.schema if field.name not in present]
         if lacking:
             made.alter.add_columns(lacking)
     except (DeltaError, OSError) as error:

@@ -1,6 +1,6 @@
-"""The names of lakes: what `delta:/lake/fleet` means, and whether a lake is there.
+"""Parse the names of lakes, as `delta:/lake/fleet`, and see whether a lake is there.
 
-Invariant: what is no lake, and what is not installed, is told before anything is loaded that takes its time.
+Invariant: what is no lake and what is not installed is reported before slow imports.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _REMOTE = ("s3://", "s3a://", "gs://", "abfs://", "abfss://", "hdfs://")
 
 
 class NoLakeError(StoreError):
-    """Nothing is there that could be a lake."""
+    """There is nothing that could be a lake."""
 
 
 _MISREAD = re.compile(r"%[0-9A-Fa-f]{2}|[][{}*?\\]")
-"""What an address escapes, and what stands for many files."""
+"""Characters that an address escapes, or that stand for many files."""
 _MARKS = re.compile(r"\x1b\[[0-9]+m|↳")
 _FRAME = re.compile(r"^ *[0-9]+: ")
 
@@ -43,7 +43,7 @@ class Lake:
 
     @property
     def remote(self) -> bool:
-        """Whether it is in an object store."""
+        """Say whether it is in an object store."""
         return self.path.startswith(_REMOTE)
 
     def table(self, name: str) -> str:
@@ -52,7 +52,8 @@ class Lake:
 
     @property
     def exists(self) -> bool:
-        """Return whether a lake of this program is there; an object store is asked for the table that every lake has.
+        """Say whether a lake of this program is there; in an object store, by the table that all
+        lakes have.
 
         Raises:
             StoreError: the object store cannot be reached, or refuses.

@@ -1,12 +1,14 @@
-"""The log of a lake: its batches in one order, and who may add to them.
+"""Keep the log of a lake: its batches in one order, and the lease of its writer.
 
-A batch is one entry, written by compare and swap: what files it adds to which tables and which it takes out of them.
-From then on it counts, whole, for every reader; the tables' own logs follow, by whoever comes next. Who dies before
-the entry leaves files that nobody names, and who dies behind it leaves work that anybody can do.
+A batch is one entry, written by compare and swap: the files it adds to and removes from each table.
+From then on every reader sees the whole batch; the next process brings the tables' own logs up to
+it. A process that dies before the entry leaves files that nobody names; one that dies after it
+leaves work that anybody can do.
 
-Who adds logs needs no lease, as the log puts batches in an order. Who decides, or changes what is there already, holds
-one; while that is `alone`, nobody else adds either. It lives for as long as it is renewed, and no longer than its
-process where that can be seen: a process is known by what two machines, containers or boots cannot share.
+Adding logs needs no lease, as the log orders the batches. Decisions and changes of existing rows
+need one; while it is `alone`, nobody else adds either. It lasts while it is renewed, and not longer
+than its process where that can be seen: a process is identified by what two machines, containers or
+boots cannot share.
 
 Invariant: an entry that is not yet in the log of a table it touches stays in this one.
 """
@@ -36,16 +38,16 @@ from analyzer.lake.layout import DAY, LakeTable, MissingTableError, opened, tabl
 from analyzer.lake.location import Lake, message_of
 
 LOG = "batch_v1"
-"""The table of this log: a row an entry, and one, of number 0, of what holds for all."""
+"""The table of this log: a row per entry, and row 0 for what holds for all."""
 APP = "analyzer"
-"""The application whose version in a table's own log is the number of the last batch that it has."""
+"""The application whose version in a table's own log is the number of its last batch."""
 SCHEMA = pa.schema([("number", pa.int64()), ("entry", pa.string())])
 _KEPT = 64
-"""Entries that every table has already, for those who began before them."""
+"""Entries that stay after every table has them, for readers that began before."""
 _STALE = 50
-"""Times that a reader looks again when tables move on under it."""
+"""Times that a reader looks again when tables change while it reads."""
 _FEATURES = {"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"}
-"""What a table may ask of its readers without changing what the rows of its files mean."""
+"""Reader features of a table that do not change what the rows of its files mean."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ class File:
     size: int
     rows: int | None = None
     low: str | None = None
-    """The least and the greatest of the ids in it, where the table has ids; None where that is not known."""
+    """The least and the greatest of the ids in it, if the table has ids and they are recorded."""
     high: str | None = None
 
     @property
@@ -66,13 +68,13 @@ class File:
         return folder.removeprefix(f"{DAY}=") or None
 
     def may_hold(self, low: str, high: str) -> bool:
-        """Return whether an id between two others can be in it."""
+        """Say whether an id between two others can be in the file."""
         return self.low is None or self.high is None or (self.low <= high and low <= self.high)
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A batch: the files that it adds and takes out, by table."""
+    """A batch: the files that it adds and removes, by table."""
 
     number: int
     batch: str
@@ -88,27 +90,27 @@ class State:
     files: Mapping[str, Mapping[str, File]]
     """By table and path."""
     entries: tuple[Entry, ...]
-    """The last ones, of which tables may lack some."""
+    """The last entries; some tables may lack some of them."""
     lease: Mapping[str, Any] | None = None
-    """Who holds the lake; None where nobody does."""
+    """The lease of the writer; None if there is none."""
     missing: tuple[str, ...] = ()
     """Tables of this version that the lake lacks."""
 
     def after(self, entries: Iterable[Entry]) -> State:
         """Return the lake after further entries, in their order."""
-        number, files = self.number, {name: dict(found) for name, found in self.files.items()}
+        number, files = self.number, {name: dict(by_path) for name, by_path in self.files.items()}
         for entry in entries:
             number = entry.number
             for name, paths in entry.removes.items():
                 for path in paths:
                     files[name].pop(path, None)
             for name, added in entry.adds.items():
-                files[name] |= {one.path: one for one in added}
+                files[name] |= {file.path: file for file in added}
         return State(number, files, self.entries, self.lease)
 
 
-class Conflict(Exception):  # noqa: N818 - it is no error to who wrote: it begins again
-    """What a batch rests on is no longer so."""
+class Conflict(Exception):  # noqa: N818 - no error: the writer begins again
+    """Others changed what a batch rests on."""
 
 
 def state(lake: Lake) -> State:
@@ -118,36 +120,36 @@ def state(lake: Lake) -> State:
         StoreError: a log of it is damaged, or asks more of its readers than this program knows.
     """
     for _ in range(_STALE):
-        found = _opened(lake)
+        delta_tables = _opened(lake)
         rows = Swap(lake)
-        behind = {name: table.transaction_version(APP) or 0 for name, table in found.items()}
+        behind = {name: table.transaction_version(APP) or 0 for name, table in delta_tables.items()}
         if all(behind[name] >= number for name, number in rows.floor.items() if name in behind):
             break
     else:
         raise StoreError(f"{lake.path} changes faster than it can be read", "run the same command again")
     files: dict[str, dict[str, File]] = {}
-    for name, table in found.items():
-        there = files_of(lake, name, table)
-        for entry in sorted(rows.entries, key=lambda one: one.number):
+    for name, table in delta_tables.items():
+        by_path = files_of(lake, name, table)
+        for entry in sorted(rows.entries, key=lambda entry: entry.number):
             if entry.number > behind[name]:
                 for path in entry.removes.get(name, ()):
-                    there.pop(path, None)
-                there |= {one.path: one for one in entry.adds.get(name, ())}
-        files[name] = there
-    missing = tuple(name for name in tables() if name not in found)
+                    by_path.pop(path, None)
+                by_path |= {file.path: file for file in entry.adds.get(name, ())}
+        files[name] = by_path
+    missing = tuple(name for name in tables() if name not in delta_tables)
     return State(rows.number, files | {name: {} for name in missing}, tuple(rows.entries), rows.lease, missing)
 
 
 def _opened(lake: Lake) -> dict[str, DeltaTable]:
     """Open the tables that are there; every lake has some of them."""
-    found = {}
+    delta_tables = {}
     for name in tables():
         try:
-            found[name] = opened(lake, name)
+            delta_tables[name] = opened(lake, name)
         except MissingTableError:
             if name in {"source_v1", "store_v1"}:
                 raise
-    return found
+    return delta_tables
 
 
 def files_of(lake: Lake, name: str, table: DeltaTable) -> dict[str, File]:
@@ -164,10 +166,14 @@ def files_of(lake: Lake, name: str, table: DeltaTable) -> dict[str, File]:
     with table_errors(lake, name):
         actions = pa.table(table.get_add_actions(flatten=True)).to_pylist()
     return {
-        one["path"]: File(
-            one["path"], one["size_bytes"], one.get("num_records"), one.get(f"min.{key}"), one.get(f"max.{key}")
+        action["path"]: File(
+            action["path"],
+            action["size_bytes"],
+            action.get("num_records"),
+            action.get(f"min.{key}"),
+            action.get(f"max.{key}"),
         )
-        for one in actions
+        for action in actions
     }
 
 
@@ -189,22 +195,14 @@ class Swap:
             rows = {row["number"]: json.loads(row["entry"]) for row in self._table.to_pyarrow_table().to_pylist()}
         common = rows.pop(0, {})
         self.floor: dict[str, int] = common.get("floor") or {}
-        """By table: the last entry that touches it among those that the log has let go of."""
+        """By table: the last entry that touches it among those that left the log."""
         self.lease: dict[str, Any] | None = common.get("lease")
-        self.entries = [
-            Entry(
-                number,
-                entry["batch"],
-                {name: [File(**one) for one in added] for name, added in entry["adds"].items()},
-                entry["removes"],
-            )
-            for number, entry in sorted(rows.items())
-        ]
-        self.number = max((one.number for one in self.entries), default=max(self.floor.values(), default=0))
+        self.entries = [_entry(number, row) for number, row in sorted(rows.items())]
+        self.number = max((entry.number for entry in self.entries), default=max(self.floor.values(), default=0))
 
     def has(self, batch: str) -> bool:
-        """Whether a batch is in the log: the answer to its writing may have been lost."""
-        return any(one.batch == batch for one in self.entries)
+        """Say whether a batch is in the log: the answer to its writing may have been lost."""
+        return any(entry.batch == batch for entry in self.entries)
 
     def add(
         self,
@@ -213,31 +211,37 @@ class Swap:
         removes: Mapping[str, list[str]],
         number: int | None = None,
     ) -> bool:
-        """Add a batch, under the next number or another one; False where somebody else has written meanwhile."""
+        """Add a batch, under the next number or `number`.
+
+        Return False if another writer was faster.
+        """
         entry = Entry(self.number + 1 if number is None else number, batch, dict(adds), dict(removes))
         return self._swap([*self._released(), entry], self.lease)
 
     def hold(self, lease: Mapping[str, Any] | None) -> bool:
-        """Write down who holds the lake; False where somebody else has written meanwhile."""
+        """Record the lease; return False if another writer was faster."""
         return self._swap(self.entries, lease)
 
     def _released(self) -> list[Entry]:
-        """Leave out old entries that are in all tables which they touch; the others."""
+        """Return the entries without old ones that all their tables have."""
         old, kept = self.entries[:-_KEPT], list(self.entries)
-        touched = {name for one in old for name in (*one.adds, *one.removes)}
+        touched = {name for entry in old for name in (*entry.adds, *entry.removes)}
         behind = {name: opened(self._lake, name).transaction_version(APP) or 0 for name in touched}
-        for one in old:
-            if any(behind[name] < one.number for name in (*one.adds, *one.removes)):
+        for entry in old:
+            if any(behind[name] < entry.number for name in (*entry.adds, *entry.removes)):
                 break
-            self.floor |= dict.fromkeys((*one.adds, *one.removes), one.number)
-            kept.remove(one)
+            self.floor |= dict.fromkeys((*entry.adds, *entry.removes), entry.number)
+            kept.remove(entry)
         return kept
 
     def _swap(self, entries: Iterable[Entry], lease: Mapping[str, Any] | None) -> bool:
-        """Replace the rows that were read; False where somebody else has written meanwhile."""
+        """Replace the rows that were read; return False if another writer was faster."""
         table = {
             0: {"floor": self.floor, "lease": lease},
-            **{one.number: {key: value for key, value in asdict(one).items() if key != "number"} for one in entries},
+            **{
+                entry.number: {key: value for key, value in asdict(entry).items() if key != "number"}
+                for entry in entries
+            },
         }
         columns = {"number": list(table), "entry": [json.dumps(entry) for entry in table.values()]}
         try:
@@ -255,8 +259,14 @@ class Swap:
         return True
 
 
+def _entry(number: int, row: Mapping[str, Any]) -> Entry:
+    """Make an entry out of its row."""
+    adds = {name: [File(**fields) for fields in files] for name, files in row["adds"].items()}
+    return Entry(number, row["batch"], adds, row["removes"])
+
+
 def create(lake: Lake) -> None:
-    """Make the log of a lake whose tables nobody writes to.
+    """Make the log of a lake that nobody writes to.
 
     Raises:
         DeltaError: it cannot be made.
@@ -272,12 +282,12 @@ def start(lake: Lake, number: int, adds: Mapping[str, list[File]], removes: Mapp
 
 
 def follow(lake: Lake) -> None:
-    """Bring the tables' own logs up to this log; a table that another writer is at is left to that one.
+    """Bring the tables' own logs up to this log; a table that another writer changes is left to it.
 
     Entries may name tables that only an earlier version had.
     """
     entries = Swap(lake).entries
-    for name in sorted({name for one in entries for name in (*one.adds, *one.removes)} & tables().keys()):
+    for name in sorted({name for entry in entries for name in (*entry.adds, *entry.removes)} & tables().keys()):
         with suppress(CommitFailedError, DeltaError, OSError):
             _follow(opened(lake, name), tables()[name], entries)
 
@@ -287,51 +297,51 @@ def _follow(table: DeltaTable, layout: LakeTable, entries: list[Entry]) -> None:
     adds: dict[str, File] = {}
     removes: set[str] = set()
     number = behind
-    for one in entries:
-        if one.number <= behind or not (layout.name in one.adds or layout.name in one.removes):
+    for entry in entries:
+        if entry.number <= behind or not (layout.name in entry.adds or layout.name in entry.removes):
             continue
-        number = one.number
-        for path in one.removes.get(layout.name, ()):
+        number = entry.number
+        for path in entry.removes.get(layout.name, ()):
             if adds.pop(path, None) is None:
                 removes.add(path)
-        adds |= {file.path: file for file in one.adds.get(layout.name, ())}
+        adds |= {file.path: file for file in entry.adds.get(layout.name, ())}
     if number == behind:
         return
-    there = {action["path"]: action for action in pa.table(table.get_add_actions(flatten=True)).to_pylist()}
+    stored = {action["path"]: action for action in pa.table(table.get_add_actions(flatten=True)).to_pylist()}
     moment = int(time.time() * 1000)
-    actions: list[AddAction | RemoveAction] = [_add(one, layout, moment) for one in adds.values()]
-    for path in sorted(removes & there.keys()):
-        gone = File(path, there[path]["size_bytes"])
+    actions: list[AddAction | RemoveAction] = [_add(file, layout, moment) for file in adds.values()]
+    for path in sorted(removes & stored.keys()):
+        gone = File(path, stored[path]["size_bytes"])
         actions.append(RemoveAction(path, True, moment, gone.size, {DAY: gone.day} if layout.day_of else {}))
     table.create_write_transaction(
         actions,
         "append",
         table.schema(),
         partition_by=layout.partition,
-        # Two who bring the same entries meet at this version, and one of them fails.
+        # If two processes bring the same entries, one fails at this version.
         commit_properties=CommitProperties(max_commit_retries=0, app_transactions=[Transaction(APP, number)]),
     )
 
 
-def _add(one: File, layout: LakeTable, moment: int) -> AddAction:
-    stats: dict[str, Any] = {"numRecords": one.rows or 0}
-    if layout.key and one.low is not None:
-        stats |= {"minValues": {layout.key: one.low}, "maxValues": {layout.key: one.high}}
-    return AddAction(one.path, one.size, {DAY: one.day} if layout.day_of else {}, moment, True, json.dumps(stats))
+def _add(file: File, layout: LakeTable, moment: int) -> AddAction:
+    stats: dict[str, Any] = {"numRecords": file.rows or 0}
+    if layout.key and file.low is not None:
+        stats |= {"minValues": {layout.key: file.low}, "maxValues": {layout.key: file.high}}
+    return AddAction(file.path, file.size, {DAY: file.day} if layout.day_of else {}, moment, True, json.dumps(stats))
 
 
 def exists(lake: Lake) -> bool:
-    """Return whether a lake has this log; one of an earlier version of the program has none."""
+    """Say whether a lake has this log; one of an earlier version of the program has none."""
     if not lake.remote:
         return os.path.isdir(f"{lake.table(LOG)}/_delta_log")
     return bool(DeltaTable.is_deltatable(lake.table(LOG), dict(lake.storage)))
 
 
 RUNS_OUT = timedelta(seconds=120)
-"""A holder that was not heard of for so long is gone, wherever it ran."""
+"""Time after which a holder that did not renew its lease is gone, wherever it ran."""
 _BEAT_SECONDS = 30.0
 PATIENCE_SECONDS = 10.0
-"""How long one who adds logs waits for one who holds the lake alone."""
+"""Seconds that a writer of logs waits for one with exclusive access."""
 _BUSY = "try again when it has finished"
 
 
@@ -365,7 +375,7 @@ class Lease:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Within the block nobody else adds to the lake either.
+        """Let nobody else add to the lake within the block.
 
         Raises:
             StoreBusyError: it was lost.
@@ -410,10 +420,10 @@ class Lease:
 
 
 def refused(lake: Lake, swap: Swap, token: str | None, began: float) -> bool:
-    """Return whether a batch has to wait, as it has since `began`, for another holder than that of `token`.
+    """Say whether a batch, waiting since `began`, must wait for another holder than `token`'s.
 
     Raises:
-        StoreBusyError: the lease of `token` is lost, or the other one does not let go.
+        StoreBusyError: the lease of `token` is lost, or the other holder keeps it.
     """
     held = swap.lease
     if token is not None:
@@ -429,8 +439,8 @@ def refused(lake: Lake, swap: Swap, token: str | None, began: float) -> bool:
 
 def named(lease: Mapping[str, Any]) -> str:
     """Describe the holder of a lease."""
-    here = lease["where"] == _place()
-    return f"process {lease['process']} {'of this machine' if here else 'of another machine'}"
+    is_local = lease["where"] == _place()
+    return f"process {lease['process']} {'of this machine' if is_local else 'of another machine'}"
 
 
 def description_of(lease: Mapping[str, Any]) -> str:
@@ -439,14 +449,14 @@ def description_of(lease: Mapping[str, Any]) -> str:
 
 
 def alive(lease: Mapping[str, Any]) -> bool:
-    """Return whether the holder of a lease still lives, as far as can be seen from here."""
+    """Say whether the holder of a lease still lives, as far as this machine can see."""
     if (place := _place()) is not None and lease["where"] == place:
         return bool(_began(int(lease["process"])) == lease["began"])
     return datetime.fromisoformat(lease["until"]) > now()
 
 
 def _place() -> str | None:
-    """Name this boot of this kernel and this space of process numbers; None where the system tells neither."""
+    """Identify this boot of the kernel and this process namespace; None if the system hides them."""
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as handle:
             boot = handle.read().strip()
@@ -456,7 +466,7 @@ def _place() -> str | None:
 
 
 def _began(process: int) -> str | None:
-    """Return when a process of this place began, which no later one of its number can share; None without it."""
+    """Return the start time of a process, which tells it from later ones of its number."""
     try:
         with open(f"/proc/{process}/stat", "rb") as handle:
             return handle.read().rpartition(b")")[2].split()[19].decode()

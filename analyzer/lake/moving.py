@@ -1,6 +1,7 @@
-"""Whole lakes: made of a store, brought down into a store, or made again.
+"""Move whole lakes: make one of a store, copy one into a store, or make one again.
 
-Invariant: rows keep their ids and values, and whoever dies on the way leaves nothing that passes for a lake or a store.
+Invariant: rows keep their ids and values, and a process that dies on the way leaves nothing that
+looks like a lake or a store.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from analyzer.store.upkeep.rebuild import rebuild as rebuild_file
 
 
 def up(store_path: str, lake: Lake) -> dict[str, int]:
-    """Copy a DuckDB store with its journal into a new lake; the rows of each table.
+    """Copy a DuckDB store with its journal into a new lake; return the rows of each table.
 
     Raises:
         StoreError: there is no such store, something is in the lake's place, or the storage refuses.
@@ -73,8 +74,9 @@ def down(lake: Lake, store_path: str, since: datetime | None = None, until: date
 
 
 def rebuild(lake: Lake, paths: Iterable[str] = (), progress: Callable[[str, int, int], None] | None = None) -> Rebuild:
-    """Make a lake again from its journal, the sources that it knows and those below `paths`, by way of a store on this
-    machine's disk.
+    """Make a lake again from its journal, its sources and the logs below `paths`.
+
+    This makes a store on this machine's disk first.
 
     Raises:
         StoreBusyError: another process writes to it.
@@ -111,7 +113,7 @@ def rebuild(lake: Lake, paths: Iterable[str] = (), progress: Callable[[str, int,
 
 
 def _journal_brought_down(lake: Lake, at: State, folder: str) -> list[Problem]:
-    """Make a journal in a folder of all that can be read of a lake's; the problems with the rest."""
+    """Write all readable lines of a lake's journal to a folder; return the problems with the rest."""
     os.makedirs(folder)
     paths, problems = list(at.files[JOURNAL]), []
     for path in list(paths):
@@ -126,7 +128,7 @@ def _journal_brought_down(lake: Lake, at: State, folder: str) -> list[Problem]:
 
 
 def _brought_down(lake: Lake, at: State, path: str) -> str | None:
-    """Make a store of a lake; the reason why not, where it cannot be read."""
+    """Copy a lake into a store; return the reason if the lake cannot be read."""
     try:
         fill(path, lake, at)
     except StoreError as error:

@@ -1,8 +1,8 @@
-"""Logs into a lake: read into a store on this machine's disk, which becomes one batch.
+"""Read logs into a lake: a store on this machine's disk takes them, and becomes one batch.
 
-That store has what the lake knows of this machine's sources, and of what its events meet, so that the store's own
-statements decide what is new, repeated or contradicted. Who was faster is asked at the end: what the other one brought,
-too, is left out, or all is read again.
+That store has the lake's rows of this machine's sources, and the rows that its events meet, so that
+the store's own statements decide what is new, repeated or contradicted. At the end, rows that
+others brought meanwhile are left out, or everything is read again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import pyarrow.dataset as ds
 from analyzer.events.times import now
 from analyzer.importers.places import LogPlace
 from analyzer.lake.batch import SETTINGS, make_where_none_is
-from analyzer.lake.beside import Beside, load, with_machines
+from analyzer.lake.beside import LocalStore, load, with_machines
 from analyzer.lake.former import again
 from analyzer.lake.layout import MACHINE, dataset, rows, tables
 from analyzer.lake.location import Lake
@@ -34,7 +34,7 @@ from analyzer.lake.log import Conflict, Entry, File, State
 from analyzer.store.db.connection import transaction
 from analyzer.store.db.frames import ArrowStream
 from analyzer.store.db.location import on_disk
-from analyzer.store.ingest.batch import Sealed
+from analyzer.store.ingest.batch import SealedBatch
 from analyzer.store.ingest.discover import STDIN
 from analyzer.store.ingest.run import IngestResult, ingest
 from analyzer.store.ingest.statements import CLAIMED
@@ -46,13 +46,13 @@ EVENTS, FACTS, VERDICTS = "event_v1", "facts_v1", "verdict_v1"
 SOURCES, QUARANTINE = "source_v1", "quarantine_v1"
 TORN = "torn_tail"
 _NEW_FACTS = f"anti join met_{FACTS} using (facts_id) anti join theirs using (facts_id)"
-Shown = Callable[[str, int, int], None]
+OnProgress = Callable[[str, int, int], None]
 
 
 def ingest_into(
     lake: Lake,
     paths: Iterable[str | LogPlace],
-    progress: Shown | None = None,
+    progress: OnProgress | None = None,
     *,
     token: str | None = None,
     shared: bool = False,
@@ -60,8 +60,8 @@ def ingest_into(
 ) -> IngestResult:
     """Read what is new below the paths into a lake, which is made where there is none.
 
-    `token` is that of the lease, for who holds it. `shared`: all machines see these logs under the same paths. `below`
-    says in which folder a path was found.
+    `token` is that of a lease that the caller holds. `shared`: all machines see these logs under
+    the same paths. `below` has the folder that a path was listed in.
 
     Raises:
         StoreBusyError: another process holds the lake alone.
@@ -87,7 +87,7 @@ def ingest_into(
 
 
 def retry_quarantine(lake: Lake, token: str) -> quarantine.QuarantineRetry:
-    """Read again what is in quarantine of this machine's logs; `token` is that of the lease.
+    """Read the quarantine of this machine's logs again; `token` is that of the lease.
 
     Raises:
         StoreError: the lake cannot be read or written; then nothing of it is kept.
@@ -104,7 +104,7 @@ def retry_quarantine(lake: Lake, token: str) -> quarantine.QuarantineRetry:
 
 @contextmanager
 def _held_input() -> Iterator[BinaryIO]:
-    """Make standard input a file within the block, so that it can be read again."""
+    """Replace standard input with a file within the block, so that it can be read again."""
     former = sys.stdin
     with io.TextIOWrapper(tempfile.TemporaryFile()) as kept:
         copyfileobj(former.buffer, kept.buffer)
@@ -116,24 +116,29 @@ def _held_input() -> Iterator[BinaryIO]:
 
 
 def machine() -> str:
-    """Return the key of this machine in its sources, which does not tell which machine it is."""
+    """Return the key of this machine in its sources, which hides the machine's own id."""
     for path in ("/etc/machine-id", "/var/lib/dbus/machine-id"):
         with suppress(OSError), open(path, encoding="ascii") as handle:
             if named := handle.read().strip():
                 return sha256(named.encode()).hexdigest()[:16]
     node = uuid.getnode()
-    # A number that was made up is another one in each process.
+    # A made-up number differs between processes.
     return "" if node >> 40 & 1 else sha256(str(node).encode()).hexdigest()[:16]
 
 
 def own_sources(sources: pa.Table, whose: str | None) -> pa.Table:
-    """Pick a machine's sources of a lake; one that all machines see is its own where the file is there."""
-    mine = [given == whose or (given is None and os.path.lexists(on_disk(path))) for given, path, *_ in _keys(sources)]
-    return sources.filter(pa.array(mine, pa.bool_()))
+    """Select a machine's sources of a lake.
+
+    A source that all machines see counts if its file exists.
+    """
+    is_own = [
+        owner == whose or (owner is None and os.path.lexists(on_disk(path))) for owner, path, *_ in _keys(sources)
+    ]
+    return sources.filter(pa.array(is_own, pa.bool_()))
 
 
-class Push(Beside):
-    """One reading of logs for a lake."""
+class Push(LocalStore):
+    """One reading of logs, which becomes a batch of a lake."""
 
     def __init__(self, lake: Lake, at: State, machine: str | None, token: str | None) -> None:
         super().__init__(lake, at, token)
@@ -143,9 +148,9 @@ class Push(Beside):
         self._forgotten: set[int] = set()
 
     def read(
-        self, paths: list[str | LogPlace], progress: Shown | None, below: Mapping[str, str] | None
+        self, paths: list[str | LogPlace], progress: OnProgress | None, below: Mapping[str, str] | None
     ) -> IngestResult:
-        """Read the logs, and do with new events what a store does."""
+        """Read the logs, and prune and judge new events as a store does."""
         connection = self.connection
         own = [] if self.lake.remote else [self.lake.path]
         result = ingest(
@@ -155,14 +160,14 @@ class Push(Beside):
         return result
 
     def retry(self) -> quarantine.QuarantineRetry:
-        """Read again what is in quarantine of this machine's logs, and do with new events what a store does."""
+        """Read the quarantine of this machine's logs again, and prune and judge new events."""
         own = ds.field("source_id").isin(self.ids("select source_id from seeded"))
         self.load(QUARANTINE, own & (ds.field("why") != TORN))
         run = self.connection.execute
         run(f"create or replace temp table rejected as select source_id, byte_offset from internal.{QUARANTINE}")
         result = quarantine.retry(self.connection, store_path=self.path, meet=self._hold_met)
         held = run("select count(*) from rejected").fetchall()[0][0]
-        result.elsewhere = sum(one.rows or 0 for one in self.at.files[QUARANTINE].values()) - held
+        result.elsewhere = sum(file.rows or 0 for file in self.at.files[QUARANTINE].values()) - held
         result.remaining += result.elsewhere
         changed = run(
             f"select k.source_id, k.batch_id from internal.{SOURCES} as k"
@@ -176,7 +181,7 @@ class Push(Beside):
         return result
 
     def _settle(self, result: IngestResult | quarantine.QuarantineRetry) -> None:
-        """Do with new events what a store does."""
+        """Delete new events from before the horizon, and judge the others."""
         if self._batches:
             with transaction(self.connection):
                 result.pruned = apply_horizon(self.connection)
@@ -184,7 +189,7 @@ class Push(Beside):
             result.unjudged = keep_up(self.connection, self.path)
 
     def commit(self) -> None:
-        """Bring what was read into the lake.
+        """Add what was read to the lake.
 
         Raises:
             Conflict: others have brought, or changed, what it rests on.
@@ -207,10 +212,10 @@ class Push(Beside):
 
     def _seed(self) -> None:
         """Put this machine's sources and their torn lines into the store."""
-        found = own_sources(rows(self.lake, SOURCES, self.at.files[SOURCES]), self._machine)
-        load(self.connection, SOURCES, found)
+        sources = own_sources(rows(self.lake, SOURCES, self.at.files[SOURCES]), self._machine)
+        load(self.connection, SOURCES, sources)
         self.load(
-            QUARANTINE, (ds.field("why") == TORN) & ds.field("source_id").isin(found["source_id"].combine_chunks())
+            QUARANTINE, (ds.field("why") == TORN) & ds.field("source_id").isin(sources["source_id"].combine_chunks())
         )
         run = self.connection.execute
         run(f"create temp table seeded as select source_id, batch_id from internal.{SOURCES}")
@@ -221,19 +226,19 @@ class Push(Beside):
         self.keep_rules()
 
     def _seed_verdicts(self) -> None:
-        """Put the verdicts in force of facts that the lake has already into the store."""
+        """Put the active ruleset's verdicts of facts that the lake has into the store."""
         if (digest := self.settings.get("active_ruleset")) is not None:
             self.hold(VERDICTS, f"semi join met_{FACTS} using (facts_id) where ruleset = $1", [digest])
 
-    def _meet(self, batch: Sealed) -> None:
-        """Hold the rows of the lake that a batch meets."""
+    def _meet(self, batch: SealedBatch) -> None:
+        """Load the rows of the lake that a batch meets."""
         self._batches.append(batch.batch_id)
         self._forgotten.update(batch.forgotten)
         if batch.events.height:
             self._hold_met("md5(facts)")
 
     def _hold_met(self, facts_id: str = "facts_id") -> None:
-        """Hold the rows of the lake that the staged events meet, whose facts have this id."""
+        """Load the rows of the lake that staged events meet; `facts_id` is the id of their facts."""
         run = self.connection.execute
         low, high = run("select min(event_id), max(event_id) from staged_event").fetchall()[0]
         if low is None:
@@ -252,9 +257,9 @@ class Push(Beside):
             self._hold(FACTS, [(low, high)])
 
     def _hold(self, name: str, bounds: list[tuple[str, str]]) -> None:
-        """Hold the rows of a table with the ids that are asked for, all of which lie between some bounds."""
+        """Load the rows of a table with the requested ids, all of which lie between some bounds."""
         files, key = self.at.files[name].values(), tables()[name].key
-        paths = [one.path for one in files if any(one.may_hold(low, high) for low, high in bounds)]
+        paths = [file.path for file in files if any(file.may_hold(low, high) for low, high in bounds)]
         if not paths:
             return
         run = self.connection.execute
@@ -267,7 +272,7 @@ class Push(Beside):
         """Give new sources ids that follow time, and that no other machine gives."""
         moment = int(now().timestamp() * 1000)
         new = self.ids(f"select source_id from internal.{SOURCES} anti join seeded using (source_id) order by all")
-        numbers = [(moment + place << 20) + random.getrandbits(20) for place in range(len(new))]
+        numbers = [(moment + index << 20) + random.getrandbits(20) for index in range(len(new))]
         for name in (SOURCES, QUARANTINE):
             self.connection.execute(
                 f"update internal.{name} as t set source_id = m.new"
@@ -276,14 +281,17 @@ class Push(Beside):
             ).fetchall()
 
     def _check(self, came: list[Entry], at: State) -> None:
-        """Compare with what others have brought meanwhile: common facts are theirs; for anything else begin again."""
-        touched = {name for one in came for name in (*one.adds, *one.removes)}
+        """Use the facts that others brought meanwhile.
+
+        Raise `Conflict` for anything else in common.
+        """
+        touched = {name for entry in came for name in (*entry.adds, *entry.removes)}
         if SETTINGS in touched:
             raise Conflict
-        brought = [one for entry in came for one in entry.adds.get(EVENTS, ())]
+        brought = [file for entry in came for file in entry.adds.get(EVENTS, ())]
         if self._of_both(EVENTS, brought).num_rows:
             raise Conflict
-        theirs = self._of_both(FACTS, [one for entry in came for one in entry.adds.get(FACTS, ())])
+        theirs = self._of_both(FACTS, [file for entry in came for file in entry.adds.get(FACTS, ())])
         if theirs.num_rows:
             self.connection.register("brought", theirs)
             self.connection.execute("insert into theirs select facts_id from brought").fetchall()
@@ -292,11 +300,13 @@ class Push(Beside):
 
     def _of_both(self, name: str, brought: list[File]) -> pa.Table:
         """Return the ids that files of others and of this batch have in common."""
-        mine, key = self.batch.adds.get(name, []), str(tables()[name].key)
-        near = [one.path for one in brought if any(one.may_hold(own.low or "", own.high or CLAIMED) for own in mine)]
+        own_files, key = self.batch.adds.get(name, []), str(tables()[name].key)
+        near = [
+            file.path for file in brought if any(file.may_hold(own.low or "", own.high or CLAIMED) for own in own_files)
+        ]
         if not near:
             return tables()[name].stored.empty_table().select([key])
-        own = rows(self.lake, name, [one.path for one in mine])[key].combine_chunks()
+        own = rows(self.lake, name, [file.path for file in own_files])[key].combine_chunks()
         return dataset(self.lake, name, near).to_table(columns=[key], filter=ds.field(key).isin(own))
 
     def _stage(self, at: State, names: set[str]) -> None:
@@ -332,8 +342,8 @@ class Push(Beside):
             f" anti join internal.{QUARANTINE} using (source_id, byte_offset)"
         ).fetchall()
         for number, offset in torn:
-            here = (ds.field("source_id") == number) & (ds.field("byte_offset") == offset)
-            gone |= here & (ds.field("why") == TORN)
+            at_offset = (ds.field("source_id") == number) & (ds.field("byte_offset") == offset)
+            gone |= at_offset & (ds.field("why") == TORN)
         if self._forgotten or torn:
             self.rewrite_where(QUARANTINE, gone, at)
         self.add(QUARANTINE, f"from internal.{QUARANTINE} anti join rejected using (source_id, byte_offset)")

@@ -1,6 +1,6 @@
-"""Logs into a lake by the executors of Apache Spark: each reads its share of the files, and adds it as a batch.
+"""Read logs into a lake by executors of Apache Spark: each reads its share of the files as a batch.
 
-Spark hands out names of files and brings back figures; it never sees an event, and runs no statement.
+Spark passes names of files and returns figures; it never sees an event, and runs no statement.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from analyzer.errors import AnalyzerError, StoreError, system_text
 from analyzer.importers.places import LogPlace
 from analyzer.lake.batch import make_where_none_is
 from analyzer.lake.location import Lake
-from analyzer.lake.push import Shown, ingest_into
+from analyzer.lake.push import OnProgress, ingest_into
 from analyzer.store.db.location import kept
 from analyzer.store.ingest.discover import STDIN, Problem, discover
 from analyzer.store.ingest.run import IngestResult
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 GROUP_BYTES = 256 * 1024 * 1024
-"""Bytes of the files that one executor reads as one batch, about; a file is never cut."""
+"""Bytes of files, roughly, that an executor reads as one batch; a file is never cut."""
 _GROUP_FILES = 5_000
 _ENGINE = ("pyspark", "pandas")
 _STANDALONE = "spark://"
 _ANSWER_SECONDS = 5.0
-"""A master that takes longer to answer is taken for none."""
+"""Seconds after which a master that does not answer counts as missing."""
 _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -49,7 +49,9 @@ _SETTINGS = {
 _decode = msgspec.msgpack.Decoder(IngestResult).decode
 
 
-def ingest_by_executors(lake: Lake, paths: Iterable[str | LogPlace], progress: Shown | None = None) -> IngestResult:
+def ingest_by_executors(
+    lake: Lake, paths: Iterable[str | LogPlace], progress: OnProgress | None = None
+) -> IngestResult:
     """Read what is new below the paths, which all executors see under the same names, into a lake.
 
     Raises:
@@ -58,15 +60,15 @@ def ingest_by_executors(lake: Lake, paths: Iterable[str | LogPlace], progress: S
     began = time.monotonic()
     require(lake)
     make_where_none_is(lake)
-    found = discover(list(paths), own=[] if lake.remote else [lake.path])
-    result = IngestResult(problems=list(found.problems))
-    if STDIN in found.files:
+    discovery = discover(list(paths), own=[] if lake.remote else [lake.path])
+    result = IngestResult(problems=list(discovery.problems))
+    if STDIN in discovery.files:
         _add(result, ingest_into(lake, [STDIN], progress, shared=True))
-    groups = list(_groups([path for path in found.files if path != STDIN]))
+    groups = list(_groups([path for path in discovery.files if path != STDIN]))
     if groups:
-        below = [{kept(path): found.below[path] for path in group if path in found.below} for group in groups]
-        asked = [msgspec.msgpack.encode(both) for both in zip(groups, below, strict=True)]
-        for done in _run(lake, asked):
+        below = [{kept(path): discovery.below[path] for path in group if path in discovery.below} for group in groups]
+        requests = [msgspec.msgpack.encode(request) for request in zip(groups, below, strict=True)]
+        for done in _run(lake, requests):
             _add(result, _decode(done))
     result.seconds = time.monotonic() - began
     return result
@@ -94,24 +96,24 @@ def _add(total: IngestResult, part: IngestResult) -> None:
     total.unjudged += part.unjudged
 
 
-def _run(lake: Lake, asked: list[bytes]) -> list[bytes]:
+def _run(lake: Lake, requests: list[bytes]) -> list[bytes]:
     with _failures():
         spark = _session(lake)
         kinds = pa.schema([("place", pa.int64()), ("asked", pa.binary())])
-        rows = pa.table({"place": range(len(asked)), "asked": asked}, kinds)
+        rows = pa.table({"place": range(len(requests)), "asked": requests}, kinds)
         # By range, as what goes round robin puts several groups into one task and none into others.
-        frame = spark.createDataFrame(rows).repartitionByRange(len(asked), "place")
+        frame = spark.createDataFrame(rows).repartitionByRange(len(requests), "place")
         made = frame.mapInArrow(
             partial(read_share, lake.path, dict(lake.storage), os.getcwd()), "done binary"
         ).toArrow()
-    found: list[bytes] = made["done"].to_pylist()
-    return found
+    answers: list[bytes] = made["done"].to_pylist()
+    return answers
 
 
 def read_share(
     path: str, storage: dict[str, str], folder: str, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Read groups of files in an executor; the results of each. Relative names of files are below `folder`."""
+    """Read groups of files in an executor; yield their results. Relative names are below `folder`."""
     lake = Lake(path, None, storage)
     for batch in batches:
         for asked in batch.column("asked").to_pylist():
@@ -147,7 +149,7 @@ def java() -> str | None:
 
 
 def require(lake: Lake) -> None:
-    """Raise an error for what is missing before Spark is asked to start.
+    """Raise an error for anything missing before Spark is asked to start.
 
     Raises:
         StoreError: the extra is not installed, there is no Java for a driver in this process, or no client for Connect.
@@ -179,24 +181,24 @@ def _session(lake: Lake) -> SparkSession:
     builder: Any = SparkSession.builder.appName("analyzer")
     remote = master.startswith("sc://")
     builder = builder.remote(master) if remote else builder.master(master)
-    here = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-    for name, value in {**({} if remote else _SETTINGS), **(here if master.startswith("local") else {})}.items():
+    loopback = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    for name, value in {**({} if remote else _SETTINGS), **(loopback if master.startswith("local") else {})}.items():
         builder = builder.config(name, value)
-    # Each refused statement is told by an error of ours.
+    # Errors of ours report refused statements.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
     try:
         with _without_narration():
-            found: SparkSession = builder.getOrCreate()
+            session: SparkSession = builder.getOrCreate()
             if not remote:
-                found.sparkContext.setLogLevel("OFF")
+                session.sparkContext.setLogLevel("OFF")
     except Exception as error:  # noqa: BLE001 - the JVM, its bridge and Connect each raise classes of their own
         message = f"Spark does not start for {master}: {_message_of(error)}"
         raise StoreError(message, "check --master, and that Java 17 or later runs here") from None
-    return found
+    return session
 
 
 def _reach(master: str) -> None:
-    """Raise an error where no standalone master that is named answers: Spark itself tries for a minute.
+    """Raise an error if no named standalone master answers: Spark itself tries for a minute.
 
     Raises:
         StoreError: none does.
@@ -226,9 +228,9 @@ def _message_of(error: Exception) -> str:
 
 @contextmanager
 def _without_narration() -> Iterator[None]:
-    """Let what is started in the block narrate into a file without a name, for as long as it lives."""
+    """Redirect standard error of processes started in the block to a nameless file."""
     try:
-        here = os.dup(2)
+        stderr = os.dup(2)
     except OSError:
         yield
         return
@@ -237,5 +239,5 @@ def _without_narration() -> Iterator[None]:
         try:
             yield
         finally:
-            os.dup2(here, 2)
-            os.close(here)
+            os.dup2(stderr, 2)
+            os.close(stderr)

@@ -1,10 +1,10 @@
-"""`LakeStore`: a store whose rows are in a lake, on a connection that shows them.
+"""Hold `LakeStore`: a store whose rows are in a lake, on a connection that shows them.
 
-What changes there beside new logs, as decisions, verdicts, another ruleset and retention, is one batch each, by the
-statements of a store beside the lake. Who changes what is there already holds the lease.
+Decisions, verdicts, another ruleset and retention are one batch each, made by the statements of a
+store beside the lake. A writer that changes existing rows holds the lease.
 
-The connection has the large tables as views of their files, and copies of the small ones, so that everything of a store
-that asks is used as it is: no statement is written for a lake.
+The connection has the large tables as views of their files, and copies of the small ones, so that
+all queries of a store work unchanged: no statement is written for a lake.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from analyzer.classifier import Rules, Ruleset, ruleset_for
 from analyzer.command_lines import LAKE
 from analyzer.errors import AnalyzerError, StoreError
 from analyzer.lake.batch import SETTINGS, LakeBatch, make_where_none_is, settings
-from analyzer.lake.beside import Beside, columns_of, kept_rules, listed, load, relation
+from analyzer.lake.beside import LocalStore, columns_of, kept_rules, listed, load, relation
 from analyzer.lake.former import again, brought_up_to_date, current
 from analyzer.lake.layout import GONE, JOURNAL, missing, rows, tables
 from analyzer.lake.location import Lake
@@ -58,17 +58,17 @@ if TYPE_CHECKING:
 
 
 LARGE = ("event_v1", "facts_v1", "verdict_v1", "quarantine_v1")
-"""Tables that grow with what is read. The others hold a row a source, a setting, or a sum."""
+"""Tables that grow with what is read. The others hold a row per source, setting or sum."""
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A lake as one of its batches left it. Of its files only those of large tables are opened later."""
+    """A lake after one of its batches. Only files of large tables are opened later."""
 
     lake: Lake
     at: State
     rows: Mapping[str, pa.Table]
-    """Of each small table."""
+    """The rows of each small table."""
 
 
 def snapshot(lake: Lake, at: State | None = None) -> Snapshot:
@@ -111,7 +111,7 @@ def connected(shown: Snapshot, settings: Mapping[str, str] | None = None) -> duc
         run(LEAVE_OUT_TOLD_TWICE)
         named = (f"{shown.lake.table(name)}/{path}" for name in LARGE for path in shown.at.files[name])
         run(f"set global allowed_paths = {listed(named if not shown.lake.remote else ())}")
-        # Files of a lake never change: what their ends say is read once, not for each statement.
+        # Files of a lake never change, so their footers are read once, not for each statement.
         run("set global parquet_metadata_cache = true")
         run("set global enable_external_access = false")
         run("set global lock_configuration = true")
@@ -121,7 +121,7 @@ def connected(shown: Snapshot, settings: Mapping[str, str] | None = None) -> duc
     return connection
 
 
-Counted = Callable[[int, int], None]
+OnJudged = Callable[[int, int], None]
 
 
 def record(lake: Lake, token: str, decisions: Iterable[tuple[str, Mapping[str, Any]]], at: datetime | None) -> None:
@@ -130,32 +130,33 @@ def record(lake: Lake, token: str, decisions: Iterable[tuple[str, Mapping[str, A
     Raises:
         StoreError: the lake does not take them; then it has none of them.
     """
-    given = list(decisions)
+    recorded = list(decisions)
 
     def once(now: State) -> None:
-        with Beside(lake, now, token) as beside, open_journal(beside.path) as journal:
-            decide_all(beside.connection, journal, given, at)
-            beside.add(EVENTS, f"from internal.{EVENTS}")
-            beside.add_journal()
+        with LocalStore(lake, now, token) as local, open_journal(local.path) as journal:
+            decide_all(local.connection, journal, recorded, at)
+            local.add(EVENTS, f"from internal.{EVENTS}")
+            local.add_journal()
             # Decisions rest on no row of a table: what others add changes nothing of them.
-            beside.batch.commit(lambda _, __: None)
+            local.batch.commit(lambda _, __: None)
 
     again(lake, once)
 
 
 def active_rules(lake: Lake, at: State) -> Ruleset | None:
-    """The active ruleset: that which the lake keeps, that of the file that it was read from, or the built-in one; None
-    where there is none, or it is nowhere any more.
+    """Return the active ruleset: the one the lake keeps, that of its file, or the built-in one.
+
+    None if there is none, or its rules are nowhere any more.
     """
-    known = settings(lake, at)
-    digest = known.get("active_ruleset")
+    values = settings(lake, at)
+    digest = values.get("active_ruleset")
     if digest is None:
         return None
-    return ruleset_at_hand(digest, (known.get("active_rules"), None), kept_rules(lake, at, digest))
+    return ruleset_at_hand(digest, (values.get("active_rules"), None), kept_rules(lake, at, digest))
 
 
-def judge(lake: Lake, token: str, ruleset: Ruleset, progress: Counted | None = None) -> int:
-    """Keep the verdicts of rules for the facts of a lake that lack one; how many these were.
+def judge(lake: Lake, token: str, ruleset: Ruleset, progress: OnJudged | None = None) -> int:
+    """Save the verdicts of rules for the facts of a lake that lack one; return their number.
 
     Raises:
         StoreError: the lake cannot be read or written; then none of them is kept.
@@ -170,7 +171,7 @@ def judge(lake: Lake, token: str, ruleset: Ruleset, progress: Counted | None = N
     return again(lake, once)
 
 
-def _judge_into(batch: LakeBatch, ruleset: Ruleset, progress: Counted | None = None) -> int:
+def _judge_into(batch: LakeBatch, ruleset: Ruleset, progress: OnJudged | None = None) -> int:
     with closing(connected(snapshot(batch.lake, batch.at))) as connection:
         count = add_verdicts(connection, ruleset, trial(connection, ruleset), progress)
         if count:
@@ -181,34 +182,34 @@ def _judge_into(batch: LakeBatch, ruleset: Ruleset, progress: Counted | None = N
 
 
 def apply_rules(lake: Lake, rules: Rules, ruleset: Ruleset, token: str) -> tuple[str | None, int]:
-    """Make a ruleset the active one; which was it before, and how many facts nobody had judged by it yet.
+    """Make a ruleset the active one; return the former one and the number of facts judged.
 
     Raises:
         StoreError: the lake cannot be read or written; then nothing of it is applied.
     """
 
     def once(now: State) -> tuple[str | None, int]:
-        with Beside(lake, now, token) as beside, open_journal(beside.path) as journal:
-            count = _judge_into(beside.batch, ruleset)
-            apply_ruleset(beside.connection, ruleset, rules, beside.path, journal)
-            beside.add(EVENTS, f"from internal.{EVENTS}")
-            beside.add_journal()
-            beside.put_settings()
-            beside.batch.commit(_no_facts)
-            return beside.settings.get("active_ruleset"), count
+        with LocalStore(lake, now, token) as local, open_journal(local.path) as journal:
+            count = _judge_into(local.batch, ruleset)
+            apply_ruleset(local.connection, ruleset, rules, local.path, journal)
+            local.add(EVENTS, f"from internal.{EVENTS}")
+            local.add_journal()
+            local.put_settings()
+            local.batch.commit(_no_facts)
+            return local.settings.get("active_ruleset"), count
 
     return again(lake, once)
 
 
 def _no_facts(came: list[Entry], _: State) -> None:
-    if any({FACTS, VERDICTS, SETTINGS} & {*one.adds, *one.removes} for one in came):
+    if any({FACTS, VERDICTS, SETTINGS} & {*entry.adds, *entry.removes} for entry in came):
         raise Conflict
 
 
 def prune(lake: Lake, before: datetime, lease: Lease | None) -> Prune:
-    """Delete the events of a lake before a moment (naive UTC), with all that rests on them alone; decisions stay.
+    """Delete the events of a lake before a moment (naive UTC), with rows that only they need.
 
-    Without a lease it is said what would be deleted.
+    Decisions stay. Without a lease this only counts what would be deleted.
 
     Raises:
         StoreError: the lake cannot be read or written; then nothing of it is deleted.
@@ -221,39 +222,39 @@ def prune(lake: Lake, before: datetime, lease: Lease | None) -> Prune:
             return result
         with lease.alone(), closing(connected(shown := snapshot(lake))) as connection:
             result.events, result.quarantined = count_old(connection, before)
-            with Beside(lake, shown.at, lease.token) as beside:
-                with open_journal(beside.path) as journal, transaction(beside.connection):
-                    move_horizon(beside.connection, journal, before)
-                beside.add_journal()
-                beside.put_settings()
-                _drop(beside, connection, horizon_of(beside.connection) or before)
-                beside.add(EVENTS, f"from internal.{EVENTS}")
-                beside.batch.commit()
+            with LocalStore(lake, shown.at, lease.token) as local:
+                with open_journal(local.path) as journal, transaction(local.connection):
+                    move_horizon(local.connection, journal, before)
+                local.add_journal()
+                local.put_settings()
+                _drop(local, connection, horizon_of(local.connection) or before)
+                local.add(EVENTS, f"from internal.{EVENTS}")
+                local.batch.commit()
     return result
 
 
-def _drop(beside: Beside, connection: Any, horizon: datetime) -> None:
-    """Take out all rows from before a horizon; `connection` shows the lake."""
+def _drop(local: LocalStore, connection: Any, horizon: datetime) -> None:
+    """Delete all rows from before a horizon; `connection` shows the lake."""
     moment, own = ds.field("occurred_at"), ds.field("source_path").is_null()
     old = (moment < pa.scalar(horizon, pa.timestamp("us"))) & ~(own & ds.field("type").isin(DECISIONS))
-    beside.rewrite_where(EVENTS, old, beside.at)
+    local.rewrite_where(EVENTS, old, local.at)
     left = f"select facts_id from internal.{EVENTS} where facts_id is not null and not ({OLD_EVENTS})"
     gone = connection.execute(
         f"select facts_id from internal.{FACTS} where facts_id not in ({left})", [horizon]
     ).fetchall()
     if gone:
         for name in (FACTS, VERDICTS):
-            beside.rewrite(name, "facts_id", [row[0] for row in gone], beside.at)
+            local.rewrite(name, "facts_id", [row[0] for row in gone], local.at)
     changed = ds.field("mtime_ns")
-    sources = rows(beside.lake, SOURCES, beside.at.files[SOURCES], (changed >= 0) & (changed < nanoseconds(horizon)))[
+    sources = rows(local.lake, SOURCES, local.at.files[SOURCES], (changed >= 0) & (changed < nanoseconds(horizon)))[
         "source_id"
     ].to_pylist()
     if sources:
-        beside.rewrite(QUARANTINE, "source_id", sources, beside.at)
+        local.rewrite(QUARANTINE, "source_id", sources, local.at)
 
 
 class LakeStore(Store):
-    """Shows the lake as it was when it was opened, or when this store last wrote to it.
+    """A store that shows the lake as it was when it was opened, or last written by this store.
 
     Raises:
         StoreError: there is no lake, or it is damaged.
@@ -353,14 +354,14 @@ class LakeStore(Store):
 
 
 class WritableLakeStore(LakeStore):
-    """Holds the lease for as long as it is open: nobody else decides or changes anything, and others go on adding logs.
+    """A store that holds the lease while it is open: others add logs, but decide or change nothing.
 
     Raises:
         StoreBusyError: another process holds it.
     """
 
     def __init__(self, lake: Lake, *, create: bool = False) -> None:
-        """With `create` an empty lake is made where there is none."""
+        """Open a lake; with `create` make an empty one where there is none."""
         if create:
             make_where_none_is(lake)
         brought_up_to_date(lake)
@@ -378,7 +379,7 @@ class WritableLakeStore(LakeStore):
 
     @property
     def writable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def close(self) -> None:

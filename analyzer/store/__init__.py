@@ -1,6 +1,7 @@
 """The DuckDB projection of the logs. Derived: it can be thrown away and read again.
 
-Names are loaded on first use: a query wants nothing that reads logs, and an ingest with nothing new no frames.
+Names are loaded on first use: a query needs no code that reads logs, and an ingest without anything
+new needs no frames.
 """
 
 from analyzer.lazy import face

@@ -1,4 +1,4 @@
-"""The journal, which is the log folder beside a store, and the analyzer's decisions: first in it, then in the store."""
+"""Keep the journal, the log folder beside a store: decisions go first into it, then into the store."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
 
 
 def part_day(path: str) -> date | None:
-    """The UTC day that a file's name says it was written on; None for a file that is no part of an event log."""
-    found = PART.match(os.path.basename(path))
+    """Return the UTC day in a file's name; None for a file that is no part of an event log."""
+    match = PART.match(os.path.basename(path))
     try:
-        return date.fromisoformat(found[1]) if found else None
+        return date.fromisoformat(match[1]) if match else None
     except ValueError:
         return None
 
 
 @contextlib.contextmanager
 def finished(path: str) -> Iterator[bool]:
-    """Whether nobody will write to this part any more: its day is over, and no living writer has it open.
+    """Yield whether this part is final: its day is over and no writer has it open.
 
-    Writers hold a shared lock for as long as they have a part open; it is kept from them inside of the block.
+    Writers hold a shared lock while they have a part open; inside the block they cannot get it.
 
     Raises:
         OSError: the file cannot be opened.
@@ -54,6 +54,7 @@ def finished(path: str) -> Iterator[bool]:
 
 ENDING = ".journal"
 _MAGIC, _MAGIC_OFFSET = b"DUCK", 8
+"""How a DuckDB file begins: https://duckdb.org/docs/stable/internals/storage; the offset is in bytes."""
 
 
 def journal_of(store_path: str) -> str | None:
@@ -97,7 +98,7 @@ def parts_of(folder: str) -> list[str]:
 
 
 def is_journal(folder: str) -> bool:
-    """Whether a folder is the journal of some store, by its name and by the parts in it."""
+    """Say whether a folder is the journal of a store, by its name and by the parts in it."""
     real = os.path.realpath(folder)
     return real.endswith(ENDING) and any(part_day(path) is not None for path in parts_of(real))
 
@@ -107,7 +108,7 @@ RULESETS = "rulesets"
 
 
 def kept_lines(folder: str) -> Iterator[tuple[str | None, str]]:
-    """All that a journal keeps: its lines by the ids of their events, and its rulesets by the names of their files."""
+    """Yield all that a journal keeps: its lines by event id, and its rulesets by file name."""
     for path in parts_of(folder):
         with open(path, "rb") as lines:
             for line in lines:
@@ -126,7 +127,7 @@ def kept_lines(folder: str) -> Iterator[tuple[str | None, str]]:
 
 
 def keep_lines(folder: str, lines: Iterable[tuple[str | None, str]]) -> int:
-    """Make a journal in a folder of all that another one keeps; how much that is."""
+    """Make a journal in a folder out of all that another one keeps; return the number of entries."""
     count = 0
     os.makedirs(os.path.join(folder, RULESETS), exist_ok=True)
     with open(os.path.join(folder, f"events-{now():%Y-%m-%d}.jsonl"), "w", encoding="utf-8") as part:
@@ -143,7 +144,7 @@ def keep_lines(folder: str, lines: Iterable[tuple[str | None, str]]) -> int:
 
 
 def left_behind(store_path: str) -> str | None:
-    """The journal of a store that is not there, where it holds something; else None."""
+    """Return the journal of a store that is gone, if the journal has any part; else None."""
     folder = journal_of(store_path)
     if folder is None or os.path.exists(store_path) or replacement_waits(store_path):
         return None
@@ -151,7 +152,7 @@ def left_behind(store_path: str) -> str | None:
 
 
 def was_store(path: str) -> bool:
-    """Whether a file that cannot be read is one to be made again: it begins like a database, or has a journal."""
+    """Say whether an unreadable file was a store: it begins like a database or has a journal."""
     with open(path, "rb") as handle:
         handle.seek(_MAGIC_OFFSET)
         begins = handle.read(len(_MAGIC)) == _MAGIC
@@ -159,7 +160,7 @@ def was_store(path: str) -> bool:
 
 
 def rebuild_hint(store_path: str) -> str:
-    """How to make a store again, for one that is damaged, too old or gone."""
+    """Return the hint that tells how to make a damaged, outdated or missing store again."""
     return f"make it again from the logs: {command_line('rebuild', 'PATH...', store=store_path)}"
 
 
@@ -175,7 +176,7 @@ DECISIONS = (
 )
 """Types that only this program writes into a journal; they are never pruned."""
 DECIDED = "source_path is null"
-"""What tells the rows of decisions from those of logs: they are in the journal alone."""
+"""Selects the rows of decisions: they come from the journal, not from a log."""
 
 
 def decide_all(
@@ -201,7 +202,10 @@ def decide_all(
 
 def keep_decided(connection: duckdb.DuckDBPyConnection, decisions: Iterable[Recorded]) -> None:
     """Insert decisions that are in the journal into the store."""
-    rows = [(one.event.id, one.event.type, one.event.occurred_at, one.payload.decode()) for one in decisions]
+    rows = [
+        (decision.event.id, decision.event.type, decision.event.occurred_at, decision.payload.decode())
+        for decision in decisions
+    ]
     register(connection, "staged_decision", frame_of(_STAGED, rows))
     connection.execute(
         filled(
@@ -221,12 +225,16 @@ _STAGED = {
 
 
 def _whole(event: Event) -> Recorded:
-    """The decision as the journal will give it back. One that is too long for a line is refused."""
+    """Return the decision as the journal will give it back.
+
+    Raises:
+        StoreError: it is too long for a line.
+    """
     kept = recorded(event)
     if kept.truncated:
-        said = f"a decision of {msgspec.json.decode(kept.payload)['original_bytes']:,} bytes ({event.type})"
-        said += " is too long for the journal"
-        raise StoreError(said, "nothing was written down; please report this")
+        message = f"a decision of {msgspec.json.decode(kept.payload)['original_bytes']:,} bytes ({event.type})"
+        message += " is too long for the journal"
+        raise StoreError(message, "nothing was written down; please report this")
     return kept
 
 

@@ -1,6 +1,7 @@
-"""List prices of models: a dated table, joined to requests when they are asked for, so that a new one changes old rows.
+"""Keep list prices of models as a dated table; a new price changes the costs of old requests too.
 
-Facts of `prices.toml`, each with its source; nothing is looked up anywhere. A model that is not in it has no price.
+The prices are joined to requests when they are asked for. Facts of `prices.toml` each have their
+source; nothing is looked up anywhere. A model that is not in it has no price.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from analyzer.errors import InputError
 from analyzer.store.db.frames import quoted, sql
 
 KINDS = ("input", "output", "cache_read", "cache_write", "cache_write_hour")
-"""What tokens are priced as."""
+"""The kinds of tokens that have a price of their own."""
 _MAKERS = r"^.*/|^(?:[a-z]+\.)+"
 _SUFFIXES = r"(?:\[1m\]|-v\d(?::\d)?|:[a-z]+|[-@]20\d\d-?\d\d-?\d\d|-latest|-preview(?:-\d\d-\d\d|-\d\d-20\d\d)?)+$"
 _LITELLM = {
@@ -42,12 +43,12 @@ _MAKERS_THERE = {
     "zai": ("zai",),
     "qwen": ("dashscope",),
 }
-"""Our providers → how the tables of others name them, where it is another name."""
+"""Our providers → their names in the tables of others, where these differ."""
 _CLOSE = 1e-6
 _STATEMENTS = (
     """create or replace macro internal.model_name(model) as (
         replace(regexp_replace(regexp_replace(lower(model), {makers}, ''), {suffixes}, ''), '.', '-'))""",
-    # A sum of fractions ends with the order of its terms, which at half a millionth shows.
+    # A sum of fractions depends on the order of its terms, which shows at half a millionth.
     "create or replace macro internal.sum_usd(cost) as (round(sum(cost::decimal(38, 9)), 6)::double)",
     "create or replace macro internal.is_billed(provider) as (coalesce(provider, '') not in ({local}))",
     """create or replace table internal.list_price as select * from (values {rows})
@@ -57,7 +58,7 @@ _STATEMENTS = (
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What a million tokens of a model cost, in US dollars."""
+    """The cost of a million tokens of a model, in US dollars."""
 
     provider: str
     model: str
@@ -66,17 +67,17 @@ class Price:
     cache_read: float | None
     cache_write: float | None
     cache_write_hour: float | None
-    """Of tokens that the cache keeps for an hour; as `cache_write` without it."""
+    """For tokens that the cache keeps for an hour; without it, `cache_write` holds."""
     above_tokens: int
-    """It holds for prompts of more tokens than these."""
+    """The price holds for prompts of more tokens than these."""
     valid_from: date | None
-    """The first day, UTC; None where it holds from the beginning."""
+    """The first day, UTC; None if it holds from the beginning."""
     source: str
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A price that another table gives otherwise."""
+    """A price that differs in another table."""
 
     provider: str
     model: str
@@ -88,8 +89,8 @@ class Difference:
 
 @cache
 def prices() -> tuple[Price, ...]:
-    """Every row of the table, in its order."""
-    found = toml(_content())
+    """Return every row of the table, in its order."""
+    table = toml(_content())
     return tuple(
         Price(
             provider,
@@ -101,9 +102,9 @@ def prices() -> tuple[Price, ...]:
             row.get("cache_write_hour"),
             row.get("above_tokens", 0),
             row.get("valid_from"),
-            found["sources"][row["source"]],
+            table["sources"][row["source"]],
         )
-        for provider, rows in found["prices"].items()
+        for provider, rows in table["prices"].items()
         for row in rows
     )
 
@@ -113,18 +114,27 @@ def _content() -> bytes:
 
 
 def digest() -> str:
-    """Names the table and the names that models are priced by: a store that holds another digest gets this table."""
+    """Return the digest of the table and of the rules for names of models.
+
+    A store that holds another digest gets this table.
+    """
     return hashlib.sha256(_content() + f"{_MAKERS}{_SUFFIXES}".encode()).hexdigest()[:16]
 
 
 def model_name(model: str) -> str:
-    """The name that a model is priced by: without a maker's path, a date or a suffix, dots as hyphens."""
+    """Return the name by which a model is priced: no maker's path, date or suffix.
+
+    Hyphens for dots.
+    """
     return str(re2.sub(_SUFFIXES, "", re2.sub(_MAKERS, "", model.lower()))).replace(".", "-")
 
 
 @cache
 def statements() -> tuple[str, ...]:
-    """The SQL that makes macros of costs and names, and the table of list prices with a row a price and its bounds."""
+    """Return the SQL of the macros of costs and names, and of the table of list prices.
+
+    The table has one row per price with its bounds.
+    """
     rows = []
     models: dict[tuple[str, str], list[Price]] = {}
     for price in prices():
@@ -132,12 +142,12 @@ def statements() -> tuple[str, ...]:
     for price in prices():
         same = models[price.provider, price.model]
         ends = [
-            each.valid_from for each in same if each.valid_from and each.valid_from > (price.valid_from or date.min)
+            other.valid_from for other in same if other.valid_from and other.valid_from > (price.valid_from or date.min)
         ]
         tiers = [
-            each.above_tokens
-            for each in same
-            if each.valid_from == price.valid_from and each.above_tokens > price.above_tokens
+            other.above_tokens
+            for other in same
+            if other.valid_from == price.valid_from and other.above_tokens > price.above_tokens
         ]
         write = price.cache_write or price.input
         costs = (price.input, price.output, price.cache_read or price.input, write, price.cache_write_hour or write)
@@ -158,7 +168,9 @@ def statements() -> tuple[str, ...]:
 
 
 def differences(text: bytes, where: str) -> tuple[list[Difference], int]:
-    """Compare today's prices with those of another table; returns what differs, and how many prices were compared.
+    """Compare today's prices with those of another table.
+
+    Return the differences and the number compared.
 
     It is LiteLLM's `model_prices_and_context_window.json` or `data.json` of genai-prices. Prices of long prompts are
     not compared, nor are models that only one of the tables has.
@@ -167,10 +179,15 @@ def differences(text: bytes, where: str) -> tuple[list[Difference], int]:
         InputError: it is neither.
     """
     try:
-        found = json.loads(text)
+        table = json.loads(text)
     except (ValueError, RecursionError):
-        found = None
-    theirs = dict(_litellm(found) if isinstance(found, dict) else _genai(found) if isinstance(found, list) else ())
+        table = None
+    if isinstance(table, dict):
+        theirs = dict(_litellm(table))
+    elif isinstance(table, list):
+        theirs = dict(_genai(table))
+    else:
+        theirs = {}
     if not theirs:
         hint = "give LiteLLM's model_prices_and_context_window.json or data.json of genai-prices"
         raise InputError(f"{where} holds no prices that are known", hint)
@@ -192,22 +209,30 @@ def differences(text: bytes, where: str) -> tuple[list[Difference], int]:
 Costs = dict[str, float]
 
 
-def _litellm(found: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], Costs]]:
-    """By maker and name, what each kind of a million tokens costs; a name without a date comes last, and counts."""
-    for key in sorted(found, key=len, reverse=True):
-        row = found[key]
+def _litellm(table: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], Costs]]:
+    """Yield the cost of each kind of a million tokens, by maker and name.
+
+    A name without a date comes last, and replaces the others.
+    """
+    for key in sorted(table, key=len, reverse=True):
+        row = table[key]
         if isinstance(row, dict) and isinstance(row.get("litellm_provider"), str):
             costs = {kind: round(row[name] * 1e6, 9) for name, kind in _LITELLM.items() if _counts(row.get(name))}
             if costs:
                 yield (row["litellm_provider"], model_name(key)), costs
 
 
-def _genai(found: list[Any]) -> Iterator[tuple[tuple[str, str], Costs]]:
-    """As `_litellm`; of several periods the last one counts, of several sizes of prompts the smallest."""
-    for provider in found:
+def _genai(table: list[Any]) -> Iterator[tuple[tuple[str, str], Costs]]:
+    """Yield prices as `_litellm` does.
+
+    Of several periods the last one counts, of several sizes of prompts the smallest.
+    """
+    for provider in table:
         models = provider.get("models") if isinstance(provider, dict) else None
-        known = [each for each in models or () if isinstance(each, dict) and isinstance(each.get("id"), str)]
-        for model in sorted(known, key=lambda each: len(each["id"]), reverse=True):
+        priced_models = [
+            model for model in models or () if isinstance(model, dict) and isinstance(model.get("id"), str)
+        ]
+        for model in sorted(priced_models, key=lambda model: len(model["id"]), reverse=True):
             priced = model.get("prices")
             last = priced[-1].get("prices") if isinstance(priced, list) and priced else priced
             if isinstance(last, dict):

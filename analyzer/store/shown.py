@@ -1,4 +1,4 @@
-"""What a notebook shows of a store and of what comes out of it: a line or a small table of facts, and the views."""
+"""Show a store and its results in a notebook: one line or a small table of facts, and the views."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ select count(*), min(occurred_at), max(occurred_at), (select count(*) from inter
 
 
 class Shown:
-    """Shows itself by a title and facts: on one line, and in a notebook as a table in which everything is escaped."""
+    """An object shown by a title and facts: on one line, and in a notebook as an escaped table."""
 
     __slots__ = ()
 
     def _shown(self) -> tuple[str, Mapping[str, str]]:
-        """The title, with texts from logs and files as their `repr`, and the named facts."""
+        """Return the title, with texts from logs and files as their `repr`, and the named facts."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -39,12 +39,12 @@ class Shown:
 
 
 class ShownRows(Shown):
-    """The same of results that are rows: in a notebook they show these."""
+    """A result that consists of rows: a notebook shows these."""
 
     __slots__ = ()
 
     def to_polars(self) -> pl.DataFrame:
-        """The rows as a frame."""
+        """Return the rows as a frame."""
         raise NotImplementedError
 
     def _repr_html_(self) -> str:
@@ -52,7 +52,7 @@ class ShownRows(Shown):
 
 
 def store_facts(connection: duckdb.DuckDBPyConnection, mode: str, frames: Iterable[str]) -> dict[str, str]:
-    """How much is in a store and of when, and what it is open for."""
+    """Return the number of events and sources, the time they cover, and what the store is open for."""
     try:
         ((events, first, last, sources),) = connection.execute(_FACTS).fetchall()
     except duckdb.ConnectionException:
@@ -64,12 +64,12 @@ def store_facts(connection: duckdb.DuckDBPyConnection, mode: str, frames: Iterab
 
 
 def views_frame() -> pl.DataFrame:
-    """A row a view: `view`, as it is written behind `from`, `description`, and the names of its `columns`."""
+    """List the views: `view` as it follows `from`, `description`, and the names of its `columns`."""
     import polars as pl
 
     rows = [
         {
-            "view": f"{name}({', '.join(each.name for each in header.params)})" if header.params else name,
+            "view": f"{name}({', '.join(param.name for param in header.params)})" if header.params else name,
             "description": header.description,
             "columns": [column.name for column in header.columns],
         }

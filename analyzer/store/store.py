@@ -1,4 +1,4 @@
-"""`Store`: an open store, as the layers above and notebooks see it. Queries in, polars frames out."""
+"""An open store, as the layers above and notebooks see it: queries in, polars frames out."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _IS_SMALL = "select 1 from duckdb_tables() where table_name = 'event_v1' and estimated_size < $1"
-"""Of a lake it is no table."""
+"""Asks whether the events are few; a lake has a view of this name, not a table, and gives no row."""
 
 
 class Store(Shown):
@@ -73,7 +73,9 @@ class Store(Shown):
         self._frames: dict[str, pl.DataFrame] = {}
 
     def query(self, name: str, **params: object) -> pl.DataFrame:
-        """Run a query of the catalogue; `since` and `until` take datetimes or texts such as `7d`, `last` such a text.
+        """Run a query of the catalogue.
+
+        `since` and `until` take datetimes or texts such as `7d`; `last` takes such a text.
 
         Raises:
             QueryError: unknown name or parameter, or a bad value.
@@ -81,7 +83,7 @@ class Store(Shown):
         return run_query(self._connection, name, params, ask)
 
     def rows(self, name: str, **params: object) -> PlainRows:
-        """The same as values of Python, for few rows: it takes no polars.
+        """Run a query of the catalogue and return values of Python, for few rows: this loads no polars.
 
         Raises:
             QueryError: unknown name or parameter, or a bad value.
@@ -89,10 +91,10 @@ class Store(Shown):
         return run_query(self._connection, name, params, ask_rows)
 
     def sql(self, statement: str, parameters: Parameters = None, *, timeout: float | None = None) -> pl.DataFrame:
-        """Run one reading statement over the views and the registered frames, and return all its rows.
+        """Run one reading statement over the views and registered frames, and return all its rows.
 
-        `parameters` are a sequence for `?` and `$1`, or a mapping for `$name`. It may take `timeout` seconds (None:
-        however long); Ctrl-C ends it, too.
+        `parameters` are a sequence for `?` and `$1`, or a mapping for `$name`. The statement may
+        take `timeout` seconds (None: no limit). Ctrl-C also ends it.
 
         Raises:
             QueryError: it is more than one statement, or writes, or the database refuses it.
@@ -118,22 +120,26 @@ class Store(Shown):
             return attended(self._connection, lambda: ask(self._connection, f"from {name}"))
 
     def register(self, name: str, frame: Registered) -> None:
-        """Let `sql` see rows under a name, as they are now: a frame of polars, pandas or Arrow, a dict of columns, or a
-        list of dicts. Nothing is stored.
+        """Let `sql` see rows under a name, as they are now; nothing is stored.
 
-        A name that is registered again stands for the new frame. `query` and the views never see it.
+        The rows are a frame of polars, pandas or Arrow, a dict of columns, or a list of dicts.
+
+        A new frame of the same name replaces the former one. `query` and the views never see it.
 
         Raises:
             QueryError: a name that SQL would want in quotes or that a view has, or something that is no frame.
         """
         from analyzer.store.query.adhoc import checked_name, copied
 
-        known = checked_name(self._connection, name)
-        self._frames[known] = copied(self._connection, known, frame)
+        checked = checked_name(self._connection, name)
+        self._frames[checked] = copied(self._connection, checked, frame)
 
     @property
     def views(self) -> pl.DataFrame:
-        """What `sql` may ask: `view`, as it is written behind `from`, `description`, and the names of its `columns`."""
+        """List what `sql` may ask: `view` as it follows `from`, `description`, and the `columns`.
+
+        `columns` has the names of the view's columns.
+        """
         return views_frame()
 
     def _shown(self) -> tuple[str, Mapping[str, str]]:
@@ -143,20 +149,20 @@ class Store(Shown):
     def pinned(
         self, since: datetime | None = None, until: datetime | None = None
     ) -> AbstractContextManager[Callable[[str], None]]:
-        """For many questions about one window (naive UTC): within the block its errors, retries and relays are worked
-        out once, with what a report asks of them.
+        """Work out errors, retries and relays of one window (naive UTC) once, for many questions.
 
-        What is written meanwhile does not show in them. What the block gets lets go of one of them: `drop("errors")`.
+        What a report asks of them is worked out too. The block does not see what is written
+        meanwhile. It gets a function that releases one of them: `drop("errors")`.
         """
         return pinned(self._connection, since, until)
 
     @contextmanager
     def meanwhile(self, work: Callable[[Store], _T]) -> Iterator[Callable[[], _T]]:
-        """Do `work` with a store of its own, which sees the same, while the block asks this one; the block gets what
-        waits for its answer.
+        """Do `work` with a second store of the same content while the block asks this one.
 
-        Of many events both would take much memory at a time, and a lake is asked through one connection: there it is
-        done before the block.
+        The block gets a function that waits for the answer of `work`. With many events both would
+        take much memory at a time, and a lake is asked through one connection: there `work` is done
+        before the block.
         """
         with store_errors():
             connection = self._connection.cursor()
@@ -171,7 +177,9 @@ class Store(Shown):
                 yield lambda: answer
 
     def selecting(self, only: Selection) -> AbstractContextManager[None]:
-        """Within the block `query` and `sql` see that part of the store alone: its errors, chains, sessions and so on.
+        """Let `query` and `sql` see only that part of the store within the block.
+
+        The part covers its errors, chains, sessions and so on.
 
         Raises:
             QueryError: the store cannot be asked.
@@ -179,7 +187,9 @@ class Store(Shown):
         return selected(self._connection, only)
 
     def ingest(self, paths: Paths, progress: Callable[[str, int, int], None] | None = None) -> IngestResult:
-        """Read what is new below one path or several, or in places of agents. The store must be open for writing.
+        """Read what is new below one path or several, or in places of agents.
+
+        The store must be open for writing.
 
         Raises:
             StoreError: the store refused a batch.
@@ -195,7 +205,7 @@ class Store(Shown):
         return result
 
     def survey(self, places: Iterable[LogPlace]) -> Survey:
-        """What lies in places of agents, and what of it is not in the store yet."""
+        """Count the logs in places of agents, and those that the store has not read yet."""
         from analyzer.store.ingest.discover import sizes_read, survey
 
         return survey(places, sizes_read(self._connection))
@@ -214,7 +224,7 @@ class Store(Shown):
         return result
 
     def _settle(self, result: IngestResult | QuarantineRetry) -> None:
-        """What a store does with new events: those before its horizon go, the others are judged."""
+        """Delete new events that are older than the store's horizon, and judge the others."""
         from analyzer.store.upkeep.prune import apply_horizon
         from analyzer.store.verdicts.rulesets import keep_up
 
@@ -223,14 +233,14 @@ class Store(Shown):
                 result.pruned = apply_horizon(self._connection)
             result.unjudged = keep_up(self._connection, self.path)
         except duckdb.Error as error:
-            said = f"the events are stored, and not yet judged: {first_line(error)}"
-            raise StoreError(said, "free space if there is none, then run the same command again") from None
+            message = f"the events are stored, and not yet judged: {first_line(error)}"
+            raise StoreError(message, "free space if there is none, then run the same command again") from None
 
     def prune(self, before: datetime | str, *, files: bool = False, dry_run: bool = False) -> Prune:
         """Delete events before a moment (naive UTC; `90d` is the midnight so long ago).
 
-        With `files` the finished parts of logs that hold only such go, too.
-        The store must be open for writing, but for a dry run.
+        With `files` the finished parts of logs that hold only such events go, too.
+        The store must be open for writing, except for a dry run.
 
         Raises:
             StoreError: journal, store or a file cannot be written.
@@ -245,7 +255,9 @@ class Store(Shown):
     def reclassify(
         self, rules: Rules = None, *, apply: bool = False, progress: Callable[[int, int], None] | None = None
     ) -> Reclassification:
-        """Judge all history with rules (a file, a ruleset, None: built in) and compare; `apply` wants a writable store.
+        """Judge all history with rules (a file, a ruleset, None: built in) and compare.
+
+        `apply` needs a store that is open for writing.
 
         Raises:
             RulesError: the rules cannot be used.
@@ -265,9 +277,10 @@ class Store(Shown):
             )
 
     def judge_history(self, rules: Rules = None) -> str:
-        """Judge what the ruleset in force has not judged yet; its digest. A store open for reading stays as it is.
+        """Judge what the ruleset in force has not judged yet, and return its digest.
 
-        In force is the active ruleset, else `rules` (a file, a ruleset, None: the built-in ones).
+        A store that is open for reading stays as it is. In force is the active ruleset, else
+        `rules` (a file, a ruleset, None: the built-in ones).
 
         Raises:
             RulesError: the rules cannot be used.
@@ -288,7 +301,10 @@ class Store(Shown):
         return daily_sums(self._connection, first, night, timezone, ruleset)
 
     def excerpts(self, places: Iterable[tuple[str, int]]) -> dict[tuple[str, int], str]:
-        """The beginnings of lines of logs (path, 1-based number), redacted, where the file still is what was read."""
+        """Return the beginnings of lines of logs, redacted, by path and 1-based line number.
+
+        A file that has changed since it was read gives none.
+        """
         from analyzer.store.ingest.run import checkpoints
         from analyzer.store.query.excerpts import excerpts
 
@@ -312,7 +328,9 @@ class Store(Shown):
         return export_days(self._connection, target, views, since, until)
 
     def decide(self, decisions: Iterable[tuple[str, Mapping[str, Any]]], at: datetime | None = None) -> None:
-        """Record decisions of the analyzer, all or none: types and payloads, in their order, as of one moment (now).
+        """Record decisions of the analyzer, all or none, as of one moment (None: now).
+
+        They are types and payloads, in their order.
 
         The store must be open for writing.
 
@@ -326,18 +344,23 @@ class Store(Shown):
 
     @property
     def writable(self) -> bool:
-        """Whether it is open for writing."""
+        """Say whether the store is open for writing."""
         return False
 
     @property
     def size_bytes(self) -> int | None:
-        """What its file takes, with the writes that wait beside it; None where it is no single file."""
+        """Return the bytes of the file and of the write-ahead log beside it.
+
+        None for a store that is no single file.
+        """
         if not os.path.isfile(self.path):
             return None
         return sum(os.path.getsize(name) for name in (self.path, f"{self.path}.wal") if os.path.exists(name))
 
     def verdicts(self, rules: Rules = None, *, progress: Callable[[int, int], None] | None = None) -> pl.DataFrame:
-        """What rules (a file, a ruleset, None: the built-in ones) say of each error that has facts, without keeping it.
+        """Judge each error that has facts with rules, and keep nothing.
+
+        The rules are a file, a ruleset, or None for the built-in ones.
 
         One row an error: `event_id`, `reason`, `detail`, `action`, `rule`.
 
@@ -350,7 +373,10 @@ class Store(Shown):
             return verdicts(self._connection, rules, progress)
 
     def _reopen(self) -> Callable[[], duckdb.DuckDBPyConnection] | None:
-        """How to go on after an error that has ended the connection; a throw-away store ends with it."""
+        """Return a function that connects again after an error that ended the connection.
+
+        None for a store in memory, which ends with its connection.
+        """
         if self.path == MEMORY:
             return None
 
@@ -362,7 +388,7 @@ class Store(Shown):
         return again
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the connection, and with it the file."""
         self._connection.close()
 
     def __enter__(self) -> Self:
@@ -373,7 +399,7 @@ class Store(Shown):
 
 
 class _WritableStore(Store):
-    """Holds the lock for as long as it is open."""
+    """A store that is open for writing; it holds the lock for as long as it is open."""
 
     def __init__(self, path: str, *, create: bool) -> None:
         if not (create or os.path.exists(path) or replacement_waits(path)):
@@ -388,7 +414,7 @@ class _WritableStore(Store):
                 if left_behind(path):
                     raise missing(path)
                 _make(path)
-            # Readers may have it open; who only reads is soon done.
+            # Readers may have it open, for a short time.
             super().__init__(patiently(lambda: connect(path, read_only=False)), path)
             self._catch_up()
         except BaseException:
@@ -402,8 +428,8 @@ class _WritableStore(Store):
             catch_up(self._connection, self.path)
         except duckdb.Error as error:
             self._connection.close()
-            said = f"{self.path} cannot take over what its journal has: {first_line(error)}"
-            raise StoreError(said, "free space if there is none, then run the same command again") from None
+            message = f"{self.path} cannot take over what its journal has: {first_line(error)}"
+            raise StoreError(message, "free space if there is none, then run the same command again") from None
 
     @property
     def writable(self) -> bool:
@@ -415,7 +441,10 @@ class _WritableStore(Store):
 
 
 def _make(path: str) -> None:
-    """An empty store gets its name when it is whole: who dies here, or fills the disk, leaves nothing in its place."""
+    """Make an empty store under a temporary name, and rename it once it is complete.
+
+    If the process dies or the disk fills up, nothing is left under the store's name.
+    """
     discard_work(path)
     try:
         connect(work_of(path), read_only=False).close()
@@ -431,22 +460,23 @@ def _make(path: str) -> None:
 def open_store(
     path: str | os.PathLike[str], *, writable: bool = False, create: bool = True, master: str | None = None
 ) -> Store:
-    """Open a store, read-only unless asked: a file, a lake (`delta:PATH`), or `:memory:`, which is new, empty and
-    throw-away.
+    """Open a store, read-only unless asked.
 
-    A writable one is made where there is none, if `create`, and never beside a journal of one that is gone: it would
-    know neither the findings nor the prunes, nor the events of logs that are gone. A store of an earlier version is
-    brought up to date first, also by who only reads, if the file may be written. `master` is the Spark that reads logs
-    for a lake.
+    It is a file, a lake (`delta:PATH`), or `:memory:`, which is new, empty and throw-away.
+
+    A writable store is made if there is none and `create` is true, but never beside the journal of a
+    store that is gone: it would lack the findings, the prunes and the events of logs that are gone.
+    A store of an earlier version is brought up to date first, by a reader too if the file may be
+    written. `master` is the Spark that reads logs for a lake.
 
     Raises:
         AnalyzerError: the name can be that of no lake, or there is a master without a lake.
-        StoreError: there is none or only its journal, something else than a file stands there, or it cannot be opened.
-        StoreBusyError: another process is writing; who only reads has waited a few seconds for it to finish.
+        StoreError: there is none or only its journal, the path is no file, or it cannot be opened.
+        StoreBusyError: another process is writing; a reader has waited a few seconds for it.
     """
     name = os.fspath(path)
     if name.startswith(LAKE):
-        # The room above this one: its libraries are an extra, and are loaded for the name of a lake alone.
+        # Its libraries are an optional extra, and are loaded only for the name of a lake.
         opened: Store = import_module("analyzer.lake").open_lake(name, master, writable=writable, create=create)
         return opened
     if master is not None:

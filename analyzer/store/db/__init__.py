@@ -1,1 +1,1 @@
-"""The DuckDB file: connections, tables and views, locks, frames, and one file taking the place of another."""
+"""The DuckDB file: connections, tables, views, locks, frames, and the file's replacement."""

@@ -1,6 +1,6 @@
-"""Connections to DuckDB: the settings that every one of them has, the schema, and errors in our own words.
+"""Open connections to DuckDB: settings, the schema, and errors in our own words.
 
-Work that somebody waits for is ended by Ctrl-C and by a limit of time, wherever it is.
+Ctrl-C and a time limit end work that somebody waits for, wherever it is.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def connect(
 ) -> duckdb.DuckDBPyConnection:
     """Open a store file, or a throw-away one for `:memory:`, with `settings` of DuckDB beside our own.
 
-    A `closed` one opens no file any more once it is open, its own and temporary ones included.
+    A `closed` connection opens no more files once it is open, not even its own and temporary ones.
 
     Raises:
         StoreBusyError: another process holds it.
@@ -74,7 +74,7 @@ def connect(
 def connect_plain(
     path: str, *, read_only: bool, settings: Mapping[str, str] | None = None
 ) -> duckdb.DuckDBPyConnection:
-    """Open the file without looking at what is in it; a new file is readable by its owner alone.
+    """Open the file without checking its content; only the owner can read a new file.
 
     Raises:
         StoreBusyError: another process holds it, or this one does in the other mode.
@@ -87,7 +87,7 @@ def connect_plain(
         "autoload_known_extensions": "false",
         "allow_community_extensions": "false",
         "allow_persistent_secrets": "false",
-        # What a checkpoint merges waits in memory until all of it is: of a long ingest some 100 MB a row group.
+        # A checkpoint holds all that it merges in memory: some 100 MB per row group of a long ingest.
         "max_vacuum_tasks": 1,
         **(settings or {}),
     }
@@ -113,15 +113,15 @@ def connect_plain(
 
 
 def _attach(connection: duckdb.DuckDBPyConnection, path: str, *, read_only: bool) -> None:
-    """Open the database under `CATALOG`, and leave no other one beside it."""
-    known = "select readonly from duckdb_databases() where database_name = $1"
-    if not connection.execute(known, [CATALOG]).fetchall():
+    """Open the database under `CATALOG`, and detach any other one."""
+    mode_query = "select readonly from duckdb_databases() where database_name = $1"
+    if not connection.execute(mode_query, [CATALOG]).fetchall():
         # A file that is there keeps the format that it has: DuckDB refuses to open it under another one.
         new = f"(storage_version '{STORAGE_VERSION}')" if path == MEMORY or not os.path.exists(path) else ""
         # Another thread may be faster.
         attach = f"attach if not exists {quoted(path)} as {CATALOG} {'(read_only)' if read_only else new}"
         connection.execute(attach).fetchall()
-    if connection.execute(known, [CATALOG]).fetchall() != [(read_only,)]:
+    if connection.execute(mode_query, [CATALOG]).fetchall() != [(read_only,)]:
         mode = "writing" if read_only else "reading"
         raise StoreBusyError(f"{path} is open for {mode} in this process", "close it first")
     connection.execute(f"use {CATALOG}").fetchall()
@@ -152,8 +152,8 @@ def _prepare(connection: duckdb.DuckDBPyConnection, path: str, *, read_only: boo
 def _busy(path: str, message: str) -> StoreBusyError | None:
     if "Could not set lock" not in message and "onflicting lock" not in message:
         return None
-    found = re.search(r"\(PID (\d+)\)", message)
-    who = f"process {found[1]}" if found else holder(path) or "another process"
+    match = re.search(r"\(PID (\d+)\)", message)
+    who = f"process {match[1]}" if match else holder(path) or "another process"
     return StoreBusyError(f"{path} is in use by {who}", "try again when it has finished")
 
 
@@ -168,7 +168,7 @@ def _opening_hint(path: str, error: Exception) -> str:
 
 
 def missing(path: str) -> StoreError:
-    """The error of a store that does not exist, or of which only the journal is left."""
+    """Return the error of a store that does not exist, or of which only the journal is left."""
     if folder := left_behind(path):
         return StoreError(f"no store at {path}, but its journal in {folder}", rebuild_hint(path))
     return StoreError(f"no store at {path}", f"make one with: {command_line('ingest', 'PATH', store=path)}")
@@ -176,7 +176,10 @@ def missing(path: str) -> StoreError:
 
 @contextlib.contextmanager
 def private_files() -> Iterator[None]:
-    """Make files within the block their owner's alone; DuckDB itself leaves that to the process."""
+    """Let only the owner read and write files that the block makes.
+
+    DuckDB leaves that to the process.
+    """
     before = os.umask(0o077)
     try:
         yield
@@ -206,7 +209,10 @@ def _create_schema(connection: duckdb.DuckDBPyConnection, path: str) -> None:
 
 
 def _copied(connection: duckdb.DuckDBPyConnection, ready: str | None) -> bool:
-    """Whether everything is there, taken from a ready store; DuckDB gives the copy an id of its own."""
+    """Copy a ready store into an empty one; return whether that worked.
+
+    DuckDB gives the copy its own id.
+    """
     if ready is None:
         return False
     try:
@@ -304,36 +310,39 @@ def _query_hint(message: str) -> str:
 _T = TypeVar("_T")
 _LISTENED_SECONDS = 0.1
 _AGAIN_SECONDS = 0.05
-"""An interrupt that comes between two statements is not heard."""
+"""Seconds after which an interrupt is sent again: between two statements it has no effect."""
 
 
 def attended(connection: duckdb.DuckDBPyConnection, work: Callable[[], _T], seconds: float | None = None) -> _T:
-    """What `work` gives, done in a thread, because no signal is heard in the middle of one long call.
+    """Run `work` in a thread and return its result: a long call in the main thread blocks signals.
 
     Raises:
         LimitError: it takes longer than so many seconds.
-        KeyboardInterrupt: somebody asked for its end.
+        KeyboardInterrupt: the user interrupted it.
         Exception: whatever `work` raises.
     """
     if seconds is None and threading.current_thread() is not threading.main_thread():
-        return work()  # signals are heard in the main thread alone
+        return work()  # only the main thread receives signals
     with meanwhile(connection, work) as answer:
         return answer(seconds)
 
 
 @contextlib.contextmanager
 def meanwhile(connection: duckdb.DuckDBPyConnection, work: Callable[[], _T]) -> Iterator[Callable[[float | None], _T]]:
-    """Do `work` on the connection in a thread while the block does something else; it ends with the block.
+    """Do `work` on the connection in a thread while the block does something else.
 
-    What the block gets waits for so many seconds, None for as long as it takes, and gives what `work` gives.
+    It ends with the block.
+
+    The block gets a function that waits so many seconds (None: without limit) and returns the
+    result.
     """
-    given: list[_T] = []
+    results: list[_T] = []
     failed: list[BaseException] = []
     over = threading.Event()
 
     def run() -> None:
         try:
-            given.append(work())
+            results.append(work())
         except BaseException as error:  # noqa: BLE001 - it is raised where the work is waited for
             failed.append(error)
         finally:
@@ -341,13 +350,13 @@ def meanwhile(connection: duckdb.DuckDBPyConnection, work: Callable[[], _T]) -> 
 
     def answer(seconds: float | None) -> _T:
         deadline = time.monotonic() + (math.inf if seconds is None else seconds)
-        # In small pieces: polars has a handler of its own behind which a long wait hears of no signal.
+        # In short waits: polars installs a handler that hides signals during a long wait.
         while not over.wait(max(min(deadline - time.monotonic(), _LISTENED_SECONDS), 0)):
             if seconds is not None and time.monotonic() >= deadline:
                 raise LimitError.of_time(seconds, "timeout=")
         if failed:
             raise failed[0]
-        return given[0]
+        return results[0]
 
     thread = threading.Thread(target=run, name="attended", daemon=True)
     thread.start()

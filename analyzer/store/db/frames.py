@@ -1,11 +1,13 @@
-"""DuckDB and polars, both ways over the Arrow C stream and without pyarrow. The only place that knows how.
+"""Move data between DuckDB and polars over the Arrow C stream, without pyarrow.
 
-Both are imported where they are used: polars takes longer than all that an ingest with nothing new does, and who
-reads logs for another process has no use for either.
+No other module does that.
 
-What the database says when a store cannot be read or written is translated here, memory that was freed is given back to
-the system, and statements are put together as text. Their parts are written in this program: what comes from people or
-logs is a parameter, or `quoted`.
+Both are imported where they are used: importing polars takes longer than an ingest with nothing
+new, and processes that only read logs for others need neither.
+
+Errors of the database about a damaged or full store are translated, freed memory is given back to
+the system, and statements are put together as text. Parts of statements are written in this
+program: text of people or logs is a parameter, or `quoted`.
 """
 
 from __future__ import annotations
@@ -35,11 +37,11 @@ def sql(template: str, /, **parts: str) -> str:
     Raises:
         KeyError: there is no part of such a name.
     """
-    return _PART.sub(lambda found: parts[found[1]], template)
+    return _PART.sub(lambda match: parts[match[1]], template)
 
 
 def with_rows(query: str, /, **rows: str) -> str:
-    """A query of the form `with name as (…), …` with other rows under some of these names.
+    """Replace rows of a query of the form `with name as (…), …` under some of these names.
 
     Raises:
         KeyError: the query has no such name.
@@ -51,7 +53,7 @@ def with_rows(query: str, /, **rows: str) -> str:
 
 
 def rows_of(query: str, name: str) -> str:
-    """The statement behind a name of such a query.
+    """Return the statement under a name of such a query.
 
     Raises:
         KeyError: the query has no such name.
@@ -76,11 +78,11 @@ class ArrowStream(Protocol):
     """Anything with an Arrow C stream, as DuckDB's results are; its stubs do not say so."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """A capsule with the stream."""
+        """Return a capsule with the stream."""
 
 
 class OnlyStream:
-    """The stream alone: DuckDB would ask for pyarrow at the sight of a polars frame."""
+    """Hides all of a frame except its stream: DuckDB asks for pyarrow when it sees a polars frame."""
 
     __slots__ = ("_of",)
 
@@ -100,22 +102,23 @@ _DAMAGED = (
     "Serialization Error",
     "TransactionContext Error: Failed to commit",
 )
-"""How its messages begin. Some come without a class of their own, some through a frame, as text alone."""
+"""Beginnings of DuckDB's messages about a damaged store; some arrive only as text, without a class.
+"""
 _FULL = ("No space left", "Disk quota", "File too large", "Failed to allocate", "max_temp_directory_size")
 
 
 def is_full(message: str) -> bool:
-    """Tell whether a message of the database is about a full disk."""
+    """Say whether a message of the database is about a full disk."""
     return any(words in message for words in _FULL)
 
 
 def unusable(message: str) -> StoreError | None:
-    """The error of a store that is damaged, or for which there is no room; None for what is wrong with the query."""
+    """Return the error of a damaged or full store; None if the message is about the query."""
     return cannot_go_on(message) if message.startswith(_DAMAGED) else None
 
 
 def cannot_go_on(message: str) -> StoreError:
-    """The error of a store under a statement of our own, whatever the database says."""
+    """Return the error of a store for any message of the database about a statement of our own."""
     line = message.strip().split("\n", 1)[0]
     if is_full(line):
         return StoreError(f"the store cannot be written: {line}", FREE_SPACE)
@@ -131,11 +134,11 @@ Params = Mapping[str, Any] | Sequence[Any] | None
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
-    """The stream of a statement that is run when it is read.
+class _StatementStream:
+    """The stream of a statement, which runs when the stream is read.
 
-    A relation binds its statement to know its columns, and once more to run it; of our views that is most of the time
-    that a small store takes to answer.
+    A relation binds its statement once to know its columns and again to run it; with our views
+    binding takes most of the time that a small store needs to answer.
     """
 
     _connection: Any
@@ -143,19 +146,21 @@ class _Answer:
     _params: Params
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> Any:
-        # What relations call, too, is private: another version of the package may call it otherwise.
+        # `_submit` is private to the package: another version may name it differently.
         with suppress(AttributeError, TypeError):
             return self._connection._submit(self._statement, self._params, "stream").arrow_capsule()
         return self._connection.sql(self._statement, params=self._params).__arrow_c_stream__()
 
 
 def ask(connection: duckdb.DuckDBPyConnection, statement: str, params: Params = None) -> pl.DataFrame:
-    """The answer of one SELECT as `to_frame` gives it."""
-    return to_frame(_Answer(connection, statement, params or None))
+    """Return the answer of one SELECT as a frame."""
+    return to_frame(_StatementStream(connection, statement, params or None))
 
 
 def to_frame(relation: duckdb.DuckDBPyRelation | ArrowStream) -> pl.DataFrame:
-    """Turn a result into a polars frame. It must hold no INTERVAL or TIMESTAMPTZ; the catalogue's tests see to that.
+    """Turn a result into a polars frame.
+
+    It must hold no INTERVAL or TIMESTAMPTZ; the catalogue's tests check that.
 
     Raises:
         QueryError: it holds a value that no frame can, or the database fails at one.
@@ -184,11 +189,11 @@ def to_frame(relation: duckdb.DuckDBPyRelation | ArrowStream) -> pl.DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class PlainRows(Sized):
-    """A small answer as values of Python: who only writes it down does not wait for polars."""
+    """A small answer as Python values, without the time that loading polars takes."""
 
     names: list[str]
     numeric: list[bool]
-    """Which columns hold numbers."""
+    """Whether each column holds numbers."""
     rows: list[tuple[Any, ...]]
 
     def __len__(self) -> int:
@@ -199,21 +204,21 @@ _NUMBERS = frozenset({"tinyint", "smallint", "integer", "bigint", "hugeint", "fl
 
 
 def ask_rows(connection: duckdb.DuckDBPyConnection, statement: str, params: Params = None) -> PlainRows:
-    """The same as rows; beyond what `to_frame` asks for they must hold no dates outside of Python's years."""
+    """Return the answer of one SELECT as rows; its dates must also lie within Python's years."""
     rows = connection.execute(statement, params or None).fetchall()
     names, kinds = zip(*((column[0], column[1]) for column in connection.description or ()), strict=True)
     return PlainRows([*names], [str(kind.id) in _NUMBERS for kind in kinds], rows)
 
 
-def alone(frame: pl.DataFrame) -> pl.DataFrame:
-    """The same with texts of its own: one that came from DuckDB keeps all rows and columns of its answer in memory."""
+def copy_texts(frame: pl.DataFrame) -> pl.DataFrame:
+    """Copy the texts of a frame: those from DuckDB keep the whole answer in memory."""
     import polars as pl
 
     return frame.with_columns(pl.col(pl.String) + "")
 
 
 def _types(schema: Schema) -> dict[str, Any]:
-    """The columns of a schema with their types as polars has them."""
+    """Return the columns of a schema with their polars types."""
     import polars as pl
 
     return {name: pl.Datetime("us") if kind == "Datetime" else getattr(pl, kind) for name, kind in schema.items()}
@@ -234,14 +239,14 @@ def register(connection: duckdb.DuckDBPyConnection, name: str, frame: pl.DataFra
 
 
 MANY_ROWS = 100_000
-"""From so many rows on an answer is worth the ten milliseconds that giving back takes."""
+"""Rows from which an answer is worth the ten milliseconds that `give_back` takes."""
 
 
 _CONFIGURATION = "_RJEM_MALLOC_CONF"
 
 
 def give_back() -> None:
-    """Lets all of DuckDB's allocators go of what they hold and do not use, in every database of the process.
+    """Make all of DuckDB's allocators release unused memory, in every database of the process.
 
     DuckDB has no function for it, but does it whenever a database is closed.
     """
@@ -251,10 +256,10 @@ def give_back() -> None:
 
 
 def load_frugal_polars() -> None:
-    """Imports polars such that it keeps what it has freed for a tenth of a second; no effect where it is imported.
+    """Import polars so that it keeps freed memory for a tenth of a second, unless it is imported.
 
-    Its allocator, jemalloc, is told by a variable that polars writes, adding what stands in it, and reads in the same
-    moment. The variable is put back: it is not for processes that are started later.
+    Its allocator, jemalloc, reads a variable that polars extends and reads during the import. The
+    variable is restored afterwards: it is not meant for processes that are started later.
     """
     if "polars" in sys.modules:
         return

@@ -1,4 +1,4 @@
-"""Where a store is, who may write it, and how a new one takes its place, whole, whatever moment the process dies at."""
+"""Find a store's file, lock it for writing, and replace it completely or not at all."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from analyzer.command_lines import command_line
 from analyzer.errors import StoreBusyError, StoreError, system_text
 
 OWN = ("", ".wal", ".lock")
-"""Endings of the files that every command opens, beside the store's own."""
+"""Endings of the store's file and of the files beside it that every command opens."""
 _KINDS = (
     (stat.S_ISDIR, "a folder"),
     (stat.S_ISFIFO, "a pipe"),
@@ -27,10 +27,10 @@ _HINT = "name another file with --store"
 
 
 def location(path: str) -> str:
-    """The absolute path of a store, links resolved. There may be no file yet.
+    """Return the absolute path of a store, links resolved. There may be no file yet.
 
     Raises:
-        StoreError: something else than a file stands there or in a companion's place, or the path leads nowhere.
+        StoreError: it or a file beside it is something else than a file, or the path leads nowhere.
     """
     try:
         real = os.path.realpath(path)
@@ -54,7 +54,7 @@ def _look_at(name: str) -> None:
     except FileNotFoundError:
         return
     if not stat.S_ISREG(mode):
-        kind = next((said for holds, said in _KINDS if holds(mode)), "a device")
+        kind = next((noun for is_kind, noun in _KINDS if is_kind(mode)), "a device")
         lake = "; a lake is named delta:PATH" if stat.S_ISDIR(mode) else ""
         raise StoreError(f"{name} is {kind}, not a file", _HINT + lake)
 
@@ -68,15 +68,15 @@ def kept(path: str) -> str:
 
 
 def on_disk(path: str) -> str:
-    """Return the file name that a kept one stands for; one that is there, or holds no escape, stays as it is."""
+    """Return the file name on disk of a kept one; a name that exists or has no escape stays."""
     if "\\udc" not in path or os.path.lexists(path):
         return path
-    escaped = _ESCAPED.sub(lambda found: chr(0xDC00 + int(found[1], 16)), path)
+    escaped = _ESCAPED.sub(lambda match: chr(0xDC00 + int(match[1], 16)), path)
     return escaped if os.path.lexists(escaped) else path
 
 
 def open_below(folder: str, path: str, flags: int) -> int:
-    """Open a file that was found below a folder, on the way from which no link is followed.
+    """Open a file below a folder without following any link on the way from the folder.
 
     Raises:
         OSError: it cannot be opened; `ELOOP` where a link has taken the place of the file, or of a folder above it.
@@ -85,8 +85,8 @@ def open_below(folder: str, path: str, flags: int) -> int:
         return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0))
     way = os.path.relpath(path, folder).split(os.sep)
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    for place, name in enumerate(way, 1):
-        within = flags if place == len(way) else os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+    for depth, name in enumerate(way, 1):
+        within = flags if depth == len(way) else os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
         try:
             deeper = os.open(name, within | os.O_NOFOLLOW, dir_fd=descriptor)
         except NotADirectoryError as error:
@@ -100,21 +100,24 @@ def open_below(folder: str, path: str, flags: int) -> int:
 
 MEMORY = ":memory:"
 CATALOG = "analyzer"
-"""The name of the database that is open, whatever its file is called: DuckDB would take the file's first word, which
-then collides with tables, columns and aliases of that name."""
+"""The name of the open database, whatever its file is called.
+
+DuckDB would take the file's first word, which may collide with tables, columns and aliases.
+"""
 STORAGE_VERSION = "v1.4.0"
 """The storage format of new stores: DuckDB 1.4 and later read them."""
 PATIENCE_SECONDS = 4.0
-"""How long one who finds a store in use waits for it; most uses are shorter than that."""
+"""Seconds to wait for a store in use; most uses are shorter."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.4
 _NAMELESS_SECONDS = 1.0
-"""How long one who holds the lock may take to write who it is, or to let go after wiping that out."""
+"""Seconds that the holder of the lock may take to write its name, or to unlock after wiping it out.
+"""
 
 T = TypeVar("T")
 
 
 def lock_of(path: str) -> str:
-    """The lock file of a store."""
+    """Return the path of a store's lock file."""
     return os.path.realpath(path) + ".lock"
 
 
@@ -151,7 +154,10 @@ def exclusive(path: str) -> Iterator[None]:
 
 
 def holder(path: str) -> str | None:
-    """`process N` while that process writes the store; None while nobody does, whatever an old lock file says."""
+    """Return `process N` while that process writes the store, else None.
+
+    An old lock file does not count.
+    """
     try:
         import fcntl
 
@@ -165,7 +171,7 @@ def holder(path: str) -> str | None:
 
 
 def patiently(attempt: Callable[[], T], patience: float | None = None) -> T:
-    """What `attempt` gives, tried again while the store is in use.
+    """Call `attempt` until the store is not in use, and return its result.
 
     Raises:
         StoreBusyError: it still is after `patience` seconds (None: `PATIENCE_SECONDS`).
@@ -192,7 +198,7 @@ def _opened(lock: str) -> int:
 
 
 def _held_by_other(descriptor: int, kind: int) -> str | None:
-    """Take the lock, or name who has it; one who has it without a name yet, or any more, is given a moment."""
+    """Take the lock, or return who has it; a holder without a name gets a moment to write one."""
     import fcntl
 
     deadline = time.monotonic() + _NAMELESS_SECONDS
@@ -209,7 +215,7 @@ def _held_by_other(descriptor: int, kind: int) -> str | None:
 
 WAL = ".wal"
 WORK = ".rebuild"
-"""How the file ends in which a new store is made."""
+"""Ending of the file in which a new store is made."""
 
 
 def work_of(path: str) -> str:
@@ -218,7 +224,7 @@ def work_of(path: str) -> str:
 
 
 def kept_of(path: str) -> list[str]:
-    """The former stores that are kept, oldest first: one a rebuild, until somebody deletes them."""
+    """List the former stores that are kept, one per rebuild, oldest first."""
     first = _first_aside(path)
     numbered = (name.removeprefix(f"{first}-").removesuffix(WAL) for name in glob(f"{escape(first)}-*"))
     places = {1, *(int(number) for number in numbered if number.isascii() and number.isdigit())}
@@ -226,7 +232,7 @@ def kept_of(path: str) -> list[str]:
 
 
 def aside_of(path: str) -> str:
-    """A free path at which the store before is kept."""
+    """Return a free path at which the former store is kept."""
     place = 1
     while _stands(_aside(path, place)):
         place += 1
@@ -250,14 +256,14 @@ def _complete(path: str) -> str:
 
 
 def files_of(path: str) -> list[str]:
-    """All names beside the store that are the store's own, its own file included."""
+    """List all files that belong to the store, its own file included."""
     real = os.path.realpath(path)
     databases = [real, work_of(path), _complete(path), *kept_of(path)]
     return [f"{real}.lock", *databases, *(name + ending for name in databases for ending in (WAL, ".tmp"))]
 
 
 def discard_work(path: str) -> None:
-    """Take away what there is of an unfinished new store."""
+    """Remove what there is of an unfinished new store."""
     for name in (work_of(path), work_of(path) + WAL):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name)
@@ -281,12 +287,12 @@ def replace_store(path: str) -> None:
 
 
 def replacement_waits(path: str) -> bool:
-    """Whether someone died between finishing a new store and putting it in its place."""
+    """Say whether a process died after finishing a new store and before putting it in its place."""
     return os.path.exists(_complete(path))
 
 
 def complete_replacement(path: str) -> None:
-    """Put a finished new store in its place, where there is one. The lock must be held.
+    """Put a finished new store in its place, if there is one. The lock must be held.
 
     Raises:
         StoreError: the file system refuses.
@@ -299,7 +305,7 @@ def complete_replacement(path: str) -> None:
             kept.append(aside_of(path))
             os.replace(real, kept[-1])
         if os.path.exists(real + WAL):
-            # Where its database is not there any more, someone died after moving that, to the last place.
+            # If its database is gone, a process died after moving that to the last path.
             os.replace(real + WAL, (kept[-1] if kept else aside_of(path)) + WAL)
         os.replace(_complete(path), real)
         sync(os.path.dirname(real))

@@ -1,6 +1,7 @@
-"""What a check says: fine, worth a word, or wrong; and the checks that stores and folders share.
+"""Check what stores and folders have in common; a check is fine, worth a word, or wrong.
 
-Here stand also the checks of what the rows of a store say about its sources: loss, wrong clocks, damage, age.
+Other checks look at what the rows of a store say about its sources: loss, wrong clocks, damage,
+age.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ from analyzer.store.journal import DECIDED
 
 State = Literal["ok", "note", "problem"]
 SPARE_BYTES = 256 * 1024 * 1024
-"""Free space that is called little whatever the size of the store."""
+"""Free space below this counts as little, whatever the size of the store."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One result of `analyzer doctor`: what was checked, how it stands and what to do."""
+    """One result of `analyzer doctor`: what was checked, the state and what to do."""
 
     name: str
     state: State
@@ -40,12 +41,12 @@ class Check:
     todo: str = ""
 
     def to_dict(self) -> dict[str, str]:
-        """The fields by name."""
+        """Return the fields by name."""
         return asdict(self)
 
 
 def loose_modes(name: str, paths: Iterable[str]) -> Check:
-    """Whether others than their owner may read or write these files and folders: they quote error messages."""
+    """Check that only the owner may access these files and folders, which quote error messages."""
     loose = [path for path in paths if stat.S_IMODE(os.stat(path).st_mode) & 0o077]
     if not loose:
         return Check(name, "ok", "for their owner alone")
@@ -53,48 +54,48 @@ def loose_modes(name: str, paths: Iterable[str]) -> Check:
 
 
 def space_check(folder: str, size: int) -> Check:
-    """Whether the disk of a folder has room for a store of so many bytes to be made again."""
+    """Check that the disk of a folder has room to make a store of so many bytes again."""
     free = shutil.disk_usage(folder).free
-    said = f"{megabytes(free)} free, the store has {megabytes(size)}"
+    message = f"{megabytes(free)} free, the store has {megabytes(size)}"
     if free < max(SPARE_BYTES, 2 * size):
-        return Check("space", "problem", said, "free some: a rebuild needs the size of the store twice")
-    return Check("space", "ok", said)
+        return Check("space", "problem", message, "free some: a rebuild needs the size of the store twice")
+    return Check("space", "ok", message)
 
 
 def ruleset_check(digest: str, *, at_hand: bool, store: str | None = None) -> Check:
-    """Whether new errors can be judged by the active ruleset, whose digest this is."""
+    """Check that the rules of the active ruleset, given by its digest, can judge new errors."""
     if at_hand:
         return Check("ruleset", "ok", f"the rules of {digest}, the active one, are at hand")
-    said = f"the rules of {digest}, the active one, are gone"
+    message = f"the rules of {digest}, the active one, are gone"
     again = command_line("reclassify", "--apply", "--rules", "FILE", store=store)
-    return Check("ruleset", "problem", said, f"name them: {again}")
+    return Check("ruleset", "problem", message, f"name them: {again}")
 
 
 def listed(names: list[str], shown: int = 3) -> str:
-    """The first few names, and how many more there are."""
+    """Join the first few names, and say how many more there are."""
     more = len(names) - shown
     return ", ".join(names[:shown]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def megabytes(size: int) -> str:
-    """A number of bytes in megabytes: `1.5 MB`."""
+    """Format a number of bytes as megabytes: `1.5 MB`."""
     return f"{size / 1e6:,.1f} MB"
 
 
 AHEAD = timedelta(minutes=5)
-"""An event further in the future than this says that a clock is wrong."""
+"""An event further in the future than this shows that a clock is wrong."""
 BACK = timedelta(minutes=5)
-"""A writer whose next event is earlier by more than this had its clock set back."""
+"""If the next event of a writer is earlier by more than this, its clock was set back."""
 STALE = timedelta(days=7)
-"""So long without anything new is worth a word."""
+"""If nothing new came for so long, the check says so."""
 Asking = Callable[[str, Mapping[str, object]], Sequence[tuple[Any, ...]]]
-"""Who answers a statement over the views, with its named parameters: the rows in its own order."""
+"""Runs a statement over the views with its named parameters, and returns the rows in its order."""
 
 
 def content_checks(ask: Asking, again: str, moment: datetime | None = None) -> Iterator[Check]:
-    """Every check of the rows that any machine can make.
+    """Yield every check of the rows that needs no files of this machine.
 
-    `again` is the command that reads what is in quarantine once more; `moment` is naive UTC and stands in for now.
+    `again` is the command that reads the quarantine again; `moment` is naive UTC and replaces now.
     """
     at = moment or now()
     yield _gaps(ask)
@@ -107,8 +108,8 @@ def content_checks(ask: Asking, again: str, moment: datetime | None = None) -> I
 
 
 def journalled(connection: duckdb.DuckDBPyConnection) -> int:
-    """How many events the journal keeps: those of other tools' logs, and decisions."""
-    native = [known.name for known in FORMATS if known.native]
+    """Count the events that the journal keeps: decisions, and those of other tools' logs."""
+    native = [kind.name for kind in FORMATS if kind.native]
     query = "select count(*) from events where {decided} or source_format not in (select unnest($1))"
     return int(connection.execute(sql(query, decided=DECIDED), [native]).fetchall()[0][0])
 
@@ -119,8 +120,8 @@ def _gaps(ask: Asking) -> Check:
         return Check("gaps", "ok", "no writer's count has one")
     lost = sum(row[1] for row in rows)
     writers = listed([f"{writer} ({missing:,})" for writer, missing in rows])
-    said = f"{counted(lost, 'event')} of {counted(len(rows), 'writer')} never came: {writers}"
-    return Check("gaps", "note", said, "ingest all parts of their logs; what is in none of them was lost")
+    message = f"{counted(lost, 'event')} of {counted(len(rows), 'writer')} never came: {writers}"
+    return Check("gaps", "note", message, "ingest all parts of their logs; what is in none of them was lost")
 
 
 def _future(ask: Asking, at: datetime) -> Check:
@@ -131,8 +132,8 @@ def _future(ask: Asking, at: datetime) -> Check:
     )
     if not rows:
         return Check("future", "ok", "no event is ahead of this machine's clock")
-    said = f"{counted(sum(row[1] for row in rows), 'event')} up to {max(row[2] for row in rows):%Y-%m-%d %H:%M} UTC"
-    return Check("future", "problem", f"{said} in {listed([str(row[0]) for row in rows])}", "set the clocks")
+    message = f"{counted(sum(row[1] for row in rows), 'event')} up to {max(row[2] for row in rows):%Y-%m-%d %H:%M} UTC"
+    return Check("future", "problem", f"{message} in {listed([str(row[0]) for row in rows])}", "set the clocks")
 
 
 def _backwards(ask: Asking) -> Check:
@@ -146,8 +147,8 @@ def _backwards(ask: Asking) -> Check:
     if not rows:
         return Check("clocks", "ok", "events of each writer are in the order that it counted them")
     writers = listed([f"{writer} by {seconds:,.0f} s" for writer, seconds in rows])
-    said = f"the clock of {counted(len(rows), 'writer')} went back: {writers}"
-    return Check("clocks", "note", said, "days and spikes follow the clock: set it by NTP")
+    message = f"the clock of {counted(len(rows), 'writer')} went back: {writers}"
+    return Check("clocks", "note", message, "days and spikes follow the clock: set it by NTP")
 
 
 def _damaged(ask: Asking) -> Check:
@@ -166,8 +167,8 @@ def _quarantine(ask: Asking, again: str, at: datetime) -> Check:
     )
     if not total:
         return Check("quarantine", "ok", "every line could be read")
-    said = f"{counted(total, 'line')}, {recent:,} of them met in the last {STALE.days} days"
-    return Check("quarantine", "note", said, f"after an upgrade, to read them again: {again}")
+    message = f"{counted(total, 'line')}, {recent:,} of them met in the last {STALE.days} days"
+    return Check("quarantine", "note", message, f"after an upgrade, to read them again: {again}")
 
 
 def _claims(ask: Asking) -> Check:
@@ -179,12 +180,12 @@ def _claims(ask: Asking) -> Check:
     if not rows:
         return Check("claims", "ok", "no log gives its events the ids of other tools' records")
     paths = listed([str(row[0]) for row in rows])
-    said = f"{counted(sum(row[1] for row in rows), 'event')} with the ids of other tools' records, in {paths}"
-    return Check("claims", "problem", said, "find out who writes there; a copy of a journal is no log")
+    message = f"{counted(sum(row[1] for row in rows), 'event')} with the ids of other tools' records, in {paths}"
+    return Check("claims", "problem", message, "find out who writes there; a copy of a journal is no log")
 
 
 def vanished(connection: duckdb.DuckDBPyConnection) -> Check:
-    """Whether the logs that were read are still where this machine read them."""
+    """Check that the logs that were read are still where this machine read them."""
     rows = connection.execute(
         "select distinct source_path, source_format from sources where status <> 'vanished' order by 1"
     ).fetchall()
@@ -193,11 +194,13 @@ def vanished(connection: duckdb.DuckDBPyConnection) -> Check:
         return Check("logs", "ok", f"all {len(rows):,} that were read are still there")
     native = [path for path, kind in gone if kind == "analyzer"]
     if native:
-        said = f"{counted(len(native), 'event log')} gone, so that only this store has their events: {listed(native)}"
+        message = (
+            f"{counted(len(native), 'event log')} gone, so that only this store has their events: {listed(native)}"
+        )
         there = "" if all(map(os.path.isabs, native)) else "; those are paths below the folder that they were read from"
-        return Check("logs", "problem", said, f"bring them back, or back up the store{there}")
-    said = f"{counted(len(gone), 'log')} of other tools gone: {listed([path for path, _ in gone])}"
-    return Check("logs", "note", said, "nothing: the journal has their events")
+        return Check("logs", "problem", message, f"bring them back, or back up the store{there}")
+    message = f"{counted(len(gone), 'log')} of other tools gone: {listed([path for path, _ in gone])}"
+    return Check("logs", "note", message, "nothing: the journal has their events")
 
 
 def _age(ask: Asking, at: datetime) -> Check:
@@ -210,9 +213,9 @@ def _age(ask: Asking, at: datetime) -> Check:
     )
     if first is None:
         return Check("age", "note", "no events", "read logs into it")
-    said = f"events from {first:%Y-%m-%d} to {last:%Y-%m-%d %H:%M} UTC"
+    message = f"events from {first:%Y-%m-%d} to {last:%Y-%m-%d %H:%M} UTC"
     if read is not None:
-        said += f", last read {read:%Y-%m-%d %H:%M}"
+        message += f", last read {read:%Y-%m-%d %H:%M}"
     if read is None or at - read > STALE:
-        return Check("age", "note", said, "nothing new was read for a week: does the nightly ingest run?")
-    return Check("age", "ok", said)
+        return Check("age", "note", message, "nothing new was read for a week: does the nightly ingest run?")
+    return Check("age", "ok", message)

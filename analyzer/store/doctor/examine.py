@@ -1,6 +1,7 @@
-"""Is everything in order? Checks of a store, of its journal and of log folders; each says what it found and what to do.
+"""Check a store, its journal and log folders; every check says what it saw and what to do.
 
-Nothing is changed but by the self-test of a log folder, which writes into a folder of its own and takes it away.
+Nothing is changed, except that the self-test of a log folder writes into a folder of its own and
+removes it.
 """
 
 from __future__ import annotations
@@ -65,11 +66,11 @@ with EventLog(sys.argv[1]) as log:
     while time.monotonic() < end:
         print(append())
 """
-"""The first line is written before the moment begins: it loads what appending needs, which may take as long."""
+"""The first line comes before the time starts, as it loads the code that appending needs."""
 
 
 def appending_works(folder: str) -> tuple[int, str]:
-    """How many lines two processes wrote, and what was wrong with them; empty where nothing was.
+    """Return the number of lines that two processes appended at once, and what was wrong with them.
 
     Raises:
         OSError: nothing can be made in the folder.
@@ -80,13 +81,13 @@ def appending_works(folder: str) -> tuple[int, str]:
         trial = tempfile.mkdtemp(dir=base)
         written = _append(trial)
         return len(written), _verdict(trial, written)
-    except _FailedError as error:
+    except _WriterError as error:
         return 0, str(error)
     finally:
         shutil.rmtree(base, ignore_errors=True)
 
 
-class _FailedError(Exception):
+class _WriterError(Exception):
     """One of the writing processes failed."""
 
 
@@ -96,7 +97,7 @@ def _append(trial: str) -> list[str]:
         for _ in range(2)
     ]
     answers: list[str] = []
-    # Both are up before one of them begins.
+    # Wait until both run before either begins.
     for writer in writers:
         assert writer.stdout is not None
         writer.stdout.readline()
@@ -106,15 +107,15 @@ def _append(trial: str) -> list[str]:
             writer.stdin.write(b"\n")
             writer.stdin.flush()
     for writer in writers:
-        out, err = (said.decode("utf-8", "replace") for said in writer.communicate())
+        out, err = (output.decode("utf-8", "replace") for output in writer.communicate())
         if writer.returncode:
-            raise _FailedError(err.strip().splitlines()[-1] if err.strip() else "a writer died")
+            raise _WriterError(err.strip().splitlines()[-1] if err.strip() else "a writer died")
         answers += out.split()
     return answers
 
 
 def _verdict(trial: str, written: list[str]) -> str:
-    found: list[str] = []
+    event_ids: list[str] = []
     broken = 0
     for name in sorted(os.listdir(trial)):
         with open(os.path.join(trial, name), "rb") as handle:
@@ -122,26 +123,26 @@ def _verdict(trial: str, written: list[str]) -> str:
                 if line.strip():
                     event = decode(line, now())
                     if isinstance(event, Event):
-                        found.append(event.id)
+                        event_ids.append(event.id)
                     else:
                         broken += 1
     if broken:
         return f"{broken:,} lines are broken"
-    if sorted(found) != sorted(written):
-        return f"{len(set(written) - set(found)):,} lines are missing"
+    if sorted(event_ids) != sorted(written):
+        return f"{len(set(written) - set(event_ids)):,} lines are missing"
     return ""
 
 
 def folder_checks(folder: str) -> list[Check]:
-    """All checks of one folder that programs append events to."""
+    """Check one folder that programs append events to."""
     if not os.path.isdir(folder):
         return [Check("folder", "problem", f"{folder} is no folder", "name the folder that events are logged to")]
     try:
         parts = [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if part_day(name) is not None]
     except OSError as error:
         return [Check("folder", "problem", f"{folder} cannot be read: {system_text(error)}", "check its permissions")]
-    said = f"{folder}: {counted(len(parts), 'part')}, {megabytes(sum(map(os.path.getsize, parts)))}"
-    checks = [Check("folder", "ok" if parts else "note", said, "" if parts else "nothing was logged here yet")]
+    message = f"{folder}: {counted(len(parts), 'part')}, {megabytes(sum(map(os.path.getsize, parts)))}"
+    checks = [Check("folder", "ok" if parts else "note", message, "" if parts else "nothing was logged here yet")]
     checks.append(loose_modes("permissions", [folder, *parts]))
     checks.append(_filesystem(folder))
     checks += log_checks("log", parts, "what stands before and after the damage is read all the same")
@@ -150,8 +151,8 @@ def folder_checks(folder: str) -> list[Check]:
 
 
 @dataclass(slots=True)
-class _Seen:
-    """What the lines of some parts of a log add up to."""
+class _LogLines:
+    """Totals of the lines of some parts of a log, by part or by writer."""
 
     damaged: dict[str, int] = field(default_factory=dict)
     torn: list[str] = field(default_factory=list)
@@ -162,37 +163,37 @@ class _Seen:
 
 
 def log_checks(name: str, parts: Sequence[str], todo: str) -> Iterator[Check]:
-    """Checks of the lines of some parts."""
-    seen = _Seen()
+    """Yield the checks of the lines of some parts."""
+    totals = _LogLines()
     for path in parts:
         try:
-            _look(path, seen)
+            _look(path, totals)
         except (InputError, OSError) as error:
             yield Check(
                 f"{name} lines", "problem", f"{path} cannot be read: {system_text(error)}", "check its permissions"
             )
-    if seen.damaged:
-        said = f"{counted(sum(seen.damaged.values()), 'line')} cannot be read, in {listed(list(seen.damaged))}"
-        yield Check(f"{name} lines", "problem", said, todo)
+    if totals.damaged:
+        message = f"{counted(sum(totals.damaged.values()), 'line')} cannot be read, in {listed(list(totals.damaged))}"
+        yield Check(f"{name} lines", "problem", message, todo)
     else:
         yield Check(f"{name} lines", "ok", "all can be read")
-    if seen.torn:
-        yield Check(f"{name} ends", "note", f"torn last line in {listed(seen.torn)}", "a writer died there; no harm")
-    lost = {writer: max(numbers) + 1 - len(numbers) for writer, numbers in seen.numbers.items()}
+    if totals.torn:
+        yield Check(f"{name} ends", "note", f"torn last line in {listed(totals.torn)}", "a writer died there; no harm")
+    lost = {writer: max(numbers) + 1 - len(numbers) for writer, numbers in totals.numbers.items()}
     lost = {writer: missing for writer, missing in lost.items() if missing}
     if lost:
         most = sorted(lost.items(), key=lambda item: -item[1])
-        found = listed([f"{writer} ({missing:,})" for writer, missing in most])
-        said = f"{counted(sum(lost.values()), 'event')} of {counted(len(lost), 'writer')} are not here: {found}"
-        yield Check(f"{name} gaps", "note", said, "lost, or in parts that were moved away")
-    if seen.ahead:
-        yield Check(f"{name} clock", "problem", f"{counted(seen.ahead, 'event')} from the future", "set the clock")
-    if seen.backwards:
-        said = f"the clock of {listed(sorted(seen.backwards))} went back"
-        yield Check(f"{name} clock", "note", said, "set it by NTP")
+        writers = listed([f"{writer} ({missing:,})" for writer, missing in most])
+        message = f"{counted(sum(lost.values()), 'event')} of {counted(len(lost), 'writer')} are not here: {writers}"
+        yield Check(f"{name} gaps", "note", message, "lost, or in parts that were moved away")
+    if totals.ahead:
+        yield Check(f"{name} clock", "problem", f"{counted(totals.ahead, 'event')} from the future", "set the clock")
+    if totals.backwards:
+        message = f"the clock of {listed(sorted(totals.backwards))} went back"
+        yield Check(f"{name} clock", "note", message, "set it by NTP")
 
 
-def _look(path: str, seen: _Seen) -> None:
+def _look(path: str, totals: _LogLines) -> None:
     limit = now() + AHEAD
     with Input(path) as source:
         blocks = Blocks(source, 0)
@@ -202,26 +203,26 @@ def _look(path: str, seen: _Seen) -> None:
                     continue
                 event = decode(line, source.file_time)
                 if not isinstance(event, Event):
-                    seen.damaged[path] = seen.damaged.get(path, 0) + 1
+                    totals.damaged[path] = totals.damaged.get(path, 0) + 1
                     continue
-                seen.ahead += event.occurred_at > limit
+                totals.ahead += event.occurred_at > limit
                 if event.writer is not None and event.seq is not None:
-                    _follow(event, event.writer, event.seq, seen)
+                    _follow(event, event.writer, event.seq, totals)
         if blocks.tail_length:
             with finished(path) as nobody_writes:
                 if nobody_writes:
-                    seen.torn.append(path)
+                    totals.torn.append(path)
 
 
-def _follow(event: Event, writer: str, seq: int, seen: _Seen) -> None:
-    seen.numbers.setdefault(writer, set()).add(seq)
+def _follow(event: Event, writer: str, seq: int, totals: _LogLines) -> None:
+    totals.numbers.setdefault(writer, set()).add(seq)
     if event.origin is not None:
         return  # a journal's events have the times of other logs
-    last_seq, last_at = seen.newest.get(writer, (-1, event.occurred_at))
+    last_seq, last_at = totals.newest.get(writer, (-1, event.occurred_at))
     if seq > last_seq:
         if last_at - event.occurred_at > BACK:
-            seen.backwards.add(writer)
-        seen.newest[writer] = seq, event.occurred_at
+            totals.backwards.add(writer)
+        totals.newest[writer] = seq, event.occurred_at
 
 
 def _filesystem(folder: str) -> Check:
@@ -290,7 +291,10 @@ def _store(path: str) -> Iterator[Check]:
 
 
 def _content(path: str, why: str | None) -> Generator[Check, None, int | None]:
-    """The checks of what is in the store; how many of its events the journal has to have, too, None for a slice."""
+    """Yield the checks of the rows of a store.
+
+    Returns the number of its events that its journal must hold too; None for a slice.
+    """
     if why is not None:
         todo = rebuild_hint(path) if was_store(path) else "name another file with --store; this one is no store"
         yield Check("store", "problem", f"it cannot be read: {why}", todo)
@@ -304,15 +308,15 @@ def _content(path: str, why: str | None) -> Generator[Check, None, int | None]:
     with connection, store_errors():
         yield Check("store", "ok", f"it opens, and every block of it can be read ({megabytes(os.path.getsize(path))})")
         if (digest := setting(connection, "active_ruleset")) is not None:
-            found = ruleset_at_hand(digest, (kept_rules(path, digest), None))
-            yield ruleset_check(digest, at_hand=found is not None)
+            ruleset = ruleset_at_hand(digest, (kept_rules(path, digest), None))
+            yield ruleset_check(digest, at_hand=ruleset is not None)
         yield from content_checks(
-            lambda sql, given: connection.execute(sql, dict(given)).fetchall(),
+            lambda sql, parameters: connection.execute(sql, dict(parameters)).fetchall(),
             command_line("quarantine", "retry", store=path),
         )
         yield vanished(connection)
-        if said := slice_sentence(connection):
-            yield Check("slice", "note", said, "read logs into the store that it was cut from")
+        if sentence := slice_sentence(connection):
+            yield Check("slice", "note", sentence, "read logs into the store that it was cut from")
             return None
         return journalled(connection)
 
@@ -331,21 +335,21 @@ def _leftovers(path: str) -> Iterator[Check]:
     elif os.path.exists(work_of(path)) and holder(path) is None:
         yield Check("rebuild", "note", "one died half-way", f"run it again, or delete {work_of(path)}")
     if kept := kept_of(path):
-        files = [name for each in kept for name in (each, each + WAL) if os.path.exists(name)]
-        said = f"{counted(len(kept), 'store')} from before a rebuild: {megabytes(sum(map(os.path.getsize, files)))}"
-        yield Check("rebuild", "note", said, f"when all is well, delete {listed(kept)}")
+        files = [name for former in kept for name in (former, former + WAL) if os.path.exists(name)]
+        message = f"{counted(len(kept), 'store')} from before a rebuild: {megabytes(sum(map(os.path.getsize, files)))}"
+        yield Check("rebuild", "note", message, f"when all is well, delete {listed(kept)}")
     real = os.path.realpath(path)
     if os.path.exists(real + WAL) and holder(path) is None:
-        said = "a write-ahead log is left of a process that died; it belongs to the store"
-        yield Check("write-ahead log", "note", said, "never delete or copy one without the other")
+        message = "a write-ahead log is left of a process that died; it belongs to the store"
+        yield Check("write-ahead log", "note", message, "never delete or copy one without the other")
 
 
 def _journal(path: str, kept: int | None) -> Iterator[Check]:
     folder = journal_of(path)
     if folder is None or not os.path.isdir(folder):
         if kept:
-            said = f"{folder} is gone: {counted(kept, 'event')} out of it are in this store alone"
-            yield Check("journal", "problem", said, "bring it back from a backup, or back up the store")
+            message = f"{folder} is gone: {counted(kept, 'event')} out of it are in this store alone"
+            yield Check("journal", "problem", message, "bring it back from a backup, or back up the store")
         elif kept is None:
             yield Check("journal", "ok", "none: that of the store it was cut from has its events")
         else:

@@ -1,9 +1,9 @@
-"""Views day by day: which rows lie on which UTC day, and by what a day is known to have changed.
+"""Export views day by day: find the rows of each UTC day, and the days that have changed.
 
-A day is known by the hash of its rows as the view shows them: late events, another ruleset, a chain that was settled
-since and a new version's columns all change it.
+A mark identifies a day: the hash of its rows as the view shows them. Late events, another ruleset,
+a chain that was settled since and a new version's columns all change it.
 
-A folder of files has one file a view and UTC day, as `errors/day=2026-11-20/errors.parquet`.
+A folder of files has one file per view and UTC day, as `errors/day=2026-11-20/errors.parquet`.
 """
 
 from __future__ import annotations
@@ -39,40 +39,40 @@ EXPORTED = {
     "exhaustions": ("occurred_at", "event_id"),
     "context_recoveries": ("occurred_at", "event_id"),
 }
-"""The views that have a day: the moment that gives it, and what tells rows of one moment apart."""
+"""Views with days → the column of their moment, and the one that orders rows of one moment."""
 DEFAULT_VIEWS = ("events", "errors", "retries", "relays")
 _AT_ONCE = 50_000
-"""Rows of several days that are asked for together; a larger day is alone."""
+"""Rows of several days that are asked for together; a larger day is asked for by itself."""
 _A_DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
 class DayMark:
-    """What a day of a view is known by."""
+    """Identifies the content of one day of a view."""
 
     rows: int
     digest: str
 
 
 class DayTarget(Protocol):
-    """Where days go: a folder of files, or a table of another system.
+    """A target of days: a folder of files, or a table of another system.
 
-    A day is there whole or as it was, whatever moment the process dies at. A day that `known` names with a mark has
+    A day is complete or unchanged, whenever the process dies. A day that `known` names has
     exactly the rows of that mark.
     """
 
     def known(self, view: str) -> Mapping[str, DayMark]:
-        """The days of a view that are there, as `2026-11-20`."""
+        """Return the marks of the days of a view that are there, by day as `2026-11-20`."""
 
     def replace(
         self, view: str, marks: Mapping[str, DayMark], gone: Collection[str], frames: Iterator[tuple[str, pl.DataFrame]]
     ) -> None:
-        """Write the days of `marks`, whose rows come in order of days, in place of what is there; remove the others."""
+        """Replace the days of `marks` with `frames`, in order of days, and remove `gone`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExportedView:
-    """What became of one view: its days that were written, that went, and that were left as they are."""
+    """Counts of one view's export: its days that were written, removed, and left unchanged."""
 
     view: str
     written: tuple[str, ...]
@@ -91,7 +91,7 @@ def export_days(
 ) -> list[ExportedView]:
     """Bring a target up to date: whole UTC days that the window (naive UTC) touches, of these views.
 
-    Days before the store's horizon stay in the target: what was pruned is kept by who exported it.
+    Days before the store's horizon stay in the target: pruned rows stay with those who exported them.
 
     Raises:
         AnalyzerError: a view that has no days, or a target that cannot be written.
@@ -105,9 +105,9 @@ def export_days(
     end = _midnight(until + _A_DAY - timedelta(microseconds=1)) if until is not None else None
     results = []
     for name in dict.fromkeys(names):
-        marks, known = _marks(connection, name, first, end), target.known(name)
-        changed = {day: mark for day, mark in marks.items() if known.get(day) != mark}
-        gone = sorted(day for day in known if day not in marks and _within(day, first, end))
+        marks, former = _marks(connection, name, first, end), target.known(name)
+        changed = {day: mark for day, mark in marks.items() if former.get(day) != mark}
+        gone = sorted(day for day in former if day not in marks and _within(day, first, end))
         if changed or gone:
             target.replace(name, changed, gone, _frames(connection, name, changed))
         rows = sum(mark.rows for mark in changed.values())
@@ -145,12 +145,12 @@ def _marks(
 def _frames(
     connection: duckdb.DuckDBPyConnection, view: str, days: Mapping[str, DayMark]
 ) -> Iterator[tuple[str, pl.DataFrame]]:
-    """The rows of each day, in order of days; those of small days are asked for together."""
-    at, name = EXPORTED[view]
-    some: list[str] = []
+    """Yield the rows of each day, in order of days; small days are asked for together."""
+    at, name_column = EXPORTED[view]
+    together: list[str] = []
     for day in [*days, None]:
-        if some and (day is None or sum(days[each].rows for each in (*some, day)) > _AT_ONCE):
-            wanted = [date.fromisoformat(each) for each in some]
+        if together and (day is None or sum(days[name].rows for name in (*together, day)) > _AT_ONCE):
+            dates = [date.fromisoformat(name) for name in together]
             with query_errors():
                 frame = ask(
                     connection,
@@ -159,17 +159,17 @@ def _frames(
                         " and list_contains($3, cast({at} as date)) order by {at}, {name}",
                         view=view,
                         at=at,
-                        name=name,
+                        name=name_column,
                     ),
-                    [wanted[0], wanted[-1] + _A_DAY, wanted],
+                    [dates[0], dates[-1] + _A_DAY, dates],
                 )
             import polars as pl
 
-            for each, of in zip(some, wanted, strict=True):
-                yield each, frame.filter(pl.col(at).dt.date() == of)
-            some = []
+            for name, of in zip(together, dates, strict=True):
+                yield name, frame.filter(pl.col(at).dt.date() == of)
+            together = []
         if day is not None:
-            some.append(day)
+            together.append(day)
 
 
 _LOCK = "_export"
@@ -182,14 +182,14 @@ class _Manifest(msgspec.Struct):
 
 
 class Folder:
-    """A target of days. `written` makes a file's bytes of the rows of a day."""
+    """A folder as a target of days. `written` makes the bytes of a file out of the rows of a day."""
 
     def __init__(self, path: str, ending: str, written: Callable[[pl.DataFrame], bytes]) -> None:
         self._path, self._ending, self._written = os.path.abspath(path), ending, written
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[Folder]:
-        """Make the folder, and hold it: two that write into one would each take away what the other one wrote.
+        """Make the folder and lock it: two writers would remove each other's files.
 
         Raises:
             StoreBusyError: another process writes into it.
@@ -207,30 +207,34 @@ class Folder:
             raise AnalyzerError(message, FREE_SPACE, exit_code=UNREADABLE) from None
 
     def known(self, view: str) -> dict[str, DayMark]:
-        """The days whose files are there.
+        """Return the marks of the days whose files are there.
 
         Raises:
             AnalyzerError: they are of another format.
         """
         try:
             with open(self._manifest(view), "rb") as handle:
-                found = msgspec.json.decode(handle.read(), type=_Manifest)
+                manifest = msgspec.json.decode(handle.read(), type=_Manifest)
         except (FileNotFoundError, msgspec.DecodeError):
             return {}
-        if found.format != self._ending:
+        if manifest.format != self._ending:
             raise AnalyzerError(
-                f"{self._path} has {view} as {found.format}", f"add --format {found.format}, or name another folder"
+                f"{self._path} has {view} as {manifest.format}",
+                f"add --format {manifest.format}, or name another folder",
             )
-        return {day: mark for day, mark in found.days.items() if os.path.isfile(self._file(view, day))}
+        return {day: mark for day, mark in manifest.days.items() if os.path.isfile(self._file(view, day))}
 
     def replace(
         self, view: str, marks: Mapping[str, DayMark], gone: Collection[str], frames: Iterator[tuple[str, pl.DataFrame]]
     ) -> None:
-        """Write days and take others away; the manifest forgets them first, and names them once they are there."""
+        """Write days and remove others.
+
+        The manifest drops them first, and names them once they are there.
+        """
         kept = {day: mark for day, mark in self.known(view).items() if day not in marks and day not in gone}
         with private_files():
             os.makedirs(os.path.join(self._path, view), exist_ok=True)
-            self._say(view, kept)
+            self._write_manifest(view, kept)
             for day in gone:
                 os.unlink(self._file(view, day))
                 with contextlib.suppress(OSError):
@@ -238,22 +242,25 @@ class Folder:
             for day, frame in frames:
                 os.makedirs(os.path.dirname(self._file(view, day)), exist_ok=True)
                 _put(self._file(view, day), self._written(frame))
-            self._say(view, {**kept, **marks})
+            self._write_manifest(view, {**kept, **marks})
 
     def _file(self, view: str, day: str) -> str:
         return os.path.join(self._path, view, f"day={day}", f"{view}.{self._ending}")
 
     def _manifest(self, view: str) -> str:
-        """Beside the folder of the view: not all readers of a folder pass over what is no file of rows."""
+        """Return the path of a view's manifest.
+
+        It is beside the view's folder, where some readers take every file for rows.
+        """
         return os.path.join(self._path, f"{_LOCK}.{view}.json")
 
-    def _say(self, view: str, days: Mapping[str, DayMark]) -> None:
-        known = _Manifest(self._ending, dict(sorted(days.items())))
-        _put(self._manifest(view), msgspec.json.format(msgspec.json.encode(known)))
+    def _write_manifest(self, view: str, days: Mapping[str, DayMark]) -> None:
+        manifest = _Manifest(self._ending, dict(sorted(days.items())))
+        _put(self._manifest(view), msgspec.json.format(msgspec.json.encode(manifest)))
 
 
 def _put(path: str, content: bytes) -> None:
-    """Under a name that no reader looks at, then under its own, with both on the disk."""
+    """Write a file under a temporary name, then rename it, and wait until both are on the disk."""
     folder, name = os.path.split(path)
     temporary = os.path.join(folder, f".{name}.partial")
     with open(temporary, "wb") as handle:

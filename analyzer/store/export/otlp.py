@@ -1,7 +1,8 @@
-"""What went wrong as OpenTelemetry logs: requests of OTLP/HTTP in JSON, of rows of the query `timeline-signals`.
+"""Build OpenTelemetry logs of errors: requests of OTLP/HTTP in JSON, of rows of `timeline-signals`.
 
-One attempt is one record, and those of a chain share a trace id. Names are those of the semantic conventions where they
-have one (GenAI and general ones, as of v1.43.0, 2026-07), and begin with `agent_error.` where they have none.
+One attempt is one record, and those of a chain share a trace id. Names are those of the semantic
+conventions where they have one (GenAI and general ones, as of v1.43.0, 2026-07), else they begin
+with `agent_error.`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 from analyzer.importers.telemetry.model_calls import EXCEPTION, PROVIDERS
 
 RECORDS = 500
-"""Records of one request at most: collectors bound a body, by 4 MiB where nobody says otherwise."""
+"""Most records of one request: collectors bound a body, by 4 MiB unless configured otherwise."""
 _SEVERITIES = {"info": (9, "INFO"), "warning": (13, "WARN"), "critical": (17, "ERROR")}
 _RESOURCE = {"agent": "service.name", "agent_version": "service.version", "host": "host.name"}
 _COMMON = {
@@ -63,8 +64,8 @@ _CONVENTIONAL = {own: name for name, own in PROVIDERS.items()}
 
 def requests(rows: Iterable[Mapping[str, Any]], version: str) -> Iterator[dict[str, Any]]:
     """Return requests of at most `RECORDS` records, in the order of the rows; those of an agent share a resource."""
-    left = iter(rows)
-    while some := list(islice(left, RECORDS)):
+    remaining = iter(rows)
+    while chunk := list(islice(remaining, RECORDS)):
         yield {
             "resourceLogs": [
                 {
@@ -73,7 +74,7 @@ def requests(rows: Iterable[Mapping[str, Any]], version: str) -> Iterator[dict[s
                         {"scope": {"name": "analyzer", "version": version}, "logRecords": [*map(_record, group)]}
                     ],
                 }
-                for resource, group in groupby(some, _resource)
+                for resource, group in groupby(chunk, _resource)
             ]
         }
 
@@ -89,7 +90,7 @@ def _record(row: Mapping[str, Any]) -> dict[str, Any]:
     named["gen_ai.provider.name"] = _CONVENTIONAL.get(row["provider"], row["provider"])
     named["session.id"] = row["session_id"]
     if kind == "error":
-        # The conventions: what the provider or the client names it, of few values.
+        # The conventions want the name that provider or client use, of few values.
         named["error.type"] = str(row["code"] or row["error_type"] or row["status"] or row["reason"])
     record = {
         "timeUnixNano": at,
@@ -111,8 +112,8 @@ def _nanoseconds(moment: datetime) -> str:
     return str((passed.days * 86_400 + passed.seconds) * 1_000_000_000 + passed.microseconds * 1_000)
 
 
-def _attributes(found: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [{"key": name, "value": _wrapped(value)} for name, value in found.items() if value is not None]
+def _attributes(values: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [{"key": name, "value": _wrapped(value)} for name, value in values.items() if value is not None]
 
 
 def _wrapped(value: object) -> dict[str, Any]:

@@ -1,7 +1,10 @@
-"""A slice: a store that holds a window of another one, ids kept. Every command opens it like any other.
+"""Cut a slice: a store that holds a window of another one, ids kept.
 
-Decisions come along whole, so that findings and nights are told as they were; what detection counts is counted anew.
-A slice has no journal: it is a copy, and the store it was cut from stays the one that logs are read into.
+Every command opens it like any other.
+
+Decisions are copied whole, so that findings and nights read as they were; what detection counts is
+counted again. A slice has no journal: it is a copy, and logs are read into the store that it was
+cut from.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ from analyzer.store.upkeep.prune import set_horizon
 from analyzer.store.verdicts.rulesets import kept_rules
 
 SLICE = "slice"
-"""Key under which a store says that it is a slice, and of what."""
+"""Key under which a slice keeps the sentence about itself."""
 _FROM = "analyzer_whole"
 _KEPT_KEYS = ("active_ruleset", "active_rules", "horizon")
 _DECISIONS = f"({DECIDED} and type in ({', '.join(repr(name) for name in DECISIONS)}))"
@@ -34,7 +37,7 @@ _DECISIONS = f"({DECIDED} and type in ({', '.join(repr(name) for name in DECISIO
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """What a slice holds: where it is, its sentence about itself, and its events."""
+    """A slice that was made: its path, its sentence about itself, and its number of events."""
 
     path: str
     said: str
@@ -42,7 +45,7 @@ class Slice:
 
 
 def slice_sentence(connection: duckdb.DuckDBPyConnection) -> str | None:
-    """The sentence of a slice about itself; None for a whole store."""
+    """Return the sentence of a slice about itself; None for a whole store."""
     return setting(connection, SLICE)
 
 
@@ -50,8 +53,8 @@ def cut_slice(store_path: str, target: str, since: datetime | None, until: datet
     """Make a store at `target` of what another one holds of a window (naive UTC), or make such a slice again.
 
     Raises:
-        StoreBusyError: another process has one of both open.
-        StoreError: a store stands at `target` that is no slice, or either cannot be opened or written.
+        StoreBusyError: another process has either open.
+        StoreError: there is a store at `target` that is no slice, or either cannot be opened or written.
     """
     real, whole = location(target), location(store_path)
     if real == whole:
@@ -62,17 +65,16 @@ def cut_slice(store_path: str, target: str, since: datetime | None, until: datet
             _refuse_whole(real)
         _discard(work)
         try:
-            # Opened once by itself, so that a store of an earlier version is brought up to date.
+            # Opening it brings a store of an earlier version up to date.
             patiently(lambda: connect(whole, read_only=True)).close()
             with connect(work, read_only=False) as connection, store_errors():
-                found = _fill(connection, whole, since, until)
+                rules, sentence, events = _fill(connection, whole, since, until)
                 connection.execute("checkpoint").fetchall()
-            rules = found[0]
-            if rules and (mine := kept_rules(whole, rules)) and os.path.exists(mine):
-                theirs = str(kept_rules(real, rules))
+            if rules and (own := kept_rules(whole, rules)) and os.path.exists(own):
+                copy = str(kept_rules(real, rules))
                 with private_files():
-                    os.makedirs(os.path.dirname(theirs), exist_ok=True)
-                    shutil.copyfile(mine, theirs)
+                    os.makedirs(os.path.dirname(copy), exist_ok=True)
+                    shutil.copyfile(own, copy)
             sync(work)
             os.replace(work, real)
             sync(os.path.dirname(real))
@@ -84,7 +86,7 @@ def cut_slice(store_path: str, target: str, since: datetime | None, until: datet
             ) from None
         finally:
             _discard(work)
-    return Slice(target, found[1], found[2])
+    return Slice(target, sentence, events)
 
 
 def _refuse_whole(real: str) -> None:
@@ -98,13 +100,13 @@ def _refuse_whole(real: str) -> None:
 def _fill(
     connection: duckdb.DuckDBPyConnection, whole: str, since: datetime | None, until: datetime | None
 ) -> tuple[str | None, str, int]:
-    """The active ruleset, the sentence, and the events."""
+    """Copy the rows of the window; return active ruleset, sentence and number of events."""
     run = connection.execute
     run(f"attach {quoted(whole)} as {_FROM} (read_only)").fetchall()
     window = f"(occurred_at >= coalesce($1, occurred_at) and ($2 is null or occurred_at < $2) or {_DECISIONS})"
     facts = "facts_id in (select facts_id from internal.event_v1 where facts_id is not null)"
     with transaction(connection):
-        for table, only, given in (
+        for table, only, parameters in (
             ("event_v1", window, [since, until]),
             ("facts_v1", facts, []),
             ("verdict_v1", facts, []),
@@ -119,25 +121,25 @@ def _fill(
                     whole=_FROM,
                     only=only,
                 ),
-                given,
+                parameters,
             ).fetchall()
         leave_out_told_twice(connection)
-        said = call_slice(connection, whole, since, until)
+        sentence = call_slice(connection, whole, since, until)
     run(f"detach {_FROM}").fetchall()
     events = run("select count(*) from internal.event_v1").fetchall()
-    return setting(connection, "active_ruleset"), said, int(events[0][0])
+    return setting(connection, "active_ruleset"), sentence, int(events[0][0])
 
 
 def call_slice(
     connection: duckdb.DuckDBPyConnection, whole: str, since: datetime | None, until: datetime | None
 ) -> str:
-    """Let a store say that it is a slice, and hold nothing from before its window; the sentence that it says."""
+    """Mark a store as a slice that holds nothing from before its window; return its sentence."""
     if since is not None:
         set_horizon(connection, since)
     between = f"from {format_time(since) if since else 'the beginning'} to {format_time(until or now())}"
-    said = f"a slice of {os.path.basename(whole)}: what happened {between}"
-    remember(connection, **{SLICE: said})
-    return said
+    sentence = f"a slice of {os.path.basename(whole)}: what happened {between}"
+    remember(connection, **{SLICE: sentence})
+    return sentence
 
 
 def _discard(work: str) -> None:

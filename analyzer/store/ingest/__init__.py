@@ -1,1 +1,1 @@
-"""Logs into a store: found, identified, read from their checkpoints, decoded, and written batch by batch."""
+"""Read logs into a store: find them, recognise them, decode them, and write them in batches."""

@@ -1,7 +1,8 @@
-"""What was read and is not in the store yet, and the book-keeping of each source.
+"""Collect what was read and is not in the store yet, and keep the accounts of each source.
 
-An account says what became of each line and byte of a source: event, duplicate, quarantined, blank or skipped. Events
-are frames that DuckDB reads, with a row an event and its place in the source file.
+An account says what became of each line and byte of a source: event, duplicate, quarantined, blank
+or skipped. Events are frames that DuckDB reads, with a row per event and its place in the source
+file.
 """
 
 from __future__ import annotations
@@ -46,14 +47,16 @@ STAGED = {
     "source_path": "String",
     "source_line": "Int64",
 }
-"""`line`, `byte_offset` and `byte_length` are where an event stands in the source; `source_*` is what the store shows,
-which for an event out of a journal is the place in the foreign file."""
+"""`line`, `byte_offset` and `byte_length` are where an event stands in the source.
+
+`source_*` is what the store shows: for an event out of a journal, the place in the foreign file.
+"""
 
 
 def staged(rows: Rows) -> pl.DataFrame:
     """Make a frame of the rows of a block.
 
-    Its places count from the start of the block; `placed` adds the other columns.
+    Its places count from the start of the block; `add_places` adds the other columns.
     """
     import polars as pl
 
@@ -61,12 +64,12 @@ def staged(rows: Rows) -> pl.DataFrame:
     if rows.origins:
         # Writer and number of a derived event belong to the journal that it was read from.
         writers, seqs, dropped = list(writers), list(seqs), list(dropped)
-        for place in rows.origins:
-            writers[place] = seqs[place] = dropped[place] = None
-    known = {writer: _host(writer) for writer in set(writers)}
-    hosts = [known[writer] for writer in writers]
-    for place, host in rows.hosts.items():
-        hosts[place] = host
+        for index in rows.origins:
+            writers[index] = seqs[index] = dropped[index] = None
+    host_of = {writer: _host(writer) for writer in set(writers)}
+    hosts = [host_of[writer] for writer in writers]
+    for index, host in rows.hosts.items():
+        hosts[index] = host
     columns: dict[str, Any] = {
         "line": rows.lines,
         "byte_offset": rows.offsets,
@@ -85,17 +88,17 @@ def staged(rows: Rows) -> pl.DataFrame:
         "facts": rows.facts,
     }
     if rows.origins:
-        origins = [rows.origins.get(place) for place in range(len(rows.payloads))]
-        columns["source_format"] = [one.format if one else None for one in origins]
-        columns["source_path"] = [one.path if one else None for one in origins]
-        columns["source_line"] = [one.line if one else None for one in origins]
+        origins = [rows.origins.get(index) for index in range(len(rows.payloads))]
+        columns["source_format"] = [origin.format if origin else None for origin in origins]
+        columns["source_path"] = [origin.path if origin else None for origin in origins]
+        columns["source_line"] = [origin.line if origin else None for origin in origins]
     return frame_of({key: STAGED[key] for key in columns}, columns)
 
 
-def placed(
+def add_places(
     block: pl.DataFrame, source_id: int, name: str, path: str, *, line: int, offset: int, end: int
 ) -> pl.DataFrame:
-    """Add to a block where it lies.
+    """Add the places of a block's rows in their source.
 
     It begins after `line` lines and `offset` bytes of its source and ends at byte `end`.
     """
@@ -117,12 +120,12 @@ def placed(
 
 
 SMALL = 1_024
-"""Rows; a smaller block waits in a `Heap`. A frame of its own takes as long as several hundred rows."""
+"""Blocks of fewer rows wait in `SmallBlocks`: a frame takes as long as several hundred rows."""
 
 
 @dataclass(slots=True)
-class Heap:
-    """Collects blocks of a few rows each, in the order of reading, and makes one frame of them."""
+class SmallBlocks:
+    """Blocks of a few rows each, in the order of reading, that become one frame."""
 
     rows: Rows = field(default_factory=Rows)
     """The collected rows; their line numbers and offsets count from the start of the file."""
@@ -130,18 +133,18 @@ class Heap:
     """Source, bytes of the newline, format and path of each row."""
 
     def add(self, block: Rows, source_id: int, name: str, path: str, *, line: int, offset: int, end: int) -> None:
-        """Add a block; the arguments are those of `placed`."""
+        """Add a block; the arguments are those of `add_places`."""
         height = len(self.rows.payloads)
-        self.rows.hosts.update((height + place, host) for place, host in block.hosts.items())
+        self.rows.hosts.update((height + index, host) for index, host in block.hosts.items())
         self.rows.extend(block)
-        self.rows.lines += [None if one is None else one + line for one in block.lines]
-        self.rows.offsets += [one + offset for one in block.offsets]
+        self.rows.lines += [None if number is None else number + line for number in block.lines]
+        self.rows.offsets += [start + offset for start in block.offsets]
         self.rows.lengths += block.lengths
         ends = zip(block.offsets, block.lengths, strict=True)
         self._places += [(source_id, int(at + length + offset < end), name, path) for at, length in ends]
 
     def frame(self) -> pl.DataFrame:
-        """One frame of all blocks, with the columns that `placed` gives."""
+        """Make one frame of all blocks, with the columns that `add_places` gives."""
         import polars as pl
 
         sources, newlines, names, paths = zip(*self._places, strict=True)
@@ -160,7 +163,7 @@ class Heap:
 
 
 def _column(values: list[Any], dtype: Any) -> pl.Series:
-    """A column; where one value stands in every row, as it mostly does, it is converted once."""
+    """Make a column; if all rows have one value, as they mostly do, it is converted only once."""
     import polars as pl
 
     distinct = set(values)
@@ -173,16 +176,16 @@ def _host(writer: str | None) -> str | None:
     return writer.split(":", 1)[0] if writer and ":" in writer else None
 
 
-def joined(frames: list[pl.DataFrame]) -> pl.DataFrame:
-    """The frames of a batch as one, with `place`: 0, 1, 2, ... in their order."""
+def join_frames(frames: list[pl.DataFrame]) -> pl.DataFrame:
+    """Join the frames of a batch, with `place`: 0, 1, 2, ... in their order."""
     import polars as pl
 
     # Not made into one piece: DuckDB reads pieces side by side.
     return pl.concat(frames or [frame_of(STAGED)], rechunk=False).with_row_index("place")
 
 
-def renamed_at(events: pl.DataFrame, places: Collection[int], prefix: str) -> pl.DataFrame:
-    """The events with this before the ids of those at some places."""
+def prefix_ids(events: pl.DataFrame, places: Collection[int], prefix: str) -> pl.DataFrame:
+    """Put a prefix before the ids of the events at some places."""
     import polars as pl
 
     named = pl.when(pl.col("place").is_in(places)).then(prefix + pl.col("event_id")).otherwise("event_id")
@@ -190,7 +193,7 @@ def renamed_at(events: pl.DataFrame, places: Collection[int], prefix: str) -> pl
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class DecodedBlock:
     """The events and the broken lines of one block.
 
     Line numbers and offsets are counted from the start of the block.
@@ -199,7 +202,7 @@ class Told:
     events: pl.DataFrame | Rows
     """A frame where a helper decoded the block or it has at least `SMALL` events, else rows."""
     rejects: list[tuple[int, int, bytes, str, str]]
-    """Line, offset, text, why and details of each broken line."""
+    """Line, offset, text, reason and details of each broken line."""
     lines: int
     blank: int
     blank_bytes: int
@@ -207,23 +210,24 @@ class Told:
     """Lines that hold half of a UTF-16 pair."""
 
 
-def tell(decode: Callable[[bytes], Decoded], data: bytes) -> Told:
+def decode_block(decode: Callable[[bytes], Decoded], data: bytes) -> DecodedBlock:
     """Decode a block in this process."""
-    found = decode(data)
-    rejects = [(line, offset, text, reject.why, reject.detail) for line, offset, text, reject in found.rejects]
-    few = len(found.rows.payloads) < SMALL
-    return Told(
-        found.rows if few else staged(found.rows), rejects, found.lines, found.blank, found.blank_bytes, found.mended
-    )
+    block = decode(data)
+    rejects = [(line, offset, text, reject.why, reject.detail) for line, offset, text, reject in block.rejects]
+    events = block.rows if len(block.rows.payloads) < SMALL else staged(block.rows)
+    return DecodedBlock(events, rejects, block.lines, block.blank, block.blank_bytes, block.mended)
 
 
 class AccountingError(AssertionError):
-    """Lines or bytes do not add up: a bug of this program, found before anything was stored."""
+    """Lines or bytes do not add up: a bug of this program, noticed before anything was stored."""
 
 
 @dataclass(slots=True)
 class Tally:
-    """Figures of one source, in one run. `lines` is the sum of the next five, `bytes` of those that end in it."""
+    """The figures of one source in one run.
+
+    `lines` is the sum of the next five fields; `bytes` is that of the fields that end in `_bytes`.
+    """
 
     lines: int = 0
     event_lines: int = 0
@@ -239,7 +243,7 @@ class Tally:
     blank_bytes: int = 0
     skipped_bytes: int = 0
     mended: int = 0
-    """Lines whose events have U+FFFD in the place of half of a UTF-16 pair; these lines are among the others."""
+    """Lines with U+FFFD for half of a UTF-16 pair; they are also counted among the others."""
 
     def add(self, other: Tally) -> None:
         """Add the figures of another tally to this one."""
@@ -247,7 +251,7 @@ class Tally:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
     def settle(self, path: str, *, native: bool) -> None:
-        """Count as skipped what is nothing else, and see that everything adds up.
+        """Count the remaining lines as skipped, and check that everything adds up.
 
         Raises:
             AccountingError: it does not. In a log of ours nothing is ever skipped.
@@ -261,7 +265,7 @@ class Tally:
             raise AccountingError(f"{path}: lines or bytes do not add up: {self.to_dict()}")
 
     def to_dict(self) -> dict[str, int]:
-        """The figures by name."""
+        """Return the figures by name."""
         return {name: getattr(self, name) for name in self.__slots__}
 
 
@@ -270,18 +274,21 @@ STORED = tuple(name for name in Tally.__slots__ if name != "mended")
 
 
 MAX_EVENTS = 183_000
-"""A little less than one and a half of DuckDB's row groups: two batches are in memory, one that is read and one that is
-stored. Of a million events one row group takes a fifth more processor time, and two 100 MB more."""
+"""Events of a batch: a little less than one and a half of DuckDB's row groups.
+
+Two batches are in memory, one that is read and one that is stored. Of a million events, one row
+group takes a fifth more processor time, and two 100 MB more.
+"""
 DERIVED_WEIGHT = 3
-"""Rows that an event of a foreign log counts as: until it is in the journal it is some objects beside its row."""
-MAX_HEAP = 8_192
-"""Rows of small blocks that wait to become a frame; until then each is some objects."""
+"""Rows that a foreign event counts as: until it is in the journal, it has objects, too."""
+MAX_SMALL_ROWS = 8_192
+"""Rows of small blocks that wait to become a frame; until then each is several objects."""
 MAX_WEIGHT = 128 * 1024 * 1024
-"""Bytes of lines that a batch holds the events of."""
+"""Bytes of the lines whose events a batch holds."""
 KEPT_TEXT = 2_000
 """Characters of a rejected line that quarantine keeps."""
 KEPT_BYTES = KEPT_TEXT * 8
-"""Bytes of it that are held on to: redaction comes before the cut."""
+"""Bytes of a rejected line that are held until redaction, which comes before the cut."""
 
 
 @dataclass(slots=True)
@@ -293,9 +300,9 @@ class Progress:
     status: str = "read"
     detail: str | None = None
     native: bool = False
-    """Whether its events are the truth themselves."""
+    """Whether its events come from a log of our own, not from a foreign one."""
     tally: Tally = field(default_factory=Tally)
-    """The figures of what is in the store."""
+    """The figures of everything in the store."""
     gained: Tally = field(default_factory=Tally)
     """The figures of what was read since."""
     pending_bytes: int = 0
@@ -318,9 +325,11 @@ class Rejected(msgspec.Struct, frozen=True, gc=False):
     text: bytes
 
 
-Placed = tuple[Recorded, int | None, int, int]
-"""An event of a foreign log, the line that it was read on (None: of the file as a whole), its offset and length in
-bytes."""
+PlacedEvent = tuple[Recorded, int | None, int, int]
+"""An event of a foreign log, its line, its offset and its length in bytes.
+
+The line is None for an event of the file as a whole.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,18 +346,18 @@ class SourceChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Sealed:
-    """A batch that nothing is added to any more. It can be applied again and again until it is in the store."""
+class SealedBatch:
+    """A closed batch, which can be applied again and again until it is in the store."""
 
     batch_id: str
-    """Told from every other batch by this alone."""
+    """Identifies the batch; nothing else does."""
     events: pl.DataFrame
     """`STAGED`, and `place`: 0, 1, 2, ... in the order of reading."""
     derived: dict[int, Recorded | None]
-    """The events that go to the journal too, by place; None where the row says all of it."""
+    """Events that go to the journal too, by place; None if the row says all of it."""
     rejected: list[Rejected]
     bad_lines: set[tuple[int, int]]
-    """Source and line of what is counted as quarantined."""
+    """Source and line of everything that is counted as quarantined."""
     sources: list[SourceChange]
     forgotten: list[int]
 
@@ -364,7 +373,7 @@ class Batch:
 
     def _clear(self) -> None:
         self._frames: list[pl.DataFrame] = []
-        self._heap = Heap()
+        self._small = SmallBlocks()
         self._derived: dict[int, Recorded | None] = {}
         self._rejected: list[Rejected] = []
         self._touched: dict[int, Progress] = {}
@@ -374,7 +383,7 @@ class Batch:
 
     @property
     def full(self) -> bool:
-        """Whether the batch holds as much as one should, so that it is time to save it."""
+        """Say whether the batch is large enough to be saved."""
         rows = self._height + (DERIVED_WEIGHT - 1) * len(self._derived) + len(self._rejected)
         return rows >= MAX_EVENTS or self._weight >= MAX_WEIGHT
 
@@ -383,7 +392,7 @@ class Batch:
         self._touched[progress.checkpoint.source_id] = progress
 
     def note(self, checkpoint: SourceCheckpoint) -> None:
-        """Save what has become of a source in which nothing is read."""
+        """Save the state of a source in which nothing is read."""
         if checkpoint.source_id not in self._touched:
             self.touch(
                 Progress(
@@ -404,30 +413,33 @@ class Batch:
         progress: Progress,
         path: str,
         events: Iterable[tuple[Event, int | None, int, int]],
-        alike: Rows,
+        rows: Rows,
         *,
         end: int,
     ) -> None:
-        """Events of a foreign log at a path, each with its line (none: of the file as a whole), offset and length; and
-        those that are rows already, with their places in it.
+        """Add events of a foreign log at a path, exactly as the journal gets them.
 
-        The store gets them exactly as the journal does, so that it can be made again from that.
+        `events` have their line (None: of the file as a whole), offset and length; `rows` are
+        events that are rows already. The store gets what the journal gets, so that it can be made
+        again from it.
         """
         kind = progress.checkpoint.format
         made = [
             (recorded(event, Origin(kind, path, line)), line, offset, length) for event, line, offset, length in events
         ]
-        self.add_recorded(progress, path, made, alike, end=end)
+        self.add_recorded(progress, path, made, rows, end=end)
 
-    def add_recorded(self, progress: Progress, path: str, events: list[Placed], alike: Rows, *, end: int) -> None:
-        """Events of a foreign log at a path as the journal gets them, of a block that ends at byte `end`."""
+    def add_recorded(
+        self, progress: Progress, path: str, events: list[PlacedEvent], ready_rows: Rows, *, end: int
+    ) -> None:
+        """Add events of a foreign log as the journal gets them, of a block that ends at byte `end`."""
         rows = Rows()
-        for place, (found, line, offset, length) in enumerate(events, self._height):
-            self._derived[place] = found
-            rows.add_recorded(found, line, offset, length)
-        behind = self._height + len(events)
-        self._derived.update(dict.fromkeys(range(behind, behind + len(alike.payloads))))
-        for block in (rows, alike):
+        for index, (event, line, offset, length) in enumerate(events, self._height):
+            self._derived[index] = event
+            rows.add_recorded(event, line, offset, length)
+        first = self._height + len(events)
+        self._derived.update(dict.fromkeys(range(first, first + len(ready_rows.payloads))))
+        for block in (rows, ready_rows):
             self.add_block(progress, block, line=0, offset=0, end=end, path=path)
 
     def add_block(
@@ -440,48 +452,52 @@ class Batch:
         end: int,
         path: str | None = None,
     ) -> None:
-        """Add the events of a block that begins after `line` lines and `offset` bytes of its source and ends at byte
-        `end`. The rows without an origin are shown at a `path`, which is the source's own unless it is given.
+        """Add the events of a block.
+
+        The block begins after `line` lines and `offset` bytes of its source and ends at byte `end`.
+        Rows without an origin are shown at `path` (None: the path of the source).
         """
         checkpoint = progress.checkpoint
         shown = checkpoint.path if path is None else sanitize(path)
         source = checkpoint.source_id, checkpoint.format, shown
         if isinstance(block, Rows) and len(block.payloads) < SMALL:
-            self._heap.add(block, *source, line=line, offset=offset, end=end)
+            self._small.add(block, *source, line=line, offset=offset, end=end)
             self._height += len(block.payloads)
             self._weight += sum(block.lengths)
-            if len(self._heap.rows.payloads) >= MAX_HEAP:
-                self._frame_heap()
+            if len(self._small.rows.payloads) >= MAX_SMALL_ROWS:
+                self._frame_small()
             return
-        self._frame_heap()
-        frame = placed(staged(block) if isinstance(block, Rows) else block, *source, line=line, offset=offset, end=end)
+        self._frame_small()
+        frame = add_places(
+            staged(block) if isinstance(block, Rows) else block, *source, line=line, offset=offset, end=end
+        )
         if frame.height:
             self._frames.append(frame)
         self._height += frame.height
         self._weight += int(frame["byte_length"].sum())
 
     def _take_back(self, source_id: int) -> None:
-        self._frame_heap()
+        self._frame_small()
         kept: list[pl.DataFrame] = []
         derived: dict[int, Recorded | None] = {}
         before = self._height = 0
         for frame in self._frames:
             stays = frame["source_id"] != source_id
-            for place in stays.arg_true():
-                if before + place in self._derived:
-                    derived[self._height] = self._derived[before + place]
+            for index in stays.arg_true():
+                if before + index in self._derived:
+                    derived[self._height] = self._derived[before + index]
                 self._height += 1
             kept.append(frame.filter(stays))
             before += frame.height
         self._frames, self._derived = kept, derived
 
-    def _frame_heap(self) -> None:
-        if self._heap.rows.payloads:
-            self._frames.append(self._heap.frame())
-            self._heap = Heap()
+    def _frame_small(self) -> None:
+        if self._small.rows.payloads:
+            self._frames.append(self._small.frame())
+            self._small = SmallBlocks()
 
     def add_rejected(self, progress: Progress, rejected: Rejected, newline_bytes: int) -> None:
-        """A line that goes to quarantine; counted once, whatever else was salvaged from it."""
+        """Add a line that goes to quarantine; it counts once, whatever else came out of it."""
         self._rejected.append(rejected)
         self._weight += len(rejected.text)
         key = rejected.source_id, rejected.line
@@ -502,15 +518,15 @@ class Batch:
         if progress.kept is not None:
             progress.checkpoint = progress.kept
 
-    def seal(self) -> Sealed | None:
-        """Close the batch and return it, or None where it is empty.
+    def seal(self) -> SealedBatch | None:
+        """Close the batch and return it; None if it is empty.
 
         What is added from now on belongs to the next batch.
         """
         if not self._touched:
             return None
-        self._frame_heap()
-        events = joined(self._frames)
+        self._frame_small()
+        events = join_frames(self._frames)
         sources: list[SourceChange] = []
         for progress in self._touched.values():
             progress.checkpoint.pending_bytes = progress.pending_bytes
@@ -527,6 +543,6 @@ class Batch:
                 )
             )
             progress.gained, progress.retracted_bytes = Tally(), 0
-        sealed = Sealed(new_id(), events, self._derived, self._rejected, self._bad_lines, sources, self._forgotten)
+        sealed = SealedBatch(new_id(), events, self._derived, self._rejected, self._bad_lines, sources, self._forgotten)
         self._clear()
         return sealed

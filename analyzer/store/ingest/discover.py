@@ -1,7 +1,9 @@
-"""Paths as people give them → files to read, and problems to report. One bad path never stops the others.
+"""Turn paths as people give them into files to read and problems to report.
 
-A survey says what there is to read in the places of agents, and what of it a store does not have yet; it opens no
-file.
+One bad path stops no other.
+
+A survey counts what there is to read in the places of agents, and what of it a store does not have
+yet; it opens no file.
 """
 
 from __future__ import annotations
@@ -28,11 +30,11 @@ STDIN = "-"
 _GLOB = frozenset("*?[")
 SELF_TEST_FOLDER = ".analyzer-doctor"
 _SKIPPED_FOLDERS = frozenset({".git", "node_modules", "__pycache__", ".venv", SELF_TEST_FOLDER})
-"""Folders that hold no agent's log and may hold very many files."""
+"""Folders that hold no agent's log but may hold very many files."""
 DEEPEST = 200
-"""Folders inside of each other; a path of more costs more with each of them, and soon no system call takes it."""
+"""Deepest nesting of folders: each level costs more, and soon no system call takes the path."""
 MOST_FILES = 250_000
-"""Files of one place of an agent; who keeps more names the folders that matter."""
+"""Most files of one place of an agent; with more of them, name the folders that matter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +50,13 @@ class Problem:
 
 
 @dataclass(slots=True)
-class Found:
-    """What a list of paths stands for."""
+class Discovery:
+    """The files and problems that a list of paths stands for."""
 
     files: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     below: dict[str, str] = field(default_factory=dict)
-    """Of a file that was found inside a folder: the folder that was named."""
+    """The named folder of each file that was found inside one."""
 
 
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str] | LogPlace]
@@ -62,49 +64,51 @@ Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str] | LogPlace]
 
 
 def named(paths: Paths) -> list[str | LogPlace]:
-    """Each of the paths, as a text."""
+    """Return each of the paths as a text."""
     several = [paths] if isinstance(paths, str | os.PathLike) else paths
     return [os.fspath(path) if isinstance(path, os.PathLike) else path for path in several]
 
 
-def discover(paths: Iterable[str | LogPlace], *, own: Sequence[str] = (), journals: bool = False) -> Found:
-    """Files in the order given, folders walked in name order, each file once.
+def discover(paths: Iterable[str | LogPlace], *, own: Sequence[str] = (), journals: bool = False) -> Discovery:
+    """List the files in the order of the paths.
 
-    A place of an agent gives the files that it names, and nothing where it is not there.
+    Folders are walked in name order, each file comes once.
+
+    A place of an agent gives the files that it names, and none if it is missing.
 
     `own` are files and folders that belong to the store itself. The files are never opened, not even by name: closing
     any handle on a database makes its process lose the lock on it. The folders are left out of other folders. A
     journal is a problem, unless `journals`: as a log it would say nothing of what its store decided.
     """
-    found = Found()
+    discovery = Discovery()
     seen: set[str] = set()
     excluded = {os.path.realpath(path) for path in own}
     candidates: Sequence[tuple[str, str]]
-    for given in paths:
-        path = given.folder if isinstance(given, LogPlace) else on_disk(given)
-        if isinstance(given, LogPlace):
-            candidates = _in_place(given, excluded, found) if os.path.isdir(path) else []
-            found.below.update((name, path) for name, _ in candidates)
+    for named_path in paths:
+        path = named_path.folder if isinstance(named_path, LogPlace) else on_disk(named_path)
+        if isinstance(named_path, LogPlace):
+            candidates = _in_place(named_path, excluded, discovery) if os.path.isdir(path) else []
+            discovery.below.update((name, path) for name, _ in candidates)
         elif path == STDIN:
             candidates = [(STDIN, STDIN)]
         elif os.path.isdir(path):
             if not journals and (os.path.realpath(path) in excluded or is_journal(path)):
-                found.problems.append(_journal_problem(path))
+                discovery.problems.append(_journal_problem(path))
                 continue
-            told = len(found.problems)
-            candidates = list(_walk(path, excluded, found, journals=journals))
-            found.below.update((name, path) for name, _ in candidates)
-            if not candidates and len(found.problems) == told:
-                found.problems.append(
+            problems_before = len(discovery.problems)
+            candidates = list(_walk(path, excluded, discovery, journals=journals))
+            discovery.below.update((name, path) for name, _ in candidates)
+            if not candidates and len(discovery.problems) == problems_before:
+                discovery.problems.append(
                     Problem(path, "nothing to read in this folder", "point at a folder with logs in it")
                 )
         elif os.path.lexists(path):
             real = os.path.realpath(path)
             if real in excluded:
-                found.problems.append(Problem(path, "this file belongs to the store itself", "name logs"))
+                discovery.problems.append(Problem(path, "this file belongs to the store itself", "name logs"))
                 continue
             if not journals and is_journal(os.path.dirname(real)):
-                found.problems.append(_journal_problem(path))
+                discovery.problems.append(_journal_problem(path))
                 continue
             candidates = [(path, real)]
         elif _GLOB & set(path):
@@ -113,36 +117,36 @@ def discover(paths: Iterable[str | LogPlace], *, own: Sequence[str] = (), journa
             # Each folder is looked at once, however many of its files match.
             folders = sorted({os.path.dirname(real) for _, real in matched})
             refused = [] if journals else [folder for folder in folders if is_journal(folder)]
-            found.problems += map(_journal_problem, refused)
+            discovery.problems += map(_journal_problem, refused)
             candidates = [
                 (name, real) for name, real in matched if real not in excluded and os.path.dirname(real) not in refused
             ]
             if not candidates and not refused:
-                found.problems.append(Problem(path, "no file matches this pattern"))
+                discovery.problems.append(Problem(path, "no file matches this pattern"))
         else:
-            found.problems.append(Problem(path, "no such file or folder", _nearest(path)))
+            discovery.problems.append(Problem(path, "no such file or folder", _nearest(path)))
             continue
         for name, real in candidates:
             if real not in seen:
                 seen.add(real)
-                found.files.append(name)
-    return found
+                discovery.files.append(name)
+    return discovery
 
 
-def _in_place(place: LogPlace, excluded: set[str], found: Found) -> list[tuple[str, str]]:
-    """The files that a place names, as `_walk` gives them: no more than `MOST_FILES`."""
-    files = list(islice(_walk(place.folder, excluded, found, journals=False, place=place), MOST_FILES + 1))
+def _in_place(place: LogPlace, excluded: set[str], discovery: Discovery) -> list[tuple[str, str]]:
+    """Return the files that a place names, as `_walk` gives them: at most `MOST_FILES`."""
+    files = list(islice(_walk(place.folder, excluded, discovery, journals=False, place=place), MOST_FILES + 1))
     if len(files) > MOST_FILES:
         del files[MOST_FILES:]
-        said = f"more than {MOST_FILES:,} files: the first of them are read"
-        found.problems.append(Problem(place.folder, said, "name the folders further down that matter"))
+        message = f"more than {MOST_FILES:,} files: the first of them are read"
+        discovery.problems.append(Problem(place.folder, message, "name the folders further down that matter"))
     return files
 
 
 def _walk(
-    folder: str, excluded: set[str], found: Found, *, journals: bool, place: LogPlace | None = None
+    folder: str, excluded: set[str], discovery: Discovery, *, journals: bool, place: LogPlace | None = None
 ) -> Iterator[tuple[str, str]]:
-    """The files below a folder, in name order, each with its real path; of a place, what it names.
+    """Yield the files below a folder, or those a place names, each with its real path.
 
     Links are not followed: a loop of them has no end, and a planted one leads out of the folder.
     """
@@ -151,25 +155,25 @@ def _walk(
     while waiting:
         folder, real, inner, depth = waiting.pop()
         below: list[tuple[str, str, str, int]] = []
-        entries = _entries(folder, found, None if place is None else place.names_in(inner))
+        entries = _entries(folder, discovery, None if place is None else place.names_in(inner))
         base, real, inner = (part and os.path.join(part, "") for part in (folder, real, inner))
         for name, kind in entries:
-            path, inside, here = f"{base}{name}", f"{real}{name}", f"{inner}{name}"
+            path, inside, within = f"{base}{name}", f"{real}{name}", f"{inner}{name}"
             if stat.S_ISDIR(kind):
-                if name in _SKIPPED_FOLDERS or inside in excluded or (place is not None and not place.leads_on(here)):
+                if name in _SKIPPED_FOLDERS or inside in excluded or (place is not None and not place.leads_on(within)):
                     continue
                 if not journals and name.endswith(ENDING) and is_journal(inside):
-                    found.problems.append(_journal_problem(path))
+                    discovery.problems.append(_journal_problem(path))
                 elif depth == DEEPEST:
-                    said = f"nested deeper than {DEEPEST} folders: not read from here on"
-                    found.problems.append(Problem(path, said, "name a folder further down"))
+                    message = f"nested deeper than {DEEPEST} folders: not read from here on"
+                    discovery.problems.append(Problem(path, message, "name a folder further down"))
                 else:
-                    below.append((path, inside, here, depth + 1))
-            elif place is not None and not place.holds(here):
+                    below.append((path, inside, within, depth + 1))
+            elif place is not None and not place.holds(within):
                 continue
             elif stat.S_ISLNK(kind):
                 if not os.path.isdir(path):
-                    found.problems.append(
+                    discovery.problems.append(
                         Problem(path, "a link inside a folder is not followed", "name its target instead")
                     )
             elif stat.S_ISREG(kind) and inside not in excluded:
@@ -177,8 +181,11 @@ def _walk(
         waiting += reversed(below)
 
 
-def _entries(folder: str, found: Found, names: Iterable[str] | None = None) -> list[tuple[str, int]]:
-    """Names and modes of what is in a folder, by name: all, or these; what cannot be read is a problem."""
+def _entries(folder: str, discovery: Discovery, names: Iterable[str] | None = None) -> list[tuple[str, int]]:
+    """Return names and modes of a folder's entries, by name: all, or only `names`.
+
+    Entries that cannot be read become problems.
+    """
     entries: list[tuple[str, int]] = []
     if names is not None:
         for name in names:
@@ -187,7 +194,7 @@ def _entries(folder: str, found: Found, names: Iterable[str] | None = None) -> l
             except (FileNotFoundError, NotADirectoryError):
                 pass
             except OSError as error:
-                found.problems.append(_unreadable(os.path.join(folder, name), error))
+                discovery.problems.append(_unreadable(os.path.join(folder, name), error))
         return sorted(entries)
     try:
         with os.scandir(folder) as scan:
@@ -195,14 +202,17 @@ def _entries(folder: str, found: Found, names: Iterable[str] | None = None) -> l
                 try:
                     entries.append((entry.name, _kind_of(entry)))
                 except OSError as error:
-                    found.problems.append(_unreadable(entry.path, error))
+                    discovery.problems.append(_unreadable(entry.path, error))
     except OSError as error:
-        found.problems.append(_unreadable(folder, error))
+        discovery.problems.append(_unreadable(folder, error))
     return sorted(entries)
 
 
 def _kind_of(entry: os.DirEntry[str]) -> int:
-    """What an entry is, as in a mode; a listing mostly tells it, without a call for each of very many files."""
+    """Return the type of an entry as in a mode.
+
+    The listing mostly has it, which saves a call per file.
+    """
     if entry.is_file(follow_symlinks=False):
         return stat.S_IFREG
     if entry.is_dir(follow_symlinks=False):
@@ -240,13 +250,13 @@ class Stock:
     place: LogPlace
     files: int = 0
     bytes: int = 0
-    """On disk: compressed ones as they lie there."""
+    """Bytes on disk, compressed."""
     new_files: int = 0
-    """Of the files those that the store has not read to their present end."""
+    """Files that the store has not read to their present end."""
     new_bytes: int = 0
 
     def to_dict(self) -> dict[str, Any]:
-        """The contract's JSON."""
+        """Return the contract's JSON."""
         figures = {name: getattr(self, name) for name in ("files", "bytes", "new_files", "new_bytes")}
         return {"agent": self.place.agent, "formats": list(self.place.formats), "path": self.place.path, **figures}
 
@@ -260,27 +270,30 @@ class Survey:
 
     @property
     def found(self) -> list[Stock]:
-        """The places that hold logs."""
+        """Return the places that hold logs."""
         return [stock for stock in self.stocks if stock.files]
 
     def to_dict(self) -> dict[str, Any]:
-        """The contract's JSON, but for the store's name."""
+        """Return the contract's JSON without the store's name."""
         return {
             "sources": [stock.to_dict() for stock in self.stocks],
             "problems": [{"path": item.path, "message": item.message, "hint": item.hint} for item in self.problems],
         }
 
 
-def survey(places: Iterable[LogPlace], known: Mapping[str, tuple[int, int]]) -> Survey:
-    """What lies in the places; `known` has size and time of change (nanoseconds) of files as they were read last."""
+def survey(places: Iterable[LogPlace], sizes: Mapping[str, tuple[int, int]]) -> Survey:
+    """Count the logs in the places, and those that are new.
+
+    `sizes` has size and time of change (nanoseconds) of files as they were read last.
+    """
     result = Survey()
     counted: set[str] = set()
     for place in places:
-        found = discover([place])
-        result.problems += found.problems
+        discovery = discover([place])
+        result.problems += discovery.problems
         stock, folder = Stock(place), os.path.realpath(place.folder)
         result.stocks.append(stock)
-        for path in found.files:
+        for path in discovery.files:
             size, changed = _state(path)
             real = folder + path[len(place.folder) :]
             if size < 0 or real in counted:
@@ -288,7 +301,7 @@ def survey(places: Iterable[LogPlace], known: Mapping[str, tuple[int, int]]) -> 
             counted.add(real)
             stock.files += 1
             stock.bytes += size
-            before = known.get(kept(path), (-1, 0))
+            before = sizes.get(kept(path), (-1, 0))
             if before != (size, changed):
                 stock.new_files += 1
                 stock.new_bytes += size - before[0] if 0 <= before[0] < size else size
@@ -296,13 +309,16 @@ def survey(places: Iterable[LogPlace], known: Mapping[str, tuple[int, int]]) -> 
 
 
 def sizes_read(connection: duckdb.DuckDBPyConnection) -> dict[str, tuple[int, int]]:
-    """Size and time of change (nanoseconds) of every file as it was when it was read last."""
+    """Return size and time of change (nanoseconds) of every file as it was when it was read last."""
     rows = connection.execute("select path, size, mtime_ns from internal.source_v1 order by source_id").fetchall()
     return {str(path): (int(size), int(changed)) for path, size, changed in rows}
 
 
 def _state(path: str) -> tuple[int, int]:
-    """Size and time of change as a checkpoint has them: a database's with what its writer keeps beside it."""
+    """Return size and time of change as a checkpoint has them.
+
+    A database's include its write-ahead log.
+    """
     size, changed = -1, 0
     for name in (path, f"{path}-wal") if path.endswith(".db") else (path,):
         try:

@@ -1,7 +1,8 @@
-"""Which source an input is, told by its content: its first bytes, and the bytes before the place where reading stopped.
+"""Recognise sources by their content: their first bytes, and those where reading stopped.
 
-Names, inodes and times change hands between files; content does not. Renames and rotation go on where they stopped, a
-rewritten file starts again, and event ids keep copies from counting twice.
+Names, inodes and times change hands between files; content does not. Renamed and rotated files are
+read on from where reading stopped, a rewritten file is read from its start, and event ids keep
+copies from counting twice.
 """
 
 from __future__ import annotations
@@ -22,12 +23,15 @@ FINGERPRINT_BYTES = 1024
 MARK_BYTES = 1024
 SHORTEST_FINGERPRINT = 64
 _MOST_ENDS = 16
-"""Of sources that begin alike; more of them are looked at where the input is longer than so many marks."""
+"""Ends of sources with one beginning that are looked at.
+
+More if the input is longer than so many marks.
+"""
 
 
 @dataclass(slots=True, eq=False)
 class SourceCheckpoint:
-    """How far one source has been read."""
+    """The position up to which one source has been read."""
 
     source_id: int
     path: str
@@ -45,9 +49,9 @@ class SourceCheckpoint:
     generation: int = 0
     state: dict[str, Any] | None = None
     line_open: bool = False
-    """Whether the last line was taken without its newline, which may still come."""
+    """Whether the last line was read without its newline, which may still come."""
     torn_bytes: int = 0
-    """Length of that line, where it went to quarantine because whoever wrote it was gone."""
+    """Length of the last line if it went to quarantine because its writer was gone."""
     pending_bytes: int = 0
     codec: str = "plain"
     incident: str | None = None
@@ -57,16 +61,16 @@ class SourceCheckpoint:
     detail: str | None = None
 
     def rewind(self) -> None:
-        """Start again: nothing of the source counts as read."""
+        """Forget what was read of the source, so that it is read from its start."""
         self.offset, self.lines, self.state, self.line_open, self.torn_bytes = 0, 0, None, False, 0
 
     def advance(self, other: SourceCheckpoint) -> None:
-        """Go where another reading of the same file has come to."""
+        """Move to the position of another reading of the same file."""
         for name in _READ:
             setattr(self, name, getattr(other, name))
 
     def retract(self) -> int:
-        """Go back before a last line that went to quarantine as torn; how many bytes that is."""
+        """Go back before a last line that went to quarantine as torn; return its length in bytes."""
         torn, self.torn_bytes = self.torn_bytes, 0
         if torn:
             self.offset -= torn
@@ -84,11 +88,11 @@ class SourceCheckpoint:
         self.size, self.mtime_ns, self.ctime_ns = times if finished else (-1, -1, -1)
 
     def unchanged(self, source: Input) -> bool:
-        """Whether nothing has happened to the file since it was read."""
+        """Say whether the file is as it was when it was read, by size and times."""
         return (self.size, self.mtime_ns, self.ctime_ns) == (source.size, source.mtime_ns, source.ctime_ns)
 
     def fits(self, source: Input) -> bool:
-        """Whether the input begins with exactly what was read of this source."""
+        """Say whether the input begins with exactly what was read of this source."""
         start = source.between(0, self.fingerprint_length)
         if len(start) < self.fingerprint_length or digest(start) != self.fingerprint:
             return False
@@ -100,16 +104,16 @@ _READ = (
     *("fingerprint", "fingerprint_length", "mark", "mark_length", "size", "mtime_ns", "ctime_ns"),
     *("offset", "lines", "state", "line_open", "torn_bytes"),
 )
-"""What a checkpoint says of how far its source was read, not of which it is."""
+"""The fields of a checkpoint that depend on its position, not on its source."""
 
 
-class _Alike:
-    """Sources that begin with the same bytes, found by their last ones."""
+class _SameBeginning:
+    """The sources that begin with the same bytes, by their last ones."""
 
     def __init__(self) -> None:
         self._by_end: dict[tuple[int, int, str], list[SourceCheckpoint]] = {}
         self._ends: list[tuple[int, int]] = []
-        """Offset and length of the marks, ascending; sorted when they are asked for."""
+        """Offset and length of the marks, ascending once sorted."""
         self._sorted = True
 
     def add(self, checkpoint: SourceCheckpoint) -> None:
@@ -122,10 +126,11 @@ class _Alike:
         same.append(checkpoint)
 
     def moved_to(self, source: Input) -> SourceCheckpoint | None:
-        """The source whose content this input begins with, if that content has left its own path.
+        """Return the source whose content this input begins with, if it has left its own path.
 
-        Of very many, those that were read furthest are looked at: as much of the input as reading it would be. One that
-        is missed is read as a new source, and its events are duplicates.
+        Of very many sources, those that were read furthest are looked at: as much of the input as
+        reading it would be. A source that is missed is read as a new one, and its events are
+        duplicates.
         """
         if not self._sorted:
             self._ends = sorted(set(self._ends))
@@ -138,7 +143,7 @@ class _Alike:
         marks = source.pieces([(offset - length, offset) for offset, length in ends])
         for (offset, length), mark in zip(ends, marks, strict=True):
             same = self._by_end.get((offset, length, digest(mark)))
-            # A copy leaves the original where it was. Who is still there is not asked for again in this run.
+            # A copy leaves the original in place. A source that is still there is not checked again in this run.
             while same:
                 checkpoint = same.pop()
                 if _gone(checkpoint):
@@ -146,13 +151,13 @@ class _Alike:
         return None
 
 
-class Known:
-    """All checkpoints, found by path or by how their content begins."""
+class Checkpoints:
+    """All checkpoints, by path and by the beginning of their content."""
 
     def __init__(self, checkpoints: Iterable[SourceCheckpoint]) -> None:
         self._last_id = 0
         self._by_path: dict[str, list[SourceCheckpoint]] = {}
-        self._by_start: dict[int, dict[str, _Alike]] = {}
+        self._by_start: dict[int, dict[str, _SameBeginning]] = {}
         for checkpoint in checkpoints:
             self.add(checkpoint)
 
@@ -163,50 +168,60 @@ class Known:
         # A shorter beginning fits too many files to tell a moved one from a new one.
         if checkpoint.fingerprint_length >= SHORTEST_FINGERPRINT:
             alike = self._by_start.setdefault(checkpoint.fingerprint_length, {})
-            alike.setdefault(checkpoint.fingerprint, _Alike()).add(checkpoint)
+            alike.setdefault(checkpoint.fingerprint, _SameBeginning()).add(checkpoint)
 
     def next_id(self) -> int:
-        """An id that none of them has."""
+        """Return an id that no source has."""
         return self._last_id + 1
 
     def next_generation(self, path: str) -> int:
-        """0 for a new path, one more than ever before for a path whose content was rewritten."""
+        """Return 0 for a new path, else one more than the highest generation of the path."""
         return max((checkpoint.generation for checkpoint in self._by_path.get(path, ())), default=-1) + 1
 
     def replaced(self, source: Input) -> list[tuple[SourceCheckpoint, str]]:
-        """Sources that this path held until now, and what happened to them: another content stands in their place."""
-        found: list[tuple[SourceCheckpoint, str]] = []
+        """Return the sources that this path held until now, each with what happened to it.
+
+        Another content has replaced theirs.
+        """
+        incidents: list[tuple[SourceCheckpoint, str]] = []
         for checkpoint in self._by_path.get(source.path, ()):
             if checkpoint.incident in {"truncated", "rewritten"} or not checkpoint.offset:
                 continue
             shorter = source.codec == "plain" and source.size < checkpoint.offset
-            found.append((checkpoint, "truncated" if shorter else "rewritten"))
-        return found
+            incidents.append((checkpoint, "truncated" if shorter else "rewritten"))
+        return incidents
 
     def unchanged_at(self, path: str, *, below: bool) -> SourceCheckpoint | None:
-        """The source that this path still holds, told without opening it; None where it has to be looked at.
+        """Return the source that this path still holds, without opening it.
 
-        `below`: it was found in a folder, and a link in its place is none.
+        None if it must be looked at.
+
+        `below`: it is in a folder, and a link in its place is not followed.
         """
-        there = self._by_path.get(path, ())
+        candidates = self._by_path.get(path, ())
         try:
-            status = os.stat(on_disk(path), follow_symlinks=not below) if there else None
+            status = os.stat(on_disk(path), follow_symlinks=not below) if candidates else None
         except OSError:
             return None
         if status is None:
             return None
         times = status.st_size, status.st_mtime_ns, status.st_ctime_ns
         # A database changes in the file beside it.
-        same = (item for item in there if (item.size, item.mtime_ns, item.ctime_ns) == times and item.codec != "sqlite")
+        same = (
+            item for item in candidates if (item.size, item.mtime_ns, item.ctime_ns) == times and item.codec != "sqlite"
+        )
         return next(same, None)
 
     def document(self, path: str) -> SourceCheckpoint | None:
-        """The document or database that this path held, or None: its records change in place, and it is the same."""
-        there = self._by_path.get(path, ())
-        return next((item for item in reversed(there) if item.codec in ("json", "sqlite")), None)
+        """Return the document or database that this path held, or None.
+
+        Its records change in place, and it stays the same source.
+        """
+        candidates = self._by_path.get(path, ())
+        return next((item for item in reversed(candidates) if item.codec in ("json", "sqlite")), None)
 
     def vanished(self) -> list[tuple[SourceCheckpoint, str]]:
-        """Sources that are no longer there, whose last line was never read to its end."""
+        """Return the missing sources whose last line was never read to its end."""
         return [
             (checkpoint, "vanished")
             for checkpoints in self._by_path.values()
@@ -219,10 +234,13 @@ class Known:
         ]
 
     def locate(self, source: Input) -> tuple[SourceCheckpoint | None, bool]:
-        """The checkpoint of this input, or None for one that has to be read from its start; and whether it has moved.
+        """Return the checkpoint of this input, and whether it has moved.
 
-        A moved source takes the new path. A file that was rewritten under its name is another source: the former one
-        keeps its row, and its content may turn up again under a rotated name.
+        None if it is read from its start.
+
+        A moved source takes the new path. A file that was rewritten under its name is another
+        source: the former one keeps its row, and its content may turn up again under a rotated
+        name.
         """
         same_path = self._by_path.get(source.path, [])
         for checkpoint in same_path:
@@ -241,12 +259,15 @@ class Known:
 
 
 def digest(data: bytes) -> str:
-    """The SHA-256 of some bytes, in hexadecimal digits."""
+    """Return the SHA-256 of some bytes, in hexadecimal digits."""
     return sha256(data).hexdigest()
 
 
 def _gone(checkpoint: SourceCheckpoint) -> bool:
-    """Whether the path that it was read from no longer holds it; a copy leaves the original where it was."""
+    """Say whether the source's own path no longer holds it.
+
+    A copy leaves the original where it was.
+    """
     if checkpoint.path == STDIN:
         return True
     try:

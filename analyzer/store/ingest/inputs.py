@@ -1,7 +1,8 @@
-"""One input as lines: plain, gzip or zstd, a document or a database, a file or standard input.
+"""Read one input as lines: plain, gzip or zstd, a document or a database, a file or standard input.
 
-Offsets count the bytes of the lines: decompressed ones, and of a document those of its records, a line each. A
-compressed input is checked to its end: what stands before the damage is read, and the damage is told.
+Offsets count the bytes of the lines: decompressed ones, and of a document those of its records, one
+line each. A compressed input is checked to its end: what comes before damage is read, and the
+damage is reported.
 """
 
 from __future__ import annotations
@@ -32,22 +33,23 @@ from analyzer.store.db.location import kept, on_disk, open_below
 from analyzer.store.ingest.discover import STDIN
 
 BOM = b"\xef\xbb\xbf"
-"""What some editors put in front of a file; no part of its first line."""
+"""Bytes that some editors put at the start of a file; they are no part of its first line."""
 CHUNK = 4 * 1024 * 1024
 _GATHERED = 512 * 1024
-"""Bytes that come out of a decompressor before anybody looks at them; a member may hold one."""
+"""Bytes that are gathered from a decompressor at a time, as a member may hold only one."""
 LONGEST_HEAD = 64 * 1024 * 1024
 _FED = {"gzip": 256 * 1024, "zstd": 2 * 1024}
-"""Compressed bytes at a time. zstd has no bound on what comes out of them, and reaches 32,000 to one."""
+"""Compressed bytes per call. zstd does not bound what comes out of them: up to 32,000 to one."""
 _FED_FIRST = 2 * 1024
-"""To a new member: what it leaves over is read again, and some members are of twenty bytes."""
+"""Bytes given to a new member first: the rest is read again, and some members have twenty bytes."""
 MAX_RATIO = 200
-"""To one; logs reach some 30. What unpacks to more was made to fill a disk."""
+"""Highest ratio of unpacked to packed bytes; logs reach some 30, and more was made to fill a disk.
+"""
 ANY_RATIO = 64 * 1024 * 1024
-"""Decompressed bytes that may come out of however few."""
+"""Decompressed bytes that are allowed at any ratio."""
 _GZIP = b"\x1f\x8b"
 _ZSTD = frozenset({b"\x28\xb5\x2f\xfd", *(bytes((first, 0x2A, 0x4D, 0x18)) for first in range(0x50, 0x60))})
-"""How a frame begins, and a skippable one, as parallel compressors put in front."""
+"""Beginnings of frames, and of skippable frames, which parallel compressors put first."""
 
 
 class Input:
@@ -62,25 +64,35 @@ class Input:
             InputError: it cannot be opened, or is not a regular file.
         """
         self.path = kept(path)
-        """The name, in characters that can be written down."""
+        """The path, with escapes for bytes that are not UTF-8."""
         self.damage: str | None = None
-        """What is wrong with a compressed input, once it has been read."""
+        """The damage of a compressed input, once it has been read."""
         self._handle: IO[bytes] = _spooled() if path == STDIN else _open(on_disk(path), below)
         status = os.fstat(self._handle.fileno())
         self.identity = status.st_dev, status.st_ino
-        """Device and inode: the same under another name, and another file's once it is gone."""
+        """Device and inode: they stay under another name, and pass to another file once this one is
+        gone.
+        """
         self.size = status.st_size
         self.mtime_ns = min(status.st_mtime_ns, 2**63 - 1)
         """Nanoseconds since 1970, as the file system says."""
         self.ctime_ns = min(status.st_ctime_ns, 2**63 - 1)
-        """The same of the last change of name, mode or content; no program can set it."""
+        """Nanoseconds since 1970 of the last change of name, mode or content.
+
+        No program can set it.
+        """
         self.file_time = _file_time(status.st_mtime)
         try:
             magic = self._handle.read(64)
         except OSError as error:
             self._handle.close()
             raise InputError(f"{path}: cannot be read: {system_text(error)}") from None
-        self.codec = "gzip" if magic[:2] == _GZIP else "zstd" if magic[:4] in _ZSTD else "plain"
+        if magic[:2] == _GZIP:
+            self.codec = "gzip"
+        elif magic[:4] in _ZSTD:
+            self.codec = "zstd"
+        else:
+            self.codec = "plain"
         self._limit = limit
         self._lines: BytesIO | None = None
         """The records of a document or a database, once they are asked for."""
@@ -101,7 +113,7 @@ class Input:
         self._handle.close()
 
     def _is_document(self, magic: bytes) -> bool:
-        """Whether it is no log of lines: by how it begins, or as its only line cannot be read as one."""
+        """Say whether the input is one document: it begins like one, or its only line is no record."""
         if looks_like_document(magic) or magic.lstrip(BOM + b" \t")[:1] != b"{":
             return looks_like_document(magic)
         self._handle.seek(0)
@@ -111,14 +123,15 @@ class Input:
         return b"\n" not in data and isinstance(decode_object(data.removeprefix(BOM), unique_keys=False), Reject)
 
     def _is_read(self) -> bool:
-        """Whether a reader takes this document; any other one stays as it is."""
+        """Say whether a reader takes this document; any other one is read as lines."""
         self._handle.seek(0)
         # A buffer of a small file's length: as long as a head it would cost more than the file.
         return bool(detect(head_of(self._handle.read(min(HEAD_BYTES, self.size)))).made_by)
 
     def _flat(self) -> tuple[IO[bytes], int, int] | None:
-        """What can be read from any place, its length, and how many bytes of the input are not there, as they were read
-        before; None where everything before a place has to be unpacked.
+        """Return a file that can be read at any offset, its length, and the bytes skipped in it.
+
+        None if everything before an offset has to be unpacked.
         """
         if self.codec == "plain":
             return self._handle, self.size, 0
@@ -136,7 +149,7 @@ class Input:
         return self._lines, self._lines.getbuffer().nbytes + skipped, skipped
 
     def _take_sides(self, path: str) -> None:
-        """What a writer has not put into its database yet, or may take back, stands beside it, and changes alone."""
+        """Add size and time of the files beside a database: its writer may change only them."""
         for ending in SIDES:
             try:
                 status = os.stat(path + ending, follow_symlinks=False)
@@ -147,7 +160,10 @@ class Input:
             self.mtime_ns = max(self.mtime_ns, min(status.st_mtime_ns, 2**63 - 1))
 
     def go_on(self, cursor: Mapping[str, object], offset: int) -> None:
-        """Of a database, give the rows behind this cursor, at this offset; and its first line where it always is."""
+        """Start a database after the rows of this cursor, at this offset.
+
+        Its first line stays in place.
+        """
         self._cursor, self._base, self._lines = cursor, max(offset, FIRST_LINE), None
 
     def _rows(self) -> BytesIO:
@@ -162,7 +178,7 @@ class Input:
         return lines
 
     def between(self, start: int, end: int) -> bytes:
-        """The bytes from `start` up to `end`, fewer where the input ends before."""
+        """Return the bytes from `start` up to `end`, fewer if the input ends before."""
         if end <= start:
             return b""
         if flat := self._flat():
@@ -183,29 +199,29 @@ class Input:
         return b"".join(parts)
 
     def length(self) -> int:
-        """Decompressed bytes; a compressed input is unpacked for them."""
+        """Return the number of decompressed bytes; a compressed input is unpacked to count them."""
         flat = self._flat()
         return flat[1] if flat else sum(map(len, self.chunks(0)))
 
     def pieces(self, places: Sequence[tuple[int, int]]) -> Iterator[bytes]:
-        """The bytes at several places; a compressed input is unpacked once for all of them."""
+        """Yield the bytes at several places; a compressed input is unpacked once for all of them."""
         if self._flat() or not places:
             return (self.between(start, end) for start, end in places)
         first, last = min(start for start, _ in places), max(end for _, end in places)
-        found: list[bytearray] = [bytearray() for _ in places]
+        pieces: list[bytearray] = [bytearray() for _ in places]
         position = 0
         for chunk in self.chunks(0):
             ahead = position + len(chunk)
             if ahead > first:
-                for piece, (start, end) in zip(found, places, strict=True):
+                for piece, (start, end) in zip(pieces, places, strict=True):
                     piece += chunk[max(start - position, 0) : max(end - position, 0)]
             position = ahead
             if position >= last:
                 break
-        return map(bytes, found)
+        return map(bytes, pieces)
 
     def head(self, length: int) -> bytes:
-        """The first bytes: so many, and more where the first line is longer than that, up to 64 MiB."""
+        """Return the first `length` bytes; more if the first line is longer, up to 64 MiB."""
         data = self.between(0, length)
         while b"\n" not in data and len(data) == length and length < LONGEST_HEAD:
             length *= 4
@@ -213,11 +229,11 @@ class Input:
         return data
 
     def sealed(self) -> bool:
-        """Whether no living process has this log open for appending: then its last line is as long as it will be."""
+        """Say whether no living process has this log open for appending: its last line is final."""
         return self.codec == "plain" and sealed(self._handle.fileno())
 
     def chunks(self, offset: int) -> Iterator[bytes]:
-        """Everything from `offset` on, as it stands now, in chunks of bounded size.
+        """Yield everything from `offset` on, as it is now, in chunks of bounded size.
 
         Raises:
             InputError: the file cannot be read any further.
@@ -259,10 +275,10 @@ class Input:
                 return
 
     def _decompressed(self) -> Iterator[bytes]:
-        """Members or frames one after another; each must come to its own checked end."""
+        """Yield the members or frames, each of which must come to its own checked end."""
         new_engine = _engines(self.codec)
         engine: Any = None
-        given = size = 0
+        unpacked = size = 0
         while data := self._handle.read(size or _FED_FIRST):
             if engine is None:
                 # Some writers fill a block up with zeros behind a member.
@@ -279,9 +295,9 @@ class Input:
                     else:
                         out, data = engine.decompress(data), b""
                     if out:
-                        given += len(out)
+                        unpacked += len(out)
                         yield out
-                    if given > max(ANY_RATIO, MAX_RATIO * self._handle.tell()):
+                    if unpacked > max(ANY_RATIO, MAX_RATIO * self._handle.tell()):
                         self.damage = f"{self.codec} data that unpacks to more than {MAX_RATIO} times its size"
                         return
                     if not data:
@@ -311,7 +327,7 @@ def _gathered(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _engines(codec: str) -> Callable[[], Any]:
-    """A function that makes a new decompressor for each member of the file."""
+    """Return a function that makes a new decompressor for each member of the file."""
     if codec == "gzip":
         return lambda: zlib.decompressobj(31)
     import zstandard
@@ -321,16 +337,16 @@ def _engines(codec: str) -> Callable[[], Any]:
 
 
 def _spooled() -> IO[bytes]:
-    """Standard input in a nameless file: it may be larger than memory, and it is read more than once."""
-    handle = tempfile.TemporaryFile()  # noqa: SIM115 - closed by whoever holds it
+    """Copy standard input to a nameless file: it may exceed memory, and is read more than once."""
+    handle = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it
     try:
         shutil.copyfileobj(sys.stdin.buffer, handle)
         handle.seek(0)
     except OSError as error:
         with suppress(OSError):  # what it still holds does not fit either
             handle.close()
-        said = f"cannot be kept while it is read: {system_text(error)}"
-        raise InputError(f"{STDIN}: {said}", f"free space in {tempfile.gettempdir()}, or set TMPDIR") from None
+        message = f"cannot be kept while it is read: {system_text(error)}"
+        raise InputError(f"{STDIN}: {message}", f"free space in {tempfile.gettempdir()}, or set TMPDIR") from None
     return handle
 
 
@@ -350,8 +366,8 @@ def _open(path: str, below: str | None) -> IO[bytes]:
         descriptor = os.open(path, _FLAGS) if below is None else open_below(below, path, _FLAGS)
     except OSError as error:
         if below is not None and error.errno == errno.ELOOP:
-            said = "a link stands there now, or in the place of a folder above it, since the folder was listed"
-            raise InputError(f"{path}: {said}: not followed", "name its target instead") from None
+            message = "a link stands there now, or in the place of a folder above it, since the folder was listed"
+            raise InputError(f"{path}: {message}: not followed", "name its target instead") from None
         raise InputError(f"{path}: cannot be read: {system_text(error)}", _open_hint(error)) from None
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)

@@ -1,4 +1,4 @@
-"""Reads one source from its checkpoint to its present end, block by block, and counts every byte.
+"""Read one source from its checkpoint to its present end, block by block, and count every byte.
 
 An input is cut into stretches of whole lines.
 """
@@ -17,7 +17,7 @@ from analyzer.events.sanitize import payload_json
 from analyzer.importers import Block, Format, Reader, RowReader, Source, blank_lines, block_of
 from analyzer.importers.shapes.documents import is_closed
 from analyzer.redaction.unfolding import mended
-from analyzer.store.ingest.batch import KEPT_BYTES, Batch, Progress, Rejected, Told, tell
+from analyzer.store.ingest.batch import KEPT_BYTES, Batch, DecodedBlock, Progress, Rejected, decode_block
 from analyzer.store.ingest.discover import STDIN
 from analyzer.store.ingest.identity import FINGERPRINT_BYTES, MARK_BYTES
 from analyzer.store.ingest.inputs import BOM, Input
@@ -26,7 +26,10 @@ MAX_LINE = 64 * 1024 * 1024
 """Bytes; lines of transcripts with images in them reach several megabytes."""
 KEPT_OF_LONG = 64 * 1024
 MOST_LINES = 64 * 1024
-"""Of a stretch. A line of two bytes takes hundreds in memory; logs have a fifth as many in a chunk."""
+"""Lines of a stretch.
+
+A line of two bytes takes hundreds in memory; logs have a fifth as many per chunk.
+"""
 
 
 @dataclass(slots=True)
@@ -37,16 +40,22 @@ class Stretch:
     """Bytes from the start of the input."""
     data: bytes
     length: int
-    """Bytes of the input that it stands for; more than `len(data)` only for an overlong line."""
+    """Bytes of the input that the stretch covers.
+
+    More than `len(data)` only for an overlong line.
+    """
     overlong: bool = False
     torn: bool = False
-    """Whether it is a last line that breaks off, and that no one will complete."""
+    """Whether it is a last line that breaks off and that nobody will complete."""
     end: bytes = b""
-    """Of an overlong line: its last bytes, as far as they are at hand."""
+    """The last bytes of an overlong line, as far as they are in memory."""
 
 
 class Blocks:
-    """Iterates over the stretches of an input; afterwards `tail` holds what has no newline yet."""
+    """The stretches of an input, by iteration.
+
+    Afterwards `tail` holds the bytes without a newline yet.
+    """
 
     def __init__(self, source: Input, offset: int, *, max_line: int = MAX_LINE) -> None:
         self._source = source
@@ -82,13 +91,16 @@ class Blocks:
         self.tail_length = held_length
 
     def _first_break(self, held_length: int, chunk: bytes) -> int:
-        """Where the held line ends in this chunk, when it is over the cap by then."""
+        """Return where the held line ends in this chunk if it is over the cap by then; else 0."""
         first = chunk.find(b"\n") + 1
         return first if first and held_length + first > self._max_line else 0
 
 
 def _pieces(data: bytes) -> Iterator[bytes]:
-    """Whole lines in pieces of at most `MOST_LINES`; to go from line to line takes less than to look at each byte."""
+    """Yield whole lines in pieces of at most `MOST_LINES`.
+
+    Searching newlines is faster than each byte.
+    """
     start = 0
     while start < len(data):
         end = start
@@ -101,25 +113,25 @@ def _pieces(data: bytes) -> Iterator[bytes]:
 
 
 def lengths_of(source: Input, lines: set[int]) -> dict[int, int]:
-    """Bytes of these lines, by their 1-based number, each with its newline where it has one."""
-    found: dict[int, int] = {}
+    """Return the bytes of these lines with their newlines, by 1-based number."""
+    lengths: dict[int, int] = {}
     number = 0
     blocks = Blocks(source, 0)
     for stretch in blocks:
         sizes = [stretch.length] if stretch.overlong else [len(text) + 1 for text in stretch.data.split(b"\n")[:-1]]
-        found.update((number + nth, size) for nth, size in enumerate(sizes, 1) if number + nth in lines)
+        lengths.update((number + index, size) for index, size in enumerate(sizes, 1) if number + index in lines)
         number += len(sizes)
     if blocks.tail_length and number + 1 in lines:
-        found[number + 1] = blocks.tail_length
-    return found
+        lengths[number + 1] = blocks.tail_length
+    return lengths
 
 
-Ahead = Callable[..., Iterable[tuple[Stretch, Told | None]]]
+Ahead = Callable[..., Iterable[tuple[Stretch, DecodedBlock | None]]]
 """Reads blocks of a log of ours before their turn, as `Readers.ahead` does."""
 
 
 class SourceRun:
-    """The reading of one source."""
+    """One reading of one source."""
 
     def __init__(
         self,
@@ -131,12 +143,12 @@ class SourceRun:
         *,
         journal: bool = False,
     ) -> None:
-        """Without `ahead` every block is read in this process."""
+        """Begin at the checkpoint; without `ahead` every block is read in this process."""
         self._source, self._progress, self._kind, self._batch = source, progress, kind, batch
         self._others, self._journal = ahead, journal
         self._checkpoint = progress.checkpoint
         progress.native = kind.native
-        # A copy of a log in the making, or a new writer's newline: what was torn when it was read may be whole by now.
+        # A line that was torn when it was read may be complete by now: a copy went on, or a new writer ended it.
         progress.retracted_bytes = self._checkpoint.retract()
         offset = self._checkpoint.offset
         self._first = source.between(0, min(FINGERPRINT_BYTES, offset))
@@ -148,15 +160,16 @@ class SourceRun:
         self._rows = self._reader if kind.native and isinstance(self._reader, RowReader) else None
 
     def run(self) -> Iterator[None]:
-        """Read to the end of the source, and leave the checkpoint there; a step ends where the batch is full, and the
-        caller saves it then.
+        """Read to the end of the source and leave the checkpoint there.
+
+        Yield when the batch must be saved.
         """
         if self._reader is None:
             self._progress.status = "unsupported"
             self._progress.detail = self._kind.title
         blocks = Blocks(self._source, self._checkpoint.offset)
-        for stretch, told in self._ahead(blocks):
-            self._take(stretch, told)
+        for stretch, decoded in self._ahead(blocks):
+            self._take(stretch, decoded)
             if self._batch.full:
                 self._mark(finished=False)
                 yield
@@ -166,13 +179,13 @@ class SourceRun:
             self._batch.add_derived(self._progress, self._source.path, events, Rows(), end=self._checkpoint.offset)
         self._mark(finished=True)
 
-    def _ahead(self, blocks: Blocks) -> Iterable[tuple[Stretch, Told | None]]:
+    def _ahead(self, blocks: Blocks) -> Iterable[tuple[Stretch, DecodedBlock | None]]:
         if self._rows is not None and self._others is not None:
             left = self._source.size - self._checkpoint.offset
             return self._others(blocks, self._source, left, journal=self._journal)
         return ((stretch, None) for stretch in blocks)
 
-    def _take(self, stretch: Stretch, told: Told | None = None) -> None:
+    def _take(self, stretch: Stretch, decoded: DecodedBlock | None = None) -> None:
         checkpoint, gained = self._checkpoint, self._progress.gained
         stretch = self._rest_of_line(stretch)
         if stretch.overlong:
@@ -183,7 +196,7 @@ class SourceRun:
             bom = stretch.data.startswith(BOM) and stretch.offset == 0
             data = b"   " + stretch.data[3:] if bom else stretch.data
             lines = (
-                self._take_rows(told or tell(self._rows.decode, data), stretch)
+                self._take_rows(decoded or decode_block(self._rows.decode, data), stretch)
                 if self._rows is not None
                 else self._take_hits(data, stretch)
             )
@@ -197,40 +210,40 @@ class SourceRun:
             # Its end is not what was kept of it.
             self._last = stretch.end[-MARK_BYTES:]
 
-    def _take_rows(self, told: Told, stretch: Stretch) -> int:
-        """Take a block of our own log; returns its number of lines."""
-        self._count_blank(told.blank, told.blank_bytes, stretch)
+    def _take_rows(self, decoded: DecodedBlock, stretch: Stretch) -> int:
+        """Take a block of our own log; return its number of lines."""
+        self._count_blank(decoded.blank, decoded.blank_bytes, stretch)
         checkpoint = self._checkpoint
         end = stretch.offset + stretch.length
-        self._batch.add_block(self._progress, told.events, line=checkpoint.lines, offset=stretch.offset, end=end)
-        self._progress.gained.mended += told.mended
-        for line, offset, text, why, detail in told.rejects:
+        self._batch.add_block(self._progress, decoded.events, line=checkpoint.lines, offset=stretch.offset, end=end)
+        self._progress.gained.mended += decoded.mended
+        for line, offset, text, why, detail in decoded.rejects:
             self._reject(line, offset, len(text), stretch, why, detail, text)
-        return told.lines
+        return decoded.lines
 
     def _take_hits(self, data: bytes, stretch: Stretch) -> int:
-        """Take a block of a foreign log; returns its number of lines."""
+        """Take a block of a foreign log; return its number of lines."""
         block = block_of(data)
         self._count_blank(*blank_lines(block), stretch)
         if self._reader is None:
             return len(block.ends)
-        found: list[tuple[Event, int | None, int, int]] = []
+        events: list[tuple[Event, int | None, int, int]] = []
         hits, rows = self._reader.apart(block)
         self._place(rows, block, stretch)
         for hit in hits:
             line = block.number(hit.offset)
             number = self._checkpoint.lines + line
-            found += [(event, number, stretch.offset + hit.offset, hit.length) for event in hit.events]
+            events += [(event, number, stretch.offset + hit.offset, hit.length) for event in hit.events]
             text = stretch.data[hit.offset : hit.offset + hit.length]
             self._progress.gained.mended += mended(text) is not text
             if hit.why:
                 self._reject(line, hit.offset, hit.length, stretch, hit.why, hit.detail, text)
         end = stretch.offset + stretch.length
-        self._batch.add_derived(self._progress, self._source.path, found, rows, end=end)
+        self._batch.add_derived(self._progress, self._source.path, events, rows, end=end)
         return len(block.ends)
 
     def _place(self, rows: Rows, block: Block, stretch: Stretch) -> None:
-        """Say of the rows of a block where they stand in the source."""
+        """Set the line numbers and offsets of a block's rows to those in the source."""
         for offset, length in zip(rows.offsets, rows.lengths, strict=True):
             if block.data.find(b"\\u", offset, offset + length) >= 0:
                 text = block.data[offset : offset + length]
@@ -244,7 +257,7 @@ class SourceRun:
         self._progress.gained.blank_bytes += min(size, stretch.length)
 
     def _rest_of_line(self, stretch: Stretch) -> Stretch:
-        """The newline of a line that was taken without it is not a line of its own."""
+        """Take the newline of a line that was read without it: it is not a line of its own."""
         if not self._checkpoint.line_open or not stretch.data:
             return stretch
         self._checkpoint.line_open = False
@@ -259,21 +272,23 @@ class SourceRun:
         return Stretch(stretch.offset + cut, stretch.data[cut:], stretch.length - cut)
 
     def _remember(self, data: bytes) -> None:
-        """The first and the last bytes that were taken, without copying what lies between."""
+        """Keep the first and the last bytes that were read, without copying those between."""
         self._first = (self._first + data[:FINGERPRINT_BYTES])[:FINGERPRINT_BYTES]
         self._last = (self._last + data[-MARK_BYTES:])[-MARK_BYTES:]
 
     def _mark(self, *, finished: bool) -> None:
-        """Put the checkpoint where reading stands now."""
+        """Move the checkpoint to where reading is now."""
         state = payload_json(self._reader.state()) if self._reader is not None else b"null"
         self._checkpoint.state = msgspec.json.decode(state)
-        # The rows of a database come in the order of their changes: what was last there is not there again.
+        # The rows of a database come in the order of their changes, so its last bytes do not stay in place.
         last = b"" if self._source.codec == "sqlite" else self._last
         self._checkpoint.stamp(self._source, self._first, last, finished=finished)
         self._batch.touch(self._progress)
 
     def _take_tail(self, blocks: Blocks) -> None:
-        """The last line without its newline: taken if it is whole, or never will be; else it waits for the rest."""
+        """Take a last line without newline if it is complete or never will be; else leave it for
+        later.
+        """
         tail = blocks.tail
         if tail.strip() and not self._checkpoint.line_open:
             final = self._source.path == STDIN or (self._kind.native and self._source.sealed())

@@ -1,6 +1,6 @@
-"""Logs → the store: incremental by a checkpoint a source, every line accounted for, nothing twice.
+"""Ingest logs into the store by a checkpoint per source: every line counts, and nothing twice.
 
-One source failing is reported and stops no other.
+A source that fails is reported and stops no other.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from analyzer.importers.places import LogPlace
 from analyzer.store.db.frames import sql
 from analyzer.store.db.location import MEMORY, files_of, kept
 from analyzer.store.ingest.batch import AccountingError, Batch, Progress, Tally
-from analyzer.store.ingest.discover import STDIN, Found, Problem, discover
-from analyzer.store.ingest.identity import Known, SourceCheckpoint
+from analyzer.store.ingest.discover import STDIN, Discovery, Problem, discover
+from analyzer.store.ingest.identity import Checkpoints, SourceCheckpoint
 from analyzer.store.ingest.inputs import Input
-from analyzer.store.ingest.parallel import FileRead, Readers
+from analyzer.store.ingest.parallel import FileContent, Readers
 from analyzer.store.ingest.read import Ahead, SourceRun
 from analyzer.store.ingest.write import Meet, Pipeline, Reopen
 from analyzer.store.journal import journal_of, open_journal
@@ -32,29 +32,29 @@ from analyzer.store.shown import Shown
 
 @dataclass(slots=True, repr=False)
 class IngestResult(Shown):
-    """What one ingest read, and what it could not read."""
+    """The figures of one ingest, and the problems it met."""
 
     sources: list[Progress] = field(default_factory=list)
-    """One an input that was read, or looked at, in the order of reading."""
+    """One per input that was read or looked at, in the order of reading."""
     problems: list[Problem] = field(default_factory=list)
     unchanged: int = 0
     """Sources in which nothing was new."""
     seconds: float = 0.0
     pruned: int = 0
-    """Of the new events those that are older than what the store keeps: they were left out."""
+    """New events that are older than what the store keeps, and were left out."""
     unjudged: int = 0
-    """Distinct facts without a verdict of the active ruleset, because its rules are no longer where they were."""
+    """Distinct facts without a verdict of the active ruleset, because its rules are gone."""
 
     @property
     def total(self) -> Tally:
-        """The figures of all sources together."""
+        """Return the figures of all sources together."""
         total = Tally()
         for progress in self.sources:
             total.add(progress.tally)
         return total
 
     def unsupported(self) -> dict[str, int]:
-        """Files of formats that are not read yet, by format."""
+        """Count the files of formats that are not read yet, by format."""
         counts: dict[str, int] = {}
         for progress in self.sources:
             if progress.status == "unsupported":
@@ -68,7 +68,7 @@ class IngestResult(Shown):
         return "IngestResult", {**facts, "files": f"{len(self.sources):,}", "problems": f"{len(self.problems):,}"}
 
     def to_dict(self) -> dict[str, Any]:
-        """The contract's JSON."""
+        """Return the contract's JSON."""
         return {
             "schema": "analyzer.ingest/1",
             "files": len(self.sources),
@@ -106,13 +106,14 @@ def ingest(
     own: Sequence[str] = (),
     meet: Meet | None = None,
 ) -> IngestResult:
-    """Read everything new below `paths` into the store; `progress` is told each path, its place and how many there are.
+    """Read everything new below `paths` into the store.
 
-    Of paths in `limits` no more than the first so many decompressed bytes are read; `below` says in which
-    folder a path was found; paths in both as a store keeps them. `reopen` closes a connection that
-    an error has made useless and gives the next one; without it such an error is final. `journal_parts`: the paths are
-    those of the store's own journal, which is read in no other way than by a rebuild. What is `own` is read in no case.
-    `meet` is told each batch before it is looked at.
+    `progress` is called with each path, its index and their number. Of paths in `limits` at most so
+    many decompressed bytes are read; `below` has the folder that a path was listed in; paths in
+    both are as a store keeps them. `reopen` closes a connection that an error has made useless and
+    gives the next one; without it such an error is final. `journal_parts`: the paths are those of
+    the store's own journal, which only a rebuild reads. Paths in `own` are never read. `meet` is
+    called with each batch before it is looked at.
 
     Raises:
         StoreError: the store or its journal refused a batch; earlier batches are kept.
@@ -121,21 +122,21 @@ def ingest(
     began = time.monotonic()
     folder = journal_of(store_path)
     beside = [*files_of(store_path), folder] if folder else []
-    found: Found = discover(paths, own=[*own, *beside], journals=journal_parts)
-    result = IngestResult(problems=list(found.problems))
+    discovery: Discovery = discover(paths, own=[*own, *beside], journals=journal_parts)
+    result = IngestResult(problems=list(discovery.problems))
     moment = now()
-    known = Known(checkpoints(connection))
+    known_sources = Checkpoints(checkpoints(connection))
     with (
         open_journal(store_path) as journal,
         Pipeline(connection, reopen, journal, moment, meet) as pipeline,
         Readers() as readers,
     ):
-        run = _Run(known, pipeline, readers, result, journal_parts=journal_parts)
-        folders = {path: found.below.get(path) or (below or {}).get(kept(path)) for path in found.files}
-        readers.expect((path, folders[path]) for path in found.files if run.is_new(path, limits or {}))
-        for place, path in enumerate(found.files):
+        run = _Ingest(known_sources, pipeline, readers, result, journal_parts=journal_parts)
+        folders = {path: discovery.below.get(path) or (below or {}).get(kept(path)) for path in discovery.files}
+        readers.expect((path, folders[path]) for path in discovery.files if run.is_new(path, limits or {}))
+        for index, path in enumerate(discovery.files):
             if progress is not None:
-                progress(path, place, len(found.files))
+                progress(path, index, len(discovery.files))
             readers.look_ahead(path, _is_native, journal=journal_parts)
             run.read(path, (limits or {}).get(kept(path)), folders[path])
             readers.forget(kept(path))
@@ -149,13 +150,19 @@ def ingest(
 DAMAGED_HINT = "what stands before the damage was kept"
 
 
-class _Run:
-    """One ingest: the batch, and the checkpoints of all sources. What is read is saved through a pipeline."""
+class _Ingest:
+    """One ingest: its batch and the checkpoints of all sources; a pipeline saves the batches."""
 
     def __init__(
-        self, known: Known, pipeline: Pipeline, readers: Readers, result: IngestResult, *, journal_parts: bool
+        self,
+        checkpoints: Checkpoints,
+        pipeline: Pipeline,
+        readers: Readers,
+        result: IngestResult,
+        *,
+        journal_parts: bool,
     ) -> None:
-        self._known, self._result = known, result
+        self._checkpoints, self._result = checkpoints, result
         self._batch = Batch()
         self._replaced: dict[int, tuple[SourceCheckpoint, str]] = {}
         self._pipeline, self._readers, self._journal_parts = pipeline, readers, journal_parts
@@ -166,10 +173,10 @@ class _Run:
 
     def read(self, path: str, limit: int | None, below: str | None) -> None:
         """Read one input of any kind."""
-        known = self._known.unchanged_at(kept(path), below=below is not None) if limit is None else None
-        if known is not None and known.path != STDIN and _still(known):
-            self._replaced.pop(known.source_id, None)
-            self._seen(known, known.codec, known.size, moved=False)
+        checkpoint = self._checkpoints.unchanged_at(kept(path), below=below is not None) if limit is None else None
+        if checkpoint is not None and checkpoint.path != STDIN and _still(checkpoint):
+            self._replaced.pop(checkpoint.source_id, None)
+            self._seen(checkpoint, checkpoint.codec, checkpoint.size, moved=False)
             return
         try:
             with Input(path, limit, below=below) as source:
@@ -178,25 +185,28 @@ class _Run:
             self._result.problems.append(unread(path, error))
 
     def is_new(self, path: str, limits: Mapping[str, int]) -> bool:
-        """Whether nothing was ever read under this path, and all of it is to be read."""
+        """Say whether nothing was ever read under this path, and all of it is to be read."""
         name = kept(path)
-        return path != STDIN and name not in limits and self._known.next_generation(name) == 0
+        return path != STDIN and name not in limits and self._checkpoints.next_generation(name) == 0
 
     def mark_incidents(self) -> None:
-        """What has become of sources that were not found again; told at the end, as files are renamed in any order."""
-        for checkpoint, incident in [*self._replaced.values(), *self._known.vanished()]:
+        """Save what happened to sources that are gone.
+
+        At the end, as files are renamed in any order.
+        """
+        for checkpoint, incident in [*self._replaced.values(), *self._checkpoints.vanished()]:
             checkpoint.incident = incident
             self._batch.note(checkpoint)
 
     def _read(self, source: Input, limit: int | None) -> None:
-        checkpoint, moved = self._known.locate(source) if source.path != STDIN else (None, False)
+        checkpoint, moved = self._checkpoints.locate(source) if source.path != STDIN else (None, False)
         if checkpoint is not None:
             self._replaced.pop(checkpoint.source_id, None)
         if checkpoint is not None and checkpoint.unchanged(source) and _still(checkpoint):
             self._seen(checkpoint, source.codec, source.size, moved=moved)
             return
         changing = source.codec in ("json", "sqlite")
-        rewritten = self._known.document(source.path) if checkpoint is None and changing else None
+        rewritten = self._checkpoints.document(source.path) if checkpoint is None and changing else None
         if rewritten is not None:
             checkpoint = rewritten
             checkpoint.rewind()
@@ -207,11 +217,13 @@ class _Run:
             # It was looked at, not read: now that it has changed, or can be read, it may turn out to be anything.
             checkpoint.rewind()
             self._batch.forget(checkpoint)
-        foreseen: FileRead | None = None
+        foreseen: FileContent | None = None
         if checkpoint.offset == 0:
             foreseen = self._readers.read(source) if limit is None else None
-            found = foreseen.format if foreseen is not None else detect(head_of(source.head(HEAD_BYTES))).name
-            checkpoint.format = found
+            if foreseen is not None:
+                checkpoint.format = foreseen.format
+            else:
+                checkpoint.format = detect(head_of(source.head(HEAD_BYTES))).name
         checkpoint.codec = source.codec
         if checkpoint.offset and source.codec == "sqlite":
             source.go_on((checkpoint.state or {}).get("cursor") or {}, checkpoint.offset)
@@ -220,7 +232,7 @@ class _Run:
         self._take(source, progress, foreseen)
 
     def _seen(self, checkpoint: SourceCheckpoint, codec: str, size: int, *, moved: bool) -> None:
-        """Nothing to read; the row is saved all the same where the file has moved."""
+        """Count a source with nothing new; its row is saved only if the file has moved."""
         self._result.unchanged += 1
         progress = Progress(checkpoint, codec, checkpoint.status, checkpoint.detail)
         if checkpoint.status == "damaged":
@@ -231,15 +243,17 @@ class _Run:
             self._batch.touch(progress)
 
     def _new(self, source: Input) -> SourceCheckpoint:
-        for former, incident in self._known.replaced(source):
+        for former, incident in self._checkpoints.replaced(source):
             self._replaced[former.source_id] = former, incident
-        generation = self._known.next_generation(source.path)
-        checkpoint = SourceCheckpoint(self._known.next_id(), source.path, generation=generation)
-        self._known.add(checkpoint)
+        generation = self._checkpoints.next_generation(source.path)
+        checkpoint = SourceCheckpoint(self._checkpoints.next_id(), source.path, generation=generation)
+        self._checkpoints.add(checkpoint)
         return checkpoint
 
-    def _take(self, source: Input, progress: Progress, foreseen: FileRead | None) -> None:
-        """Take an open input from its checkpoint to its end; `foreseen` is what it holds, where it was read before.
+    def _take(self, source: Input, progress: Progress, foreseen: FileContent | None) -> None:
+        """Read an open input from its checkpoint to its end.
+
+        `foreseen` is its content if read before.
 
         Raises:
             InputError: it cannot be read.
@@ -263,9 +277,9 @@ def reading(
     *,
     journal: bool = False,
 ) -> Iterator[None]:
-    """Read a source into a batch; a step ends where that is full, and the caller saves it then.
+    """Read a source into a batch; yield whenever the batch is full and must be saved.
 
-    What could not be read joins `problems`, and of what is not saved yet the batch loses it.
+    If reading fails, that joins `problems`, and the batch drops what it holds of the source.
 
     Raises:
         InputError: it cannot be read.
@@ -289,22 +303,22 @@ def reading(
 
 
 def unread(path: str, error: InputError) -> Problem:
-    """The problem of an input that cannot be read."""
+    """Return the problem of an input that cannot be read."""
     return Problem(path, error.message.removeprefix(f"{path}: "), error.hint)
 
 
 def _is_native(data: bytes) -> bool:
-    """Whether a file that begins with these bytes is a log of our own."""
+    """Say whether a file that begins with these bytes is a log of our own."""
     return detect(head_of(data[:HEAD_BYTES])).native
 
 
 def _readable(name: str) -> bool:
-    known = BY_NAME.get(name)
-    return known is not None and bool(known.made_by)
+    kind = BY_NAME.get(name)
+    return kind is not None and bool(kind.made_by)
 
 
 def _still(checkpoint: SourceCheckpoint) -> bool:
-    """Whether a file that has not changed needs no second look: it was read, or still cannot be."""
+    """Say whether an unchanged file needs no second look: it was read, or still cannot be."""
     return checkpoint.status != "unsupported" or not _readable(checkpoint.format)
 
 
@@ -317,18 +331,20 @@ CHECKPOINT = (
 
 
 def checkpoints(connection: duckdb.DuckDBPyConnection, paths: Collection[str] | None = None) -> list[SourceCheckpoint]:
-    """How far each source has been read: all of them, or those that stood under some paths."""
-    only, given = ("", []) if paths is None else (" where path in (select unnest(?::varchar[]))", [list(paths)])
+    """Return the checkpoints of all sources, or of those that were at some paths."""
+    only, parameters = "", []
+    if paths is not None:
+        only, parameters = " where path in (select unnest(?::varchar[]))", [list(paths)]
     columns = ", ".join(CHECKPOINT)
     rows = connection.execute(
         sql("select {columns} from internal.source_v1{only} order by source_id", columns=columns, only=only),
-        given,
+        parameters,
     ).fetchall()
     return [checkpoint_of(row) for row in rows]
 
 
 def checkpoint_of(row: Sequence[Any]) -> SourceCheckpoint:
-    """The checkpoint that was stored as these values of the columns of `CHECKPOINT`."""
+    """Make a checkpoint of the stored values of the columns of `CHECKPOINT`."""
     checkpoint = SourceCheckpoint(*row[:13])
     checkpoint.state = msgspec.json.decode(row[13] or "{}")
     checkpoint.line_open, checkpoint.torn_bytes, checkpoint.pending_bytes = row[14:17]

@@ -1,8 +1,8 @@
-"""The statements that put a batch into the store, and the frames that they read.
+"""Build the statements that put a batch into the store, and the schemas of their frames.
 
-Frames: `staged_event` (`staging.STAGED` and `place`), `staged_reject`, `staged_source`, `bad_line`. The table
-`repeated` has the places of events that are not new; `claimed` the ids of events that get another one, with a place
-where they are staged, without one where they are stored.
+Frames: `staged_event` (`batch.STAGED` and `place`), `staged_reject`, `staged_source`, `bad_line`.
+The table `repeated` has the places of events that are not new; `claimed` the ids of events that get
+another id, with the place of staged events and without one for stored events.
 """
 
 from __future__ import annotations
@@ -74,12 +74,13 @@ inner join staged_source as s
 """
 
 CLAIMED = "claimed:"
-"""Stands before the id of an event whose log gave it the id of another one that is derived from a foreign record."""
+"""Prefix of the id of an event whose log claimed the id of an event derived from a foreign record.
+"""
 OTHER_CONTENT = (
     "row(r.type, r.occurred_at, r.session_id, r.payload, r.facts_id)"
     " is distinct from row(f.type, f.occurred_at, f.session_id, f.payload, f.facts_id)"
 )
-"""What makes `r` another event than `f`, the first one of the same id."""
+"""Selects events `r` that differ from `f`, the first one of the same id."""
 # Ids begin with their time, so that most of a large store lies outside of these bounds and is never looked at.
 COUNT_KNOWN = """
 select count(*)
@@ -125,7 +126,7 @@ read as (
     claimed=CLAIMED,
     facts_id=_FACTS_ID,
 )
-# Which of the two was read first must not matter: whoever can write a log could be there before the foreign record.
+# The order of reading must not matter: a forged line in a log may come before the foreign record.
 FILL_CLAIMED = sql(
     """
 insert into claimed

@@ -1,11 +1,11 @@
-"""A sealed batch → the store, in one transaction: events, quarantine, accounting and checkpoints, or nothing.
+"""Write sealed batches to the store, each in one transaction.
 
-Derived events reach the journal before the store: after a crash in between they are in the journal twice under the same
-ids, which is harmless, and never in the store alone.
+Derived events reach the journal before the store: after a crash in between they are in the journal
+twice under the same ids, which is harmless, and never only in the store.
 
-A batch is written while the next one is read, through every failure that is not the disk's: it is in the store once, or
-an error was raised. Whether a failed commit happened is looked up, never guessed. Rows that the database fails on again
-and again go to quarantine as `poison`.
+A batch is written while the next one is read. Unless the disk fails, it ends up in the store once,
+or an error was raised. Whether a failed commit happened is looked up, never guessed. Rows that the
+database fails on again and again go to quarantine as `poison`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from analyzer.redaction import may_hold_secret
 from analyzer.store.db.connection import first_line, transaction
 from analyzer.store.db.frames import frame_of, register, sql
 from analyzer.store.db.tables.schema import leave_out_told_twice
-from analyzer.store.ingest.batch import KEPT_TEXT, STORED, Rejected, Sealed, SourceChange, Tally, renamed_at
+from analyzer.store.ingest.batch import KEPT_TEXT, STORED, Rejected, SealedBatch, SourceChange, Tally, prefix_ids
 from analyzer.store.ingest.statements import (
     CHECK_SOURCES,
     CLAIMED,
@@ -51,21 +51,24 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-Meet = Callable[[Sealed], None]
-"""Brings the rows that a batch meets into the store, where others hold them: its events are `staged_event`."""
+Meet = Callable[[SealedBatch], None]
+"""Loads the stored rows that a batch meets, if another store has them.
+
+Its events are `staged_event`.
+"""
 _json = msgspec.json.Encoder()
 _BAD_LINE = {"source_id": "Int64", "line": "Int64"}
 _CHECKED = (
     *("source_id", "path", "format", "generation", "fingerprint", "fingerprint_length", "mark", "mark_length"),
     *("line_open", "torn_bytes", "size", "mtime_ns", "ctime_ns", "incident"),
 )
-"""The columns of a source that have the names of its checkpoint's fields."""
+"""The columns of a source with the names of its checkpoint's fields."""
 _SEARCHED = 500
 """Texts that are searched for secrets at once."""
 
 
 class Writer:
-    """Applies batches to a connection."""
+    """The writer of batches on one connection."""
 
     def __init__(
         self,
@@ -75,8 +78,9 @@ class Writer:
         former: Writer | None = None,
         meet: Meet | None = None,
     ) -> None:
-        """`former` is the writer of a connection that has failed; this one takes over its unfinished batch. `meet` is
-        told each batch before it is looked at.
+        """Take over the unfinished batch of `former`, the writer of a connection that has failed.
+
+        `meet` is called with each batch before it is looked at.
         """
         self._meet = meet
         self._connection = connection
@@ -85,7 +89,7 @@ class Writer:
         self._tallies: dict[int, Tally] = former._tallies if former else {}
         self._recorded: set[str] = former._recorded if former else set()
 
-    def apply(self, batch: Sealed) -> None:
+    def apply(self, batch: SealedBatch) -> None:
         """Commit the batch, and add its figures to those of its sources.
 
         Raises:
@@ -102,8 +106,8 @@ class Writer:
             raise StoreError("the store did not keep the batch", "check the disk, then run the same command again")
         self.settle(batch)
 
-    def rehearse(self, batch: Sealed) -> None:
-        """Everything that `apply` does to the database, without keeping any of it.
+    def rehearse(self, batch: SealedBatch) -> None:
+        """Do everything that `apply` does to the database, and keep none of it.
 
         Raises:
             duckdb.Error: the database fails on it.
@@ -113,13 +117,13 @@ class Writer:
         self._write(batch, conflicts)
         self._connection.execute("rollback")
 
-    def settle(self, batch: Sealed) -> None:
+    def settle(self, batch: SealedBatch) -> None:
         """Add the figures of a batch that is in the store to those of its sources."""
         for change in batch.sources:
             change.progress.tally.add(self._tallies[change.checkpoint.source_id])
         self._recorded.clear()
 
-    def _prepare(self, batch: Sealed, *, settle: bool = True) -> list[Rejected]:
+    def _prepare(self, batch: SealedBatch, *, settle: bool = True) -> list[Rejected]:
         register(self._connection, "staged_event", batch.events)
         if self._meet is not None:
             self._meet(batch)
@@ -127,7 +131,7 @@ class Writer:
         self._tallies = self._count(batch, settle=settle)
         return conflicts
 
-    def _write(self, batch: Sealed, conflicts: list[Rejected]) -> None:
+    def _write(self, batch: SealedBatch, conflicts: list[Rejected]) -> None:
         if self._connection.execute("select count(*) from claimed where place is null").fetchall()[0][0]:
             self._connection.execute(RENAME_CLAIMED).fetchall()
         self._insert_events(batch)
@@ -143,7 +147,7 @@ class Writer:
         self._save_sources(batch, self._tallies)
 
     def _retract(self, source_id: int, size: int) -> None:
-        """Take a torn last line out of quarantine: it is read again, with what stands behind it by now."""
+        """Take a torn last line out of quarantine: it is read again, with what follows it by now."""
         self._connection.execute(
             "delete from internal.quarantine_v1 where why = 'torn_tail' and source_id = $1 and byte_offset ="
             " (select read_bytes - $2 from internal.source_v1 where source_id = $1)",
@@ -155,8 +159,8 @@ class Writer:
             [source_id, size],
         )
 
-    def holds(self, batch: Sealed) -> bool:
-        """Whether the store has every checkpoint of the batch, and what it has of these sources adds up.
+    def holds(self, batch: SealedBatch) -> bool:
+        """Say whether the store has every checkpoint of the batch, and its accounts add up.
 
         DuckDB's COMMIT can return without an error and without having committed, and fail after it has: look.
         """
@@ -164,25 +168,27 @@ class Writer:
         rows = self._connection.execute(CHECK_SOURCES).fetchall()
         return rows == [(len(batch.sources), True)]
 
-    def _find_repeated(self, batch: Sealed) -> list[Rejected]:
-        """Leaves the places of all events that are not new in the table `repeated`; those with other content.
+    def _find_repeated(self, batch: SealedBatch) -> list[Rejected]:
+        """Fill the table `repeated` with the places of events that are not new.
 
-        An id that follows from a foreign record is that record's: the event of a log that has it gets another one.
+        Return the conflicting ones.
+
+        An id derived from a foreign record belongs to that record: an event of a log with this id gets another one.
         """
         connection = self._connection
         ids = batch.events["event_id"]
         bounds = [ids.min() or "", ids.max() or ""]
         connection.execute("create or replace temp table repeated (place ubigint, conflict boolean)")
         connection.execute("create or replace temp table claimed (event_id varchar, place ubigint)")
-        known = connection.execute(COUNT_KNOWN, bounds).fetchall()[0][0] if batch.events.height else 0
-        if not known and ids.n_unique() == batch.events.height:
+        stored = connection.execute(COUNT_KNOWN, bounds).fetchall()[0][0] if batch.events.height else 0
+        if not stored and ids.n_unique() == batch.events.height:
             return []
         connection.execute(FILL_CLAIMED, bounds).fetchall()
         renamed = {
             int(row[0]) for row in connection.execute("select place from claimed where place is not null").fetchall()
         }
         if renamed:
-            events = renamed_at(batch.events, renamed, CLAIMED)
+            events = prefix_ids(batch.events, renamed, CLAIMED)
             register(connection, "staged_event", events)
             bounds = [events["event_id"].min() or "", events["event_id"].max() or ""]
         connection.execute(FILL_REPEATED, bounds).fetchall()
@@ -196,8 +202,8 @@ class Writer:
             for source, line, offset, length, event_id, payload in rows
         ]
 
-    def _count(self, batch: Sealed, *, settle: bool) -> dict[int, Tally]:
-        """The full figures of each source in this batch.
+    def _count(self, batch: SealedBatch, *, settle: bool) -> dict[int, Tally]:
+        """Count the full figures of each source in this batch.
 
         Raises:
             AccountingError: they do not add up.
@@ -220,8 +226,11 @@ class Writer:
             tallies[change.checkpoint.source_id].settle(change.checkpoint.path, native=change.progress.native)
         return tallies
 
-    def _unrecorded(self, batch: Sealed) -> Iterator[Sequence[Recorded | Row]]:
-        """The derived events that are new, in groups. A second try of the same batch writes no group twice."""
+    def _unrecorded(self, batch: SealedBatch) -> Iterator[Sequence[Recorded | Row]]:
+        """Yield the new derived events in groups.
+
+        A second try of the same batch yields no group twice.
+        """
         repeated = {int(row[0]) for row in self._connection.execute("select place from repeated").fetchall()}
         for start in range(0, batch.events.height, GROUP_EVENTS):
             rows = batch.events[start : start + GROUP_EVENTS].select("place", *Row._fields).iter_rows()
@@ -230,11 +239,11 @@ class Writer:
                 for row in rows
                 if row[0] in batch.derived and row[0] not in repeated and row[1] not in self._recorded
             ]
-            yield [found for _, found in new]
+            yield [event for _, event in new]
             self._recorded.update(event_id for event_id, _ in new)
 
-    def _insert_events(self, batch: Sealed) -> None:
-        # Without any rows, too: a statement that fails then is what is wrong, and no row is poison.
+    def _insert_events(self, batch: SealedBatch) -> None:
+        # Also without rows: if a statement fails even then, no row is poison.
         self._connection.execute(INSERT_EVENTS, [self._now]).fetchall()
         leave_out_told_twice(self._connection, "staged_event")
         self._connection.execute(INSERT_FACTS).fetchall()
@@ -258,15 +267,17 @@ class Writer:
         register(self._connection, "staged_reject", frame_of(QUARANTINE_SCHEMA, columns))
         self._connection.execute("insert into internal.quarantine_v1 select * from staged_reject").fetchall()
 
-    def _save_sources(self, batch: Sealed, tallies: dict[int, Tally]) -> None:
-        """Save the sources: a checkpoint replaces the one before, figures are added to the ones before."""
+    def _save_sources(self, batch: SealedBatch, tallies: dict[int, Tally]) -> None:
+        """Save the sources: a checkpoint replaces the former one, figures are added to the former
+        ones.
+        """
         frame = frame_of(SOURCE_SCHEMA, _source_rows(batch, tallies, self._now))
         register(self._connection, "staged_source", frame)
         self._connection.execute(UPDATE_SOURCES).fetchall()
         self._connection.execute(INSERT_SOURCES).fetchall()
 
 
-def _source_rows(batch: Sealed, tallies: dict[int, Tally], now: datetime) -> list[dict[str, Any]]:
+def _source_rows(batch: SealedBatch, tallies: dict[int, Tally], now: datetime) -> list[dict[str, Any]]:
     return [
         _source_row(change, tallies.get(change.checkpoint.source_id, Tally()), now) | {"batch_id": batch.batch_id}
         for change in batch.sources
@@ -292,13 +303,13 @@ def _source_row(change: SourceChange, tally: Tally, now: datetime) -> dict[str, 
 
 
 def _shown(texts: list[bytes]) -> list[str]:
-    """The texts as quarantine keeps them: redacted, and at most `KEPT_TEXT` characters of each."""
+    """Return the texts as quarantine keeps them: redacted, and at most `KEPT_TEXT` characters each."""
     shown: list[str] = []
     for start in range(0, len(texts), _SEARCHED):
-        some = [text.decode("utf-8", "replace") for text in texts[start : start + _SEARCHED]]
-        # What is not in all of them together is in none of them: one search instead of many.
-        clean = not may_hold_secret("\n".join(some).encode())
-        shown += [text if clean and len(text) <= KEPT_TEXT else _shown_text(text) for text in some]
+        chunk = [text.decode("utf-8", "replace") for text in texts[start : start + _SEARCHED]]
+        # If the joined texts hold no secret, none of them does: one search, not many.
+        clean = not may_hold_secret("\n".join(chunk).encode())
+        shown += [text if clean and len(text) <= KEPT_TEXT else _shown_text(text) for text in chunk]
     return shown
 
 
@@ -309,13 +320,16 @@ def _shown_text(text: str) -> str:
 
 Reopen = Callable[[], duckdb.DuckDBPyConnection]
 MOST_POISON = 100
-"""Rows of one batch; when more of them fail, it is not the rows."""
+"""Most failing rows of one batch; if more fail, the rows are not the cause."""
 _DEAD = duckdb.InternalException, duckdb.FatalException, duckdb.ConnectionException
 _ROOM = duckdb.IOException, duckdb.OutOfMemoryException
 
 
 class Pipeline:
-    """Commits sealed batches one after another, each in the background. Use as a context manager, and `finish` it."""
+    """A background thread that commits sealed batches in order.
+
+    Use as a context manager, and `wait` for it.
+    """
 
     def __init__(
         self,
@@ -331,11 +345,11 @@ class Pipeline:
         self._background: ThreadPoolExecutor | None = None
         self._running: Future[None] | None = None
 
-    def submit(self, batch: Sealed | None) -> None:
+    def submit(self, batch: SealedBatch | None) -> None:
         """Commit a batch in the background, once the one before it is in the store.
 
         Raises:
-            StoreError: the one before could not be.
+            StoreError: the one before could not be committed.
             AccountingError: its lines or bytes do not add up.
         """
         self.wait()
@@ -360,7 +374,7 @@ class Pipeline:
         if self._background is not None:
             self._background.shutdown(wait=True)
 
-    def _commit(self, batch: Sealed) -> None:
+    def _commit(self, batch: SealedBatch) -> None:
         error: duckdb.Error | None = None
         for _ in range(2):
             try:
@@ -383,10 +397,10 @@ class Pipeline:
             raise _refusal(failure) from None
 
     def _recover(self, error: duckdb.Error) -> None:
-        """A connection that works, whatever the error has done to this one.
+        """Make the connection usable again, whatever the error has done to it.
 
         Raises:
-            StoreError: there is no way to one.
+            StoreError: it cannot be.
         """
         with contextlib.suppress(duckdb.Error):
             self._connection.execute("rollback")
@@ -405,8 +419,8 @@ class Pipeline:
             raise _refusal(failure) from None
         self._writer = Writer(self._connection, self._journal, self._now, self._writer, self._meet)
 
-    def _applies(self, batch: Sealed, rows: pl.DataFrame) -> bool:
-        """Whether the store takes these rows of the batch; nothing of it is kept."""
+    def _applies(self, batch: SealedBatch, rows: pl.DataFrame) -> bool:
+        """Say whether the store takes these rows of the batch; nothing of them is kept."""
         try:
             self._writer.rehearse(replace(batch, events=rows))
         except duckdb.Error as error:
@@ -414,26 +428,26 @@ class Pipeline:
             return False
         return True
 
-    def _poison(self, batch: Sealed, rows: pl.DataFrame) -> list[int]:
-        """The places of the rows that fail by themselves, found by halving."""
-        found: list[int] = []
+    def _poison(self, batch: SealedBatch, rows: pl.DataFrame) -> list[int]:
+        """Return the places of the rows that fail by themselves, by halving."""
+        places: list[int] = []
         stretches = [rows]
         while stretches:
             stretch = stretches.pop()
             if self._applies(batch, stretch):
                 continue
             if stretch.height == 1:
-                found.append(stretch["place"].item())
-                if len(found) > MOST_POISON:
+                places.append(stretch["place"].item())
+                if len(places) > MOST_POISON:
                     raise StoreError("the store refused very many rows", "nothing of the batch was kept")
                 continue
             half = stretch.height // 2
             stretches += (stretch[half:], stretch[:half])
-        return sorted(found)
+        return sorted(places)
 
 
-def _without(batch: Sealed, places: list[int]) -> Sealed:
-    """The batch without these rows; their lines go to quarantine."""
+def _without(batch: SealedBatch, places: list[int]) -> SealedBatch:
+    """Return the batch without these rows; their lines go to quarantine."""
     lost = batch.events["place"].is_in(places)
     poison = batch.events.filter(lost)
     paths = {change.checkpoint.source_id: change.checkpoint.path for change in batch.sources}
@@ -463,12 +477,12 @@ def _without(batch: Sealed, places: list[int]) -> Sealed:
 
 
 def _refusal(error: duckdb.Error | None) -> StoreError:
-    said = first_line(error) if error is not None else "no reason given"
+    message = first_line(error) if error is not None else "no reason given"
     no_room = error is not None and _no_room(error)
     hint = FREE_SPACE if no_room else "nothing of it was kept"
-    return StoreError(f"the store refused the batch: {said}", hint)
+    return StoreError(f"the store refused the batch: {message}", hint)
 
 
 def _no_room(error: duckdb.Error) -> bool:
-    # In a commit a write that fails is told as an error of the transaction.
+    # A write that fails in a commit is reported as an error of the transaction.
     return isinstance(error, _ROOM) or "Could not write" in str(error)

@@ -1,1 +1,1 @@
-"""Questions to a store: the catalogue of queries, ad-hoc SQL, and times as people type them."""
+"""Ask a store: the catalogue of queries, ad-hoc SQL, selections and times as people type them."""

@@ -1,11 +1,13 @@
-"""Ad-hoc SQL: one statement that only reads, on a connection that reaches nothing but the store.
+"""Run ad-hoc SQL: one statement that only reads, on a connection that reaches only the store.
 
-Protection against accidents, not a wall against hostile SQL: a query can still use much memory and time.
+This protects against accidents, not against hostile SQL: a query can still use much memory and
+time.
 
-Whether a statement only reads is told by the database's own tree of it and by its binder, before anything of it runs.
+The database's own syntax tree of a statement and its binder decide whether it only reads, before
+any of it runs.
 
-It may name frames of the caller's own: data, and never a way to a file. No such name hides a view of the store, and
-none is there while the program asks questions of its own.
+A statement may name frames of the caller: data, and never a way to a file. No such name hides a
+view of the store, and the frames are not visible while the program asks its own questions.
 """
 
 from __future__ import annotations
@@ -41,11 +43,11 @@ _FRAMES = "give a frame of polars, pandas or Arrow, a dict of columns, or a list
 _UNREADABLE = (ImportError, TypeError, ValueError, duckdb.Error)
 _POLARS = "give a polars frame"
 Registered: TypeAlias = "ArrowStream | pl.LazyFrame | Mapping[str, Any] | Sequence[Mapping[str, Any]]"
-"""What rows come in."""
+"""The kinds of rows that can be registered."""
 
 
 def checked_name(connection: duckdb.DuckDBPyConnection, name: str) -> str:
-    """The name in small letters, as SQL takes it in any.
+    """Return the name in small letters; SQL takes it in any case.
 
     Raises:
         QueryError: SQL would want it in quotes, or it is that of a view.
@@ -61,7 +63,7 @@ def checked_name(connection: duckdb.DuckDBPyConnection, name: str) -> str:
 
 
 def copied(connection: duckdb.DuckDBPyConnection, name: str, frame: Registered) -> pl.DataFrame:
-    """The rows as they are now; the database has had a look at their types.
+    """Copy the rows as they are now, after the database has checked their types.
 
     Raises:
         QueryError: it is no frame, or a column is of a type that SQL does not have.
@@ -71,7 +73,7 @@ def copied(connection: duckdb.DuckDBPyConnection, name: str, frame: Registered) 
     rows = frame.clone() if isinstance(frame, pl.DataFrame) else _read(frame)
     if strange := [column for column, kind in rows.schema.items() if kind == pl.Object]:
         raise QueryError(f"no SQL type for Python objects, as in column {strange[0]}", "cast it to a text or a number")
-    # The type that SQL gives to a column of nulls alone; Arrow's own has no place for them to be marked in.
+    # SQL gives this type to a column of only nulls; Arrow's null type cannot mark them.
     rows = rows.with_columns(pl.selectors.by_dtype(pl.Null).cast(pl.Int32))
     with visible(connection, {name: rows}), query_errors():
         connection.execute(f"describe {name}").fetchall()
@@ -100,11 +102,11 @@ def _read(frame: object) -> pl.DataFrame:
 
 @contextmanager
 def visible(connection: duckdb.DuckDBPyConnection, frames: Mapping[str, pl.DataFrame]) -> Iterator[None]:
-    """Within the block statements of this connection see the frames under their names."""
+    """Let statements of this connection see the frames under their names within the block."""
     try:
         with query_errors():
             for name, frame in frames.items():
-                # What the program itself has left behind under this name, and makes anew where it wants it: a view
+                # The program may have left a table or view of this name, and makes it again when needed: a view
                 # is replaced, a table is in the way.
                 with suppress(duckdb.Error):
                     connection.execute(f"drop table if exists temp.{name}").fetchall()
@@ -117,7 +119,7 @@ def visible(connection: duckdb.DuckDBPyConnection, frames: Mapping[str, pl.DataF
 
 
 _QUERY_NODES = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
-"""What a query may be made of; the others insert, update, delete, or copy into files."""
+"""Nodes that a query may consist of; others insert, update, delete, or copy into files."""
 
 _TABLE_FUNCTIONS = """
 duckdb_approx_database_count duckdb_available_metrics duckdb_columns duckdb_connection_count duckdb_constraints
@@ -137,10 +139,11 @@ read_parquet read_single_csv_file read_single_json_file read_single_parquet_file
 sniff_csv summary test_all_types test_vector_types unnest which_secret
 """
 READING_TABLE_FUNCTIONS = frozenset(_TABLE_FUNCTIONS.split())
-"""Table functions that do nothing but read. Whether there is anything outside of the store to read, settings decide."""
+"""Table functions that only read. Settings decide whether anything outside the store can be read.
+"""
 
 ACTING_FUNCTIONS = frozenset({"json_serialize_plan", "nextval", "setval", "write_log"})
-"""Functions in expressions that write, or plan SQL that they get as text."""
+"""Functions in expressions that write, or that plan SQL given as text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +156,7 @@ class Reading:
 
 
 def reading(connection: duckdb.DuckDBPyConnection, sql: str, parameters: object = None) -> Reading:
-    """The one statement in `sql`, which only reads. Nothing of it has run.
+    """Return the one statement in `sql`, which only reads. Nothing of it has run.
 
     Raises:
         QueryError: it is more or less than one statement, does not only read, or the database does not understand it.
@@ -170,17 +173,17 @@ def reading(connection: duckdb.DuckDBPyConnection, sql: str, parameters: object 
         raise QueryError("a pivot that has to look for its columns first", "name them: pivot … on x in ('a', 'b')")
     if kind not in {"SELECT", "EXPLAIN"}:
         raise _refused(f"a statement of kind {kind}")
-    found = next((query for query in _candidates(text, kind) if _reads(connection, query)), None)
-    if found is None:
+    query = next((candidate for candidate in _candidates(text, kind) if _reads(connection, candidate)), None)
+    if query is None:
         raise _refused(f"{kind} of something else than a query")
-    _bind_below_a_query(connection, found, parameters)
-    return Reading(text, found)
+    _bind_below_a_query(connection, query, parameters)
+    return Reading(text, query)
 
 
 def _candidates(text: str, kind: str) -> Iterator[str]:
-    """The query of a statement, without EXPLAIN, its options, and the semicolons at its end.
+    """Yield the query of a statement, without EXPLAIN, its options and the semicolons at its end.
 
-    A parenthesis behind EXPLAIN opens its options or the query: only one of both is a query.
+    A parenthesis after EXPLAIN opens its options or the query; the caller finds out which is one.
     """
     raw = text.encode()
     # The tokenizer gives offsets in bytes, and no ends.
@@ -190,22 +193,22 @@ def _candidates(text: str, kind: str) -> Iterator[str]:
     if kind == "SELECT" or len(starts) < 2:
         yield raw.decode()
         return
-    # Only words and parentheses matter: what may stand behind them within a token is not looked at.
-    place = 2 if re.match(rb"analy[sz]e\b", raw[starts[1] :], re.IGNORECASE) else 1
-    if place >= len(starts):
+    # Only words and parentheses matter; the rest of a token is ignored.
+    first = 2 if re.match(rb"analy[sz]e\b", raw[starts[1] :], re.IGNORECASE) else 1
+    if first >= len(starts):
         return
-    yield raw[starts[place] :].decode()
+    yield raw[starts[first] :].decode()
     depth = 0
-    for here in range(place, len(starts)):
-        depth += {b"(": 1, b")": -1}.get(raw[starts[here] : starts[here] + 1], 0)
+    for index in range(first, len(starts)):
+        depth += {b"(": 1, b")": -1}.get(raw[starts[index] : starts[index] + 1], 0)
         if depth <= 0:
-            if here + 1 < len(starts):
-                yield raw[starts[here + 1] :].decode()
+            if index + 1 < len(starts):
+                yield raw[starts[index + 1] :].decode()
             return
 
 
 def _reads(connection: duckdb.DuckDBPyConnection, query: str) -> bool:
-    """Whether a node of the tree is a query.
+    """Say whether a node of the tree is a query.
 
     Raises:
         QueryError: it is one, and does not only read.
@@ -225,7 +228,7 @@ def _reads(connection: duckdb.DuckDBPyConnection, query: str) -> bool:
 
 
 def _nodes(tree: object) -> Iterator[dict[str, Any]]:
-    """Every object of the tree, at any depth."""
+    """Yield every object of the tree, at any depth."""
     waiting = [tree]
     while waiting:
         item = waiting.pop()
@@ -249,14 +252,17 @@ def _check(node: dict[str, Any]) -> None:
 
 
 def _bind_below_a_query(connection: duckdb.DuckDBPyConnection, query: str, parameters: object) -> None:
-    """Have the database itself refuse what writes: at the top of a statement it may, below one more query never."""
+    """Let the database itself refuse what writes.
+
+    A statement may write at its top level, but never inside another query.
+    """
     with query_errors(), only_reading(connection):
         connection.execute(f"describe from (\n{query}\n)", parameters).fetchall()
 
 
 @contextlib.contextmanager
 def only_reading(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """A transaction in which the database refuses to write to any store, also to one that is open for writing."""
+    """Open a transaction in which the database refuses to write to any store."""
     connection.execute("begin transaction read only").fetchall()
     try:
         yield
@@ -275,7 +281,7 @@ _FUNCTION = "classify_one"
 
 
 def offer_classify(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
-    """Make `classify` known to this connection where `sql` names it.
+    """Define the SQL function `classify` on this connection if `sql` names it.
 
     Raises:
         QueryError: it is named, and numpy is not installed.
@@ -294,7 +300,7 @@ def offer_classify(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
 
 
 def load_classify(sql: str) -> bool:
-    """Whether `sql` names `classify`; if so, load all that it needs, as later there may be limits on doing so.
+    """Say whether `sql` names `classify`; if so, load what it needs, as limits may apply later.
 
     Raises:
         QueryError: it is named, and numpy is not installed.
@@ -316,8 +322,8 @@ def _reason(message: str | None, status: int | None) -> str | None:
         return None
     from analyzer.classifier import classify
 
-    known = {"message": message, "status": status}
-    return classify({key: value for key, value in known.items() if value is not None}).reason
+    facts = {"message": message, "status": status}
+    return classify({key: value for key, value in facts.items() if value is not None}).reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,7 +346,7 @@ def run(
     parameters: Parameters = None,
     timeout: float | None = None,
 ) -> Answer:
-    """The rows of one reading statement, at most `limit` of them, within `timeout` seconds (None: however long).
+    """Return the rows of one reading statement, at most `limit`, within `timeout` seconds.
 
     Raises:
         QueryError: more or less than one statement, one that writes, or one that the database refuses, as it does for
@@ -366,7 +372,7 @@ def run(
 
 
 def _frame(relation: duckdb.DuckDBPyRelation) -> pl.DataFrame:
-    """Make a frame of the rows. Values that no frame takes safely, as intervals and unions, become text."""
+    """Make a frame of the rows; intervals, unions and other unsafe values become text."""
     if any(map(_awkward, relation.types)):
         columns = [
             f'cast("{name.replace(chr(34), chr(34) * 2)}" as varchar) as "{name.replace(chr(34), chr(34) * 2)}"'
@@ -380,7 +386,7 @@ def _frame(relation: duckdb.DuckDBPyRelation) -> pl.DataFrame:
 
 _AWKWARD = frozenset({"INTERVAL", "TIMESTAMP WITH TIME ZONE", "TIME WITH TIME ZONE"})
 _NESTED = frozenset({"list", "array", "struct", "map"})
-"""Types in which others stand; at a union or an interval in them polars panics."""
+"""Types that contain other types; polars panics at a union or an interval in them."""
 
 
 def _awkward(kind: Any, *, inside: bool = False) -> bool:

@@ -23,9 +23,9 @@ from analyzer.store.query.selection import Selection, moment, span
 
 _Answer = TypeVar("_Answer", bound=Sized)
 _FIRST = ("overview", "errors", "unknown", "retries", "relays", "exhaustions", "tools", "timeline")
-"""Areas in the order of what people ask first; others follow by name."""
+"""Areas that people ask for first, in order; others follow by name."""
 _INNER = ("compare", "detection")
-"""The areas of what commands ask for themselves: the last ones."""
+"""Areas of queries that commands run for themselves: they come last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,38 +37,40 @@ class Query:
 
     @property
     def inner(self) -> bool:
-        """Whether it is of those that checks and reports ask for themselves."""
+        """Say whether checks and reports run this query for themselves."""
         return self.name.partition("-")[0] in _INNER
 
-    def values(self, given: Mapping[str, object]) -> dict[str, object]:
-        """Return the value of every parameter: the given one, else its default.
+    def values(self, arguments: Mapping[str, object]) -> dict[str, object]:
+        """Return the value of every parameter: that of `arguments`, else its default.
 
         Raises:
             QueryError: a parameter that the query does not have, or a value of the wrong type.
         """
-        known = {param.name: param for param in self.header.params}
-        if "last" in given and "last" not in known:
-            given = _since(given)
-        for name in given:
-            if name not in known and name in Selection.__slots__:
-                said = f"with store.selecting(Selection({name}={given[name]!r})): …"
-                raise QueryError(f"query {self.name} has no parameter {name}", f"ask for a part of the store: {said}")
-            if name not in known:
-                raise QueryError.unknown_value(f"parameter of query {self.name}", name, known)
-        return {name: _value(param, given.get(name, param.default)) for name, param in known.items()}
+        params = {param.name: param for param in self.header.params}
+        if "last" in arguments and "last" not in params:
+            arguments = _since(arguments)
+        for name in arguments:
+            if name not in params and name in Selection.__slots__:
+                example = f"with store.selecting(Selection({name}={arguments[name]!r})): …"
+                raise QueryError(
+                    f"query {self.name} has no parameter {name}", f"ask for a part of the store: {example}"
+                )
+            if name not in params:
+                raise QueryError.unknown_value(f"parameter of query {self.name}", name, params)
+        return {name: _value(param, arguments.get(name, param.default)) for name, param in params.items()}
 
 
-def _since(given: Mapping[str, object]) -> dict[str, object]:
-    """The parameters with `since` in the place of `last`."""
-    if given.get("since") is not None:
+def _since(arguments: Mapping[str, object]) -> dict[str, object]:
+    """Return the parameters with `since` instead of `last`."""
+    if arguments.get("since") is not None:
         raise QueryError("both since and last", "give one of them")
-    last = given["last"]
-    rest = {name: value for name, value in given.items() if name != "last"}
+    last = arguments["last"]
+    rest = {name: value for name, value in arguments.items() if name != "last"}
     return rest if last is None else {**rest, "since": now() - span(str(last))}
 
 
 def catalogue() -> dict[str, Query]:
-    """All queries by name, those first that people ask first."""
+    """Return all queries by name, in the order of the areas."""
     return _load(_folder())
 
 
@@ -78,25 +80,25 @@ def find(name: str) -> Query:
     Raises:
         QueryError: there is none of that name.
     """
-    known = catalogue()
-    if name not in known:
-        raise QueryError.unknown_value("query", name, known, command_line("query", "--list"))
-    return known[name]
+    queries = catalogue()
+    if name not in queries:
+        raise QueryError.unknown_value("query", name, queries, command_line("query", "--list"))
+    return queries[name]
 
 
 def run(
     connection: duckdb.DuckDBPyConnection,
     name: str,
-    given: Mapping[str, object],
+    arguments: Mapping[str, object],
     read: Callable[[duckdb.DuckDBPyConnection, str, Mapping[str, object]], _Answer],
 ) -> _Answer:
-    """The rows of a query in its own order, as `read` gives them.
+    """Run a query and return its rows in its own order, as `read` gives them.
 
     Raises:
         QueryError: unknown name or parameter, a bad value, or the database refuses.
     """
     query = find(name)
-    values = query.values(given)
+    values = query.values(arguments)
     with query_errors():
         answer = attended(connection, lambda: read(connection, query.header.body, values))
     if len(answer) >= MANY_ROWS:
@@ -106,11 +108,11 @@ def run(
 
 @cache
 def _load(folder: str) -> dict[str, Query]:
-    found = {}
+    queries = {}
     for path in sorted(Path(folder).glob("*/*.sql"), key=lambda path: (_rank(path.parent.name), path)):
         name = f"{path.parent.name}-{path.stem}"
-        found[name] = Query(name, parse_header(path.read_text("utf-8"), f"{path.parent.name}/{path.name}"))
-    return found
+        queries[name] = Query(name, parse_header(path.read_text("utf-8"), f"{path.parent.name}/{path.name}"))
+    return queries
 
 
 def _rank(area: str) -> int:
@@ -119,24 +121,24 @@ def _rank(area: str) -> int:
 
 @cache
 def _folder() -> str:
-    """`queries/` inside the installed package, else at the top of the checkout."""
+    """Return `queries/` inside the installed package, else the one at the top of the checkout."""
     inside = resources.files("analyzer").joinpath("queries")
     if inside.is_dir():
         return os.fspath(str(inside))
     return os.fspath(Path(__file__).resolve().parents[3] / "queries")
 
 
-def _value(param: Param, given: object) -> object:
-    if given is None or given == "null":
+def _value(param: Param, value: object) -> object:
+    if value is None or value == "null":
         return None
     try:
         if param.type == "TIMESTAMP":
-            return given if isinstance(given, datetime) else moment(str(given), now())
+            return value if isinstance(value, datetime) else moment(str(value), now())
         if param.type in {"BIGINT", "INTEGER"}:
-            return int(str(given))
+            return int(str(value))
         if param.type == "DOUBLE":
-            return float(str(given))
+            return float(str(value))
     except ValueError:
-        raise QueryError(f"{given!r} is no {param.type}", f"parameter {param.name}: {param.description}") from None
-    text: Any = str(given)
-    return text.strip("'") if given is param.default else text
+        raise QueryError(f"{value!r} is no {param.type}", f"parameter {param.name}: {param.description}") from None
+    text: Any = str(value)
+    return text.strip("'") if value is param.default else text

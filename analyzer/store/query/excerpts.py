@@ -1,6 +1,7 @@
-"""Lines of logs, read where the logs still are: a store keeps what was understood of a line, not its text.
+"""Show lines of logs that are still there: a store keeps the meaning of a line, not its text.
 
-Invariant: a line is given only out of a file that still begins with what was read of it, and without its secrets.
+Invariant: a line is shown only out of a file that still begins with what was read, and without its
+secrets.
 """
 
 from __future__ import annotations
@@ -14,52 +15,55 @@ from analyzer.store.ingest.identity import SourceCheckpoint
 from analyzer.store.ingest.inputs import Input
 
 SHOWN = 300
-"""Characters of a line that are given."""
+"""Characters of a line that are shown."""
 _REDACTED = 256 * 1024
-"""Bytes of a line in which secrets are looked for before it is cut, so that none is cut in two and then shown."""
+"""Bytes of a line that are searched for secrets before it is cut, so that none is cut in two."""
 
 
 def excerpts(
     read: Callable[[Collection[str]], Iterable[SourceCheckpoint]], places: Iterable[tuple[str, int]]
 ) -> dict[tuple[str, int], str]:
-    """The beginnings of lines (path and 1-based number) that are still there; `read` tells how far paths were read."""
+    """Return the beginnings of lines that are still there, by path and 1-based number.
+
+    `read` gives the checkpoints of paths: how far they were read.
+    """
     wanted: dict[str, set[int]] = defaultdict(set)
     for path, line in places:
         wanted[path].add(line)
-    known: dict[str, list[SourceCheckpoint]] = defaultdict(list)
-    for one in read(wanted.keys()) if wanted else ():
-        known[one.path].append(one)
-    found: dict[tuple[str, int], str] = {}
+    checkpoints: dict[str, list[SourceCheckpoint]] = defaultdict(list)
+    for checkpoint in read(wanted.keys()) if wanted else ():
+        checkpoints[checkpoint.path].append(checkpoint)
+    texts: dict[tuple[str, int], str] = {}
     for path, lines in wanted.items():
         try:
             with Input(path) as source:
-                if any(one.fits(source) for one in known[path]):
-                    texts = _lines(source, lines)
-                    found.update({(path, line): _shown(data) for line, data in texts.items()})
+                if any(checkpoint.fits(source) for checkpoint in checkpoints[path]):
+                    lines_read = _lines(source, lines)
+                    texts.update({(path, line): _shown(data) for line, data in lines_read.items()})
         except InputError:
-            continue  # whoever asked says that it has gone
-    return found
+            continue  # the caller reports that it is gone
+    return texts
 
 
 def _lines(source: Input, wanted: set[int]) -> Mapping[int, bytes]:
-    """The first bytes of these lines."""
-    found: dict[int, bytearray] = {line: bytearray() for line in wanted}
-    last, number, met = max(wanted), 1, set()
+    """Return the first bytes of these lines."""
+    pieces: dict[int, bytearray] = {line: bytearray() for line in wanted}
+    last, number, seen = max(wanted), 1, set()
     for chunk in source.chunks(0):
         start = 0
         while number <= last and start < len(chunk):
             end = chunk.find(b"\n", start)
             stop = len(chunk) if end < 0 else end
-            if number in found:
-                met.add(number)
-                piece = found[number]
+            if number in pieces:
+                seen.add(number)
+                piece = pieces[number]
                 piece += chunk[start : min(stop, start + _REDACTED - len(piece))]
             if end < 0:
                 break
             number, start = number + 1, end + 1
         if number > last:
             break
-    return {line: bytes(found[line]) for line in met}
+    return {line: bytes(pieces[line]) for line in seen}
 
 
 def _shown(data: bytes) -> str:

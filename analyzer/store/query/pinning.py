@@ -1,7 +1,7 @@
-"""Copies of views for many questions about one window: a report asks some twenty, and each would fold all events again.
+"""Copy views for many questions about one window, each of which would fold all events again.
 
-A window reads itself, and of what lies before it the events of its sessions alone. Which these are only one look at all
-events tells: a session may be as old as the store.
+A window reads its own events and, from before it, only events of its sessions. Only a look at all
+events tells which sessions these are: a session may be as old as the store.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ PINNED = {
         " cache_read_tokens, cache_write_tokens, cache_write_hour_tokens, cost_usd, cost_basis, prompt_cost_usd,"
         " whole_run"
     ),
-    # With what endings are told by.
+    # With the columns that endings need.
     "retries": "operation, caller, session_id, reason, outcome, attempts, waited_seconds, started_at, last_at, waits",
-    # Texts take most room by far, and a report quotes those of unknown errors alone.
+    # Texts take most room by far, and a report quotes only those of unknown errors.
     "errors": (
         "occurred_at, caller, session_id, operation, outcome, reason, detail, party, provider, project, retryable,"
         " status, counts_as_unknown, has_facts, source_line,"
@@ -43,9 +43,10 @@ PINNED = {
     ),
     "endings": "*",
 }
-"""The views that cost most and are asked most, with the columns that a report's tables are made of. The others would
-take more room than these; a question for one of them fails. Views look names up when they are asked: those that stand
-behind another one here are made of its copy.
+"""The views that cost most and are asked most, with the columns that a report's tables need.
+
+A question for another column fails: copies of all would take more room. Views look names up when
+they are asked, so a later view here is made of the copies of those before it.
 """
 _IN_WINDOW = "occurred_at >= $since and occurred_at < $until"
 _OF_CHAINS = "operation between $first and $last"
@@ -54,11 +55,14 @@ _OF_READ = "session_id in (select session_id from temp.whole_session where is_re
 _WITHIN = {
     "usage": f"{_IN_WINDOW} or {_OF_SESSIONS}",
     "retries": _OF_CHAINS,
-    # What a chain of the window ended as is told by later errors.
+    # Later errors decide how a chain of the window ended.
     "errors": f"({_IN_WINDOW}) or {_OF_CHAINS}",
     "relays": f"occurred_at >= $begun and ({_IN_WINDOW} or {_OF_READ})",
 }
-"""Of each what questions about a window need. Ids of chains begin with their time, as a rule."""
+"""The rows of each view that questions about a window need.
+
+Ids of chains usually begin with their time.
+"""
 _CHAINS = """
 select
   min(operation) as first,
@@ -67,7 +71,10 @@ from internal.event_v1
 where occurred_at >= $since - interval 1 second
   and occurred_at < $until
 """
-"""The first and the last of the chains that a window has any event of; a session may end a second after its chain."""
+"""Selects the first and the last id of the chains with any event in the window.
+
+A session may end a second after its chain.
+"""
 _SEEN = """
 create temp table seen as
 with life as (
@@ -116,7 +123,7 @@ from session
 where ended_at >= $since
   and started_at < $until
 """
-"""The sessions of the window, with the last moment of any session."""
+"""Collects the sessions of the window, with the last moment of any session."""
 _BEGUN = "select least($since, min(first_at)) as begun from temp.seen"
 _BEFORE = (_CHAINS, _SEEN, _BEGUN)
 _NEAR = """
@@ -125,7 +132,7 @@ _NEAR = """
   where occurred_at >= $begun
     and session_id in (select session_id from temp.seen)
 """
-"""The events of the window's sessions."""
+"""Selects the events of the window's sessions."""
 _WHOLE = """
 create temp table whole_session as
 select
@@ -149,8 +156,10 @@ where r.outcome = 'unresolved'
   and r.waits
   and r.last_at >= s.ended_at - interval 1 second
 """
-"""The sessions that are asked about beyond the window, as an agent may keep one for months: those that end in a chain,
-for their chains alone; those of which requests or a log tell the cost or the end, for all that they met (`is_read`).
+"""Collects the sessions that are read beyond the window: an agent may keep one for months.
+
+Sessions that end in a chain are read only for their chains; sessions whose cost or end comes from
+requests or a log are read for everything (`is_read`).
 """
 _WHOLE_CHAIN = """
 create temp table whole_chain as
@@ -160,7 +169,7 @@ where occurred_at >= $begun
   and not ({within})
   and session_id in (select session_id from temp.whole_session)
 """
-"""Their other chains."""
+"""Collects the chains of those sessions that lie outside the window."""
 _BOUNDS = """
 select
   min(operation) as lowest,
@@ -194,35 +203,36 @@ where occurred_at between $read_from and $read_to
   and {of_read}
   and not coalesce({within}, false)
 """
-"""What else those sessions met."""
+"""Adds the other errors of those sessions."""
 _AFTER = {"retries": (_WHOLE, _WHOLE_CHAIN, _BOUNDS, _REST_OF_CHAINS), "errors": (_READ, _REST_OF_ERRORS)}
-"""What follows on the copy of a window's part. A `select` gives values to the parameters of those behind it."""
+"""Statements that follow the copy of a window's part; a `select` sets parameters of those after it.
+"""
 
 
 @contextmanager
 def pinned(
     connection: duckdb.DuckDBPyConnection, since: datetime | None = None, until: datetime | None = None
 ) -> Iterator[Callable[[str], None]]:
-    """Copy what these views have of a window into tables, and answer from the copies within the block.
+    """Copy a window's rows of these views into tables, and answer from the copies in the block.
 
-    Without room for copies the views are used. What the block gets drops the copy of a view: from then on it answers
-    itself, made of the copies that are left.
+    Without room for copies the views are used. The block gets a function that drops the copy of a
+    view; the view then answers itself, made of the copies that are left.
     """
 
     def drop(name: str) -> None:
         with suppress(duckdb.Error):
             connection.execute(f"drop table if exists temp.{name}").fetchall()
 
-    known: dict[str, Any] = {"since": since or datetime.min, "until": until or datetime.max}  # noqa: DTZ901 - naive UTC
+    values: dict[str, Any] = {"since": since or datetime.min, "until": until or datetime.max}  # noqa: DTZ901 - naive UTC
     windowed = since is not None or until is not None
     copied = 0
     try:
         # Names of temporary tables come before those of views.
         with suppress(duckdb.Error):
             for statement in _BEFORE if windowed else ():
-                _done(connection, statement, known)
+                _done(connection, statement, values)
             for name in PINNED:
-                rows = _copied(connection, name, known, windowed=windowed)
+                rows = _copied(connection, name, values, windowed=windowed)
                 copied += rows
                 if rows >= MANY_ROWS:
                     give_back()
@@ -234,8 +244,8 @@ def pinned(
             give_back()
 
 
-def _copied(connection: duckdb.DuckDBPyConnection, name: str, known: dict[str, Any], *, windowed: bool) -> int:
-    """The rows of a view's copy; there is a whole copy or none.
+def _copied(connection: duckdb.DuckDBPyConnection, name: str, values: dict[str, Any], *, windowed: bool) -> int:
+    """Copy a view and return the number of rows; there is a whole copy or none.
 
     Raises:
         duckdb.Error: there is none.
@@ -243,19 +253,19 @@ def _copied(connection: duckdb.DuckDBPyConnection, name: str, known: dict[str, A
     view, within = _copied_from(name, windowed=windowed), _WITHIN.get(name, "true") if windowed else "true"
     parts = {"name": name, "columns": PINNED[name], "view": view, "within": within, "of_read": _OF_READ}
     copy = "create temp table {name} as select {columns} from {view} where {within}"
-    rows = _done(connection, sql(copy, **parts), known)
+    rows = _done(connection, sql(copy, **parts), values)
     try:
         for statement in _AFTER.get(name, ()) if windowed else ():
             chain = with_rows(folded("chain"), event=_OF_WHOLE_CHAINS) if "{chain}" in statement else ""
-            rows += _done(connection, sql(statement, **parts, chain=chain), known)
+            rows += _done(connection, sql(statement, **parts, chain=chain), values)
     except duckdb.Error:
-        connection.execute(f"drop table temp.{name}").fetchall()  # it would answer of a part
+        connection.execute(f"drop table temp.{name}").fetchall()  # a partial copy would give wrong answers
         raise
     return rows
 
 
 def _copied_from(name: str, *, windowed: bool) -> str:
-    """What a copy is made of: a view, what is behind it, or its statement over other copies and a window's events."""
+    """Return the source of a copy: a view, an inner view, or a statement over other copies."""
     if name == "retries":
         return "internal.chain"
     if name == "sessions":
@@ -274,12 +284,15 @@ def _copied_from(name: str, *, windowed: bool) -> str:
     return f"{CATALOG}.main.{name}"
 
 
-def _done(connection: duckdb.DuckDBPyConnection, statement: str, known: dict[str, Any]) -> int:
-    """The rows that a statement copied, given those of the values that it names; what it selects becomes known."""
-    given = {key: value for key, value in known.items() if f"${key}" in statement}
-    asked = connection.execute(statement, given)
-    ((value, *more),) = asked.fetchall()
+def _done(connection: duckdb.DuckDBPyConnection, statement: str, values: dict[str, Any]) -> int:
+    """Run a statement with the values that it names, and return the number of rows that it copied.
+
+    What a `select` gives is added to the values.
+    """
+    parameters = {key: value for key, value in values.items() if f"${key}" in statement}
+    cursor = connection.execute(statement, parameters)
+    ((value, *more),) = cursor.fetchall()
     if not statement.strip().startswith("select"):
         return int(value)
-    known |= zip((each[0] for each in asked.description), (value, *more), strict=True)
+    values |= zip((column[0] for column in cursor.description), (value, *more), strict=True)
     return 0

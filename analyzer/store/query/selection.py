@@ -1,6 +1,7 @@
-"""A part of a store: what has one project, agent, caller, reason, provider or model. Questions see its rows alone.
+"""Select a part of a store: the rows of one project, agent, caller, reason, provider or model.
 
-Invariant: a row that does not say what is asked for is not in the part; the analyzer's own decisions are in every one.
+Invariant: a row that does not name what is asked for is not in the part; the analyzer's own
+decisions are in every part.
 
 Times are read as people type them: `2026-11-01`, `2026-11-01T06:00`, `7d`, `now-7d`, `yesterday`.
 """
@@ -26,7 +27,7 @@ from analyzer.store.db.tables.schema import views
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What is asked for; None is anything.
+    """The values that are asked for; None stands for any.
 
     Raises:
         AnalyzerError: a value is no text that a store can hold.
@@ -39,11 +40,11 @@ class Selection:
     caller: str | None = None
     reason: str | None = None
     provider: str | None = None
-    """Who serves the model."""
+    """The provider that serves the model."""
     model: str | None = None
 
     def __post_init__(self) -> None:
-        """DuckDB fails in words of its own at what is no UTF-8."""
+        """Check that every value is UTF-8, as DuckDB fails otherwise in words of its own."""
         for name, value in self.given.items():
             try:
                 value.encode()
@@ -52,15 +53,15 @@ class Selection:
 
     @property
     def given(self) -> dict[str, str]:
-        """What is asked for, by name; empty for the whole store."""
+        """Return the values that are asked for, by name; empty for the whole store."""
         return {name: value for name in Selection.__slots__ if (value := getattr(self, name)) is not None}
 
     def __bool__(self) -> bool:
-        """Whether anything is asked for."""
+        """Say whether anything is asked for."""
         return bool(self.given)
 
     def __str__(self) -> str:
-        """For a person: `project shop, model x`."""
+        """Describe it for a person: `project shop, model x`."""
         return ", ".join(f"{name} {value}" for name, value in self.given.items())
 
 
@@ -72,7 +73,7 @@ _OF_EVENTS = {
     "provider": "provider",
     "model": "model",
 }
-"""What stands for each name in the table of events."""
+"""The expression for each name in the table of events."""
 _OF_ERRORS = {
     **_OF_EVENTS,
     "reason": "shown_reason",
@@ -89,26 +90,26 @@ _ROWS = (
     "endings",
     "limits",
 )
-"""Views whose rows say for themselves what they are."""
+"""Views whose rows have these names as columns."""
 _ERRORS = "selected_errors"
 _JOINED = ("retries", "sessions", "events", "verdicts")
-"""Views that are chosen by their errors, too."""
+"""Views whose rows are chosen by their errors, too."""
 _MACROS = {"errors_under": "digest", "comparable_errors": "digest, until"}
-"""Views with parameters, and these."""
+"""Views with parameters → the parameters."""
 _NARROWED = frozenset({*_ROWS, *_JOINED, *_MACROS})
 
 
 def narrows(sql: str) -> bool:
-    """Whether a query asks any view that a selection makes smaller."""
+    """Say whether a query asks any view that a selection makes smaller."""
     words = sql.replace("(", " ( ").split()
-    return any(word in ("from", "join") and behind in _NARROWED for word, behind in itertools.pairwise(words))
+    return any(word in ("from", "join") and following in _NARROWED for word, following in itertools.pairwise(words))
 
 
 @contextmanager
 def selected(connection: duckdb.DuckDBPyConnection, only: Selection) -> Iterator[None]:
-    """Within the block the views of this connection show that part alone.
+    """Let the views of this connection show only the selected part within the block.
 
-    Chains are those with such an error, and sessions those with such an error or such a log. Sources, quarantine,
+    A chain is in it with such an error, a session with such an error or such a log. Sources, quarantine,
     writers, nights and findings are shown whole.
     """
     if not only:
@@ -116,7 +117,7 @@ def selected(connection: duckdb.DuckDBPyConnection, only: Selection) -> Iterator
         return
     try:
         with query_errors():
-            # `main` alone is the schema of temporary views, too.
+            # `main` without the catalog also means the schema of temporary views.
             for statement in statements_of(only, f"{CATALOG}.main"):
                 connection.execute(statement)
         yield
@@ -130,9 +131,9 @@ def selected(connection: duckdb.DuckDBPyConnection, only: Selection) -> Iterator
 
 
 def statements_of(only: Selection, main: str) -> Iterator[str]:
-    """Names of temporary views come before those of the store's own."""
-    given = only.given
-    of_errors, of_events = _all(_OF_ERRORS, given), _all(_OF_EVENTS, given)
+    """Yield statements for temporary views, whose names come before those of the store's own views."""
+    values = only.given
+    of_errors, of_events = _all(_OF_ERRORS, values), _all(_OF_EVENTS, values)
     yield _view(_ERRORS, sql("select event_id, operation, session_id from internal.error where {only}", only=of_errors))
     for name in _ROWS:
         columns = {column.name: column.name for column in views()[name].columns}
@@ -140,7 +141,7 @@ def statements_of(only: Selection, main: str) -> Iterator[str]:
         of_session = sql(
             "(select max(s.provider) from {main}.sessions as s where s.session_id = own.session_id)", main=main
         )
-        own = _all({"provider": of_session, **columns} if "session_id" in columns else columns, given)
+        own = _all({"provider": of_session, **columns} if "session_id" in columns else columns, values)
         yield _view(name, sql("select * from {main}.{name} as own where {only}", main=main, name=name, only=own))
     within = {
         "verdicts": "event_id in (select event_id from {errors})",
@@ -149,7 +150,7 @@ def statements_of(only: Selection, main: str) -> Iterator[str]:
         "events": "is_decision(type) or event_id in (select event_id from {errors} union all"
         " select event_id from internal.event_v1 where type <> 'error.classified' and {only})",
     }
-    of_sessions = _all({column.name: column.name for column in views()["sessions"].columns}, given)
+    of_sessions = _all({column.name: column.name for column in views()["sessions"].columns}, values)
     for name, rows in within.items():
         chosen = sql(rows, errors=_ERRORS, only=of_sessions if name == "sessions" else of_events)
         yield _view(name, sql("select * from {main}.{name} where {rows}", main=main, name=name, rows=chosen))
@@ -168,8 +169,8 @@ def _view(name: str, query: str) -> str:
     return f"create or replace temp view {name} as {query}"
 
 
-def _all(columns: dict[str, str], given: dict[str, str]) -> str:
-    parts = [f"{columns[name]} = {quoted(value)}" if name in columns else "false" for name, value in given.items()]
+def _all(columns: dict[str, str], values: dict[str, str]) -> str:
+    parts = [f"{columns[name]} = {quoted(value)}" if name in columns else "false" for name, value in values.items()]
     return f"({' and '.join(parts)})"
 
 
@@ -188,7 +189,9 @@ HINT = "write a date (2026-11-01), a time (2026-11-01T06:00), a span back from n
 
 
 def moment(text: str, now: datetime, zone: tzinfo = UTC) -> datetime:
-    """The moment a text stands for, naive UTC. `now` is naive UTC; a date without an offset is one of `zone`.
+    """Return the moment that a text stands for, naive UTC.
+
+    `now` is naive UTC; a date without an offset is one of `zone`.
 
     Raises:
         AnalyzerError: it stands for none.
@@ -200,8 +203,8 @@ def moment(text: str, now: datetime, zone: tzinfo = UTC) -> datetime:
         local = now.replace(tzinfo=UTC).astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0)
         return to_naive_utc(local - timedelta(days=word == "yesterday"))
     try:
-        if found := _SPAN.match(word.removeprefix("now-")):
-            return now - span(found[0])
+        if match := _SPAN.match(word.removeprefix("now-")):
+            return now - span(match[0])
         parsed = datetime.fromisoformat(text.strip())
         return to_naive_utc(parsed if parsed.tzinfo else parsed.replace(tzinfo=zone))
     except (ValueError, OverflowError):
@@ -209,22 +212,22 @@ def moment(text: str, now: datetime, zone: tzinfo = UTC) -> datetime:
 
 
 def span(text: str) -> timedelta:
-    """A length of time: `90m`, `36h`, `7d`, `2w`, `6mo`, `1y`; a month has 30 days and a year 365.
+    """Parse a length of time: `90m`, `36h`, `7d`, `2w`, `6mo` (30 days each), `1y` (365 days).
 
     Raises:
         AnalyzerError: it is none.
     """
-    found = _SPAN.match(text.strip().lower())
-    if found is None:
+    match = _SPAN.match(text.strip().lower())
+    if match is None:
         raise AnalyzerError(f"not a length of time: {text!r}", f"write {SPANS}")
     try:
-        return int(found[1]) * _UNITS[found[2]]
+        return int(match[1]) * _UNITS[match[2]]
     except OverflowError:
         raise AnalyzerError(f"too long a time: {text!r}", f"write {SPANS}") from None
 
 
 def kept_since(older_than: str) -> datetime:
-    """The midnight (naive UTC) before which everything is older than a length of time, as 90d.
+    """Return the midnight (naive UTC) before which everything is older than a length, as 90d.
 
     Raises:
         AnalyzerError: it is none.

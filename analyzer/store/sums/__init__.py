@@ -1,1 +1,1 @@
-"""What detection counts, kept by day: made once for a time zone and a ruleset, and made again for days that changed."""
+"""Count sessions, groups and events by day for detection, on each request."""

@@ -1,7 +1,7 @@
-"""Rows by session → sums by day and caller, out of rows in the order of `detection-groups`: equal ones stand together.
+"""Sum rows by session to days and callers, out of rows in the order of `detection-groups`.
 
-Numbers take the place of names then. A row is a day, caller, session, message and verdict; a group is a distinct
-message of a session of a day and caller.
+Equal rows stand together in that order, and numbers replace names. A row is a day, caller, session,
+message and verdict; a group is a distinct message of a session of a day and caller.
 """
 
 from __future__ import annotations
@@ -11,11 +11,14 @@ from collections.abc import Sequence
 import polars as pl
 
 LOUD = 30
-"""Repeats of one message in one session of a day from which on the group is kept by its names."""
+"""A group with so many repeats of its message in one session of a day is kept by its names."""
 
 
 def counted(rows: pl.DataFrame, relays: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """All that is counted by session, under the names of `tables.SCHEMAS`; `relays` are hand-offs by session."""
+    """Count everything by session, under the names of `schemas.SCHEMAS`.
+
+    `relays` are hand-offs by session.
+    """
     repeats, loud = repeats_of(rows)
     busy = rows.select("day", "caller", "session").join(relays, on=["day", "caller"], how="semi")
     at_work = (
@@ -35,7 +38,7 @@ def counted(rows: pl.DataFrame, relays: pl.DataFrame) -> dict[str, pl.DataFrame]
 
 
 def by_step(relays: pl.DataFrame) -> pl.DataFrame:
-    """Hand-offs by session, summed by day, caller and step."""
+    """Sum hand-offs by session to day, caller and step."""
     return relays.group_by("day", "caller", "step").agg(
         pl.col("relays").sum(),
         pl.col("session").n_unique().cast(pl.Int64).alias("sessions"),
@@ -44,10 +47,10 @@ def by_step(relays: pl.DataFrame) -> pl.DataFrame:
 
 
 def counts_of(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows of `detection-counts`, and what else is counted by day and caller.
+    """Count the rows of `detection-counts`, and the verdicts, by day and caller.
 
     `verdicts` are the rows themselves, and of these `unknown_verdicts` were recorded as unknown and
-    `unknown_verdicts_replayed` are so to the ruleset.
+    `unknown_verdicts_replayed` are unknown under the ruleset.
     """
     unknown, was_unknown, events = pl.col("reason") == "unknown", pl.col("was_unknown"), pl.col("events")
     by_group = (
@@ -97,36 +100,38 @@ _SUMMED = (
 
 
 def templates_of(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows of `detection-templates`."""
+    """Count the rows of `detection-templates`."""
     return _sessions_by(rows, ("template",), pl.col("reason") == "unknown", pl.col("events").sum())
 
 
 def known_templates_of(rows: pl.DataFrame) -> pl.DataFrame:
-    """The sessions that show each message with a reason, by day and caller, and those where weak evidence decided.
+    """Count the sessions with each message that has a reason, and those that weak evidence decided.
 
-    Errors without a message have none to count.
+    The counts are by day and caller.
+
+    Errors without a message are left out.
     """
     weak = pl.col("session").filter(pl.col("confidence").eq_missing("weak")).n_unique().cast(pl.Int64)
-    known = (pl.col("reason") != "unknown") & (pl.col("template") != "")
-    return _sessions_by(rows, ("template", "reason"), known, weak.alias("weak_sessions"), pl.col("events").sum())
+    has_reason = (pl.col("reason") != "unknown") & (pl.col("template") != "")
+    return _sessions_by(rows, ("template", "reason"), has_reason, weak.alias("weak_sessions"), pl.col("events").sum())
 
 
 def weakly_known(templates: pl.DataFrame) -> pl.DataFrame:
-    """Of the rows of `known_templates_of` those of messages that weak evidence decided at least once: most are none."""
+    """Select the rows of `known_templates_of` whose message weak evidence decided at least once."""
     weak = templates.filter(pl.col("weak_sessions") > 0).select("template").unique()
     return templates.join(weak, on="template", how="semi", maintain_order="left")
 
 
 def rules_of(rows: pl.DataFrame) -> pl.DataFrame:
-    """The sessions in which each rule matched, by day and caller, with its reason."""
+    """Count the sessions in which each rule matched, by day and caller, with its reason."""
     return _sessions_by(rows, ("rule", "reason"), pl.col("rule").is_not_null())
 
 
-def _sessions_by(rows: pl.DataFrame, keys: Sequence[str], those: pl.Expr, *more: pl.Expr) -> pl.DataFrame:
-    """The sessions of some rows by day, caller and keys, and whatever else is counted of them."""
+def _sessions_by(rows: pl.DataFrame, keys: Sequence[str], chosen: pl.Expr, *more: pl.Expr) -> pl.DataFrame:
+    """Count the sessions of chosen rows by day, caller and keys, with further aggregates."""
     counted = (
         _numbered(rows)
-        .filter(those)
+        .filter(chosen)
         .group_by("row", *keys)
         .agg(pl.col("session").n_unique().cast(pl.Int64).alias("sessions"), *more)
         .sort("row", *keys)
@@ -135,7 +140,7 @@ def _sessions_by(rows: pl.DataFrame, keys: Sequence[str], those: pl.Expr, *more:
 
 
 def _with_names(counted: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
-    """What was counted by the number of a pair of day and caller, with these in its place."""
+    """Replace the number of a pair of day and caller with the pair."""
     names = _names(rows).with_row_index("row")
     return counted.join(names, on="row", maintain_order="left").select(
         "day", "caller", pl.exclude("row", "day", "caller")
@@ -143,7 +148,10 @@ def _with_names(counted: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def repeats_of(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """How often groups repeat: how many groups have so many events, by day and caller; and the loud ones themselves."""
+    """Count the groups by their number of events, by day and caller; and return the loud groups.
+
+    A group is loud from `LOUD` events on.
+    """
     numbered = _numbered(rows).group_by("group", maintain_order=True).agg(pl.first("row"), pl.sum("events"))
     repeats = numbered.group_by("row", "events").agg(pl.len().cast(pl.Int64).alias("groups")).sort("row", "events")
     begins = _begins("day") | _begins("caller") | _begins("session") | _begins("template")
@@ -157,23 +165,26 @@ def repeats_of(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def _numbered(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows with the number of their pair of day and caller, of its session and of its message, from 0."""
+    """Number the pair of day and caller, the session and the message of each row, from 0."""
     row = _begins("day") | _begins("caller")
     session = row | _begins("session")
     group = session | _begins("template")
     numbers = (begins.cum_sum().cast(pl.UInt32).sub(1).set_sorted() for begins in (row, session, group))
     return rows.select(
         *(number.alias(name) for name, number in zip(("row", "session", "group"), numbers, strict=True)),
-        # The last one is there where the rows come out of a store.
+        # Only rows out of a store have `confidence`.
         *("template", "reason", "rule", "was_unknown", "judged", "events", "^confidence$"),
     )
 
 
 def _names(rows: pl.DataFrame) -> pl.DataFrame:
-    """Each pair of day and caller, in order."""
+    """Return the pairs of day and caller, in order."""
     return rows.select("day", "caller").filter(_begins("day") | _begins("caller"))
 
 
 def _begins(name: str) -> pl.Expr:
-    """Whether a row has another value than the one before it; the first one has, as no name is null."""
+    """Say whether a row has another value than the row before it.
+
+    The first row has, as no name is null.
+    """
     return pl.col(name).ne_missing(pl.col(name).shift())

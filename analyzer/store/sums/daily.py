@@ -1,6 +1,6 @@
-"""`DailySums`: what detection counts of each day of a stretch, and the rows behind the counts.
+"""Hold `DailySums`: the counts that detection needs of each day, and the rows they count.
 
-Nothing of it is kept: every count is an answer of the events.
+Nothing of it is stored: every count is worked out from the events.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ import duckdb
 import polars as pl
 
 from analyzer.store.db.connection import query_errors
-from analyzer.store.db.frames import MANY_ROWS, alone, ask, frame_of, give_back, register
+from analyzer.store.db.frames import MANY_ROWS, ask, copy_texts, frame_of, give_back, register
 from analyzer.store.sums import statements
 from analyzer.store.sums.counting import counted, weakly_known
 from analyzer.store.sums.schemas import CUT, GROUPS, SCHEMAS, empty, sorted_sums
 
 _AT_ONCE = 250_000
-"""Events that are summed together: those of several days, or of a part of the callers of a larger one."""
+"""Events that are summed together: those of several days, or of some callers of a larger day."""
 _Part = Mapping[str, str | None]
-"""Its first caller, and the first caller after it, as parameters."""
+"""The first caller of a part and the first caller after it, as parameters of a statement."""
 _WHOLE: _Part = {"from_caller": "", "to_caller": None}
 _NUMBERED: Mapping[Any, Any] = {pl.String: pl.Categorical}
 _A_DAY = timedelta(days=1)
 _MARGIN = timedelta(hours=1)
-"""Where clocks are put back over midnight, days overlap."""
+"""Added to the bounds of a day: days overlap where clocks are put back over midnight."""
 
 
 class CallerDays(NamedTuple):
-    """The days of a caller from one to another; None is everybody."""
+    """The days from `first` to `last` of a caller; `caller` is None for all callers."""
 
     caller: str | None
     first: date
@@ -41,24 +41,24 @@ class CallerDays(NamedTuple):
 
     @property
     def days(self) -> list[date]:
-        """All of them, in order."""
+        """List the days, in order."""
         return [self.first + timedelta(days=number) for number in range((self.last - self.first).days + 1)]
 
 
 class _Summing:
-    """Counts the days of a zone, as the ruleset of this digest judges the errors of a store."""
+    """The sums of days of a time zone, with the errors of a store judged by one ruleset (a digest)."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, timezone: str, ruleset: str | None, last: date) -> None:
-        """`last` is the last day that there is: what came after it does not cut history."""
+        """Read the recorded rulesets up to the last day; later ones do not cut history."""
         self._connection, self._timezone, self._ruleset = connection, timezone, ruleset
         earliest = ask(connection, statements.FIRST_DAY, {"timezone": timezone}).item()
         self.versions = sorted_sums("versions", self._ask(statements.versions(), earliest or last, last))
-        """The rulesets that errors without facts were recorded under, by day and caller, of all history."""
+        """The rulesets recorded for errors without facts, by day and caller, of all history."""
         self._cut = _cut_of(self.versions)
         self.earliest = earliest
 
     def groups(self, first: date, last: date, caller_days: pl.DataFrame | None = None) -> pl.DataFrame:
-        """The rows of `detection-groups` of these days, or of some callers on some of them.
+        """Return the rows of `detection-groups` of these days, or of some callers on some of them.
 
         `caller_days` has `caller` and `day`.
         """
@@ -69,23 +69,23 @@ class _Summing:
         return self._ask(statements.groups_of_callers(), first, last, _WHOLE, frames, ruleset=self._ruleset)
 
     def hand_offs(self, first: date, last: date) -> pl.DataFrame:
-        """The rows of `detection-relays` of these days."""
+        """Return the rows of `detection-relays` of these days."""
         return self._ask(statements.relays(), first, last, _WHOLE)
 
     def frames(self, first: date, last: date) -> dict[str, pl.DataFrame]:
-        """Every frame of `SCHEMAS`, each sorted by its columns in their order."""
+        """Return every frame of `SCHEMAS`, each sorted by its columns in their order."""
         parts: dict[str, list[pl.DataFrame]] = {name: [empty(name)] for name in SCHEMAS}
         for start, end, part in self._parts(first, last):
             made = {
                 **self._counted(start, end, part),
                 "volumes": self._judged(statements.volumes(), start, end, part).cast(_NUMBERED),
-                "work": alone(self._ask(statements.work(), start, end, part)),
-                "signals": alone(self._judged(statements.signals(), start, end, part)),
+                "work": copy_texts(self._ask(statements.work(), start, end, part)),
+                "signals": copy_texts(self._judged(statements.signals(), start, end, part)),
             }
             for name, frame in made.items():
                 parts[name].append(sorted_sums(name, frame))
         parts["chains"] += self._chains(first, last)
-        whole = {name: pl.concat(some) for name, some in parts.items()}
+        whole = {name: pl.concat(frames) for name, frames in parts.items()}
         # Callers share tools: each part of them has its own rows.
         counts = ("sessions", "groups", "exposure")
         whole["signals"] = whole["signals"].group_by(pl.exclude(counts)).agg(pl.sum(*counts))
@@ -96,17 +96,17 @@ class _Summing:
         return whole
 
     def _counted(self, first: date, last: date, part: _Part) -> dict[str, pl.DataFrame]:
-        """What is counted of rows by session; memory is given back where that is much."""
+        """Count the rows by session; give memory back if there were many."""
         rows = self._judged(statements.groups(), first, last, part)
         relays = self._ask(statements.relays(), first, last, part)
-        made = {name: alone(sorted_sums(name, frame)) for name, frame in counted(rows, relays).items()}
+        made = {name: copy_texts(sorted_sums(name, frame)) for name, frame in counted(rows, relays).items()}
         if rows.height >= MANY_ROWS:
             del rows
             give_back()
         return made
 
     def _chains(self, first: date, last: date) -> Iterator[pl.DataFrame]:
-        """Retry chains by the day on which they were settled, caller and reason."""
+        """Yield retry chains by the day on which they were settled, caller and reason."""
         for start, end, _ in self._chunks(first, last):
             lowest, highest = self._ask(statements.SETTLED_CHAINS, start, end).row(0)
             if lowest is not None:
@@ -114,7 +114,7 @@ class _Summing:
                 yield self._ask(statements.chains(), start, end, ruleset=self._ruleset, **bounds)
 
     def _parts(self, first: date, last: date) -> Iterator[tuple[date, date, _Part]]:
-        """Stretches of days in their order, the callers of a large day in parts."""
+        """Yield stretches of days in their order; a large day comes in parts of its callers."""
         for start, end, events in self._chunks(first, last):
             if events <= _AT_ONCE:
                 yield start, end, _WHOLE
@@ -124,7 +124,7 @@ class _Summing:
                 yield start, end, {"from_caller": caller, "to_caller": after}
 
     def _chunks(self, first: date, last: date) -> Iterator[tuple[date, date, int]]:
-        """Stretches with something to sum that do not take too much room, with their events."""
+        """Yield stretches of days with their events, at most `_AT_ONCE` unless one day has more."""
         days: list[date] = []
         total = 0
         for day, events in self._ask(statements.WEIGHT, first, last).iter_rows():
@@ -164,7 +164,7 @@ class _Summing:
 
 
 def _cut_of(versions: pl.DataFrame) -> pl.DataFrame:
-    """Where the newest recorded ruleset of each caller begins, of callers with several."""
+    """Return when the newest recorded ruleset of each caller begins, for callers with several."""
     whole = versions.group_by("caller", "ruleset").agg(pl.col("first_at").min()).sort("caller", "first_at", "ruleset")
     newest = whole.group_by("caller", maintain_order=True).agg(
         pl.col("ruleset", "first_at").last(), pl.len().alias("rulesets")
@@ -181,14 +181,14 @@ _CALLER_DAYS = {"caller": pl.String, "day": pl.Date}
 
 @dataclass(frozen=True, slots=True)
 class DailySums:
-    """The sums of a stretch of days, and the rows behind them."""
+    """The sums of a stretch of days, and access to the rows that they count."""
 
     frames: Mapping[str, pl.DataFrame]
     """By the names of `SCHEMAS`, each sorted by its columns in their order; `versions` are those of all history."""
     _summing: _Summing
 
     def groups(self, asked: Iterable[CallerDays]) -> pl.DataFrame:
-        """The rows of `detection-groups` of some stretches of days, each of a caller's, or only of everybody's.
+        """Return the rows of `detection-groups` of stretches, all of single callers or of everybody.
 
         Raises:
             QueryError: the database refuses.
@@ -205,7 +205,7 @@ class DailySums:
             return self._summing.groups(min(days), max(days), callers)
 
     def hand_offs(self, asked: Iterable[CallerDays]) -> pl.DataFrame:
-        """The rows of `detection-relays` of some callers' stretches of days.
+        """Return the rows of `detection-relays` of some callers' stretches of days.
 
         Raises:
             QueryError: the database refuses.
@@ -220,7 +220,7 @@ class DailySums:
 def daily_sums(
     connection: duckdb.DuckDBPyConnection, first: date, night: date, timezone: str, ruleset: str | None
 ) -> DailySums:
-    """The sums from `first` to `night`, in days of a zone, as the ruleset judges them.
+    """Sum the days from `first` to `night`, in days of a zone, as the ruleset judges errors.
 
     Raises:
         QueryError: the database refuses.

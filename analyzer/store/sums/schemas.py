@@ -1,4 +1,4 @@
-"""The frames of sums by day: their names and columns."""
+"""Name the frames of sums by day and their columns."""
 
 from __future__ import annotations
 
@@ -42,8 +42,10 @@ SCHEMAS: dict[str, dict[str, str]] = {
     },
     "versions": {"ruleset": "String", "first_at": "Datetime", "errors": "Int64"},
 }
-"""The columns of each frame behind `day` and `caller`. Of volumes, which have nearly as many rows as there are errors,
-names are numbers of names, the caller's too.
+"""The columns of each frame after `day` and `caller`.
+
+`volumes` has nearly as many rows as there are errors, so its names, the caller's too, are
+categories.
 """
 GROUPS = {
     "day": "Date",
@@ -54,26 +56,29 @@ GROUPS = {
 }
 """The columns of `detection-groups`."""
 CUT = {"caller": "String", "ruleset": "String", "first_at": "Datetime"}
-"""Where the newest recorded ruleset of a caller begins, of callers whose errors without facts have several."""
+"""When the newest recorded ruleset of a caller begins.
+
+Only callers with several, for errors without facts.
+"""
 
 COUNTS = (
     "(type in ('error.classified', 'session.observed', 'tool.failed')"
     " or starts_with(type, 'retry.') or starts_with(type, 'relay.'))"
 )
-"""Of events: whether any sum rests on its type."""
+"""Selects the events whose type is part of any sum."""
 
 
 def empty(name: str) -> pl.DataFrame:
-    """The frame of this name without any rows."""
+    """Return the frame of this name without any rows."""
     return frame_of({"day": "Date", "caller": names_of(name), **SCHEMAS[name]})
 
 
 def names_of(name: str) -> str:
-    """The type that the names of a frame have."""
+    """Return the polars type that names have in a frame."""
     return "Categorical" if "Categorical" in SCHEMAS[name].values() else "String"
 
 
 def sorted_sums(name: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """The columns of this name, sorted by all of them in their order."""
+    """Select the columns of this name, sorted by all of them in their order."""
     columns = ["day", "caller", *SCHEMAS[name]]
     return frame.select(columns).sort(columns)

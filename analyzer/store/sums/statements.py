@@ -1,10 +1,11 @@
-"""The statements behind sums by day: catalogue queries over the rows of a stretch of days.
+"""Build the statements that sum by day: catalogue queries over the rows of a stretch of days.
 
-A catalogue query names the rows that it counts in its first parts (`with error as (…)`). The sums run the same query
-with other rows there: those of the days to sum, which is all that stands here of a count.
+A catalogue query names the rows that it counts in its first parts (`with error as (…)`). The sums
+run the same query with other rows there: those of the days to sum.
 
-Frames that they read: `summing_cut` (`caller`, `ruleset`, `first_at`: where a caller's newest recorded ruleset begins,
-of callers with several), `summing_caller` (`caller`, `day`: those to look at).
+Frames that the statements read: `summing_cut` (`caller`, `ruleset`, `first_at`: when the newest
+recorded ruleset of a caller with several begins) and `summing_caller` (`caller`, `day`: the pairs
+to look at).
 """
 
 from __future__ import annotations
@@ -16,16 +17,16 @@ from analyzer.store.db.tables.schema import views
 from analyzer.store.query.catalogue import find
 from analyzer.store.sums.schemas import COUNTS
 
-# Zones take their time, and most ask for the one that is stored.
+# Converting zones is slow, and most callers ask for UTC, which is stored.
 _DAY = """case when $timezone = 'UTC' then cast({moment} as date)
     else cast(timezone($timezone, timezone('UTC', {moment})) as date) end"""
-# Of rows `e`: whether their moment lies in the days to sum, within bounds that leave most of the others unread.
+# Selects rows `e` of the days to sum; the bounds leave most of the other rows unread.
 _OF_DAYS = """{moment} >= $since
     and {moment} < $until
     and {day} between $first and $last"""
-# A part of the callers: every sum is of one caller's, so that those of a large day can be made part by part.
+# Selects some callers: a sum belongs to one caller, so a large day can be summed in parts.
 _OF_PART = "({caller} >= $from_caller and ($to_caller is null or {caller} < $to_caller))"
-# How the queries of the catalogue name the day of an event, and their window.
+# The text of a catalogue query for the day of an event, and for its window.
 _ZONED = "cast(timezone($timezone, timezone('UTC', occurred_at)) as date)"
 _WINDOW = """($since is null or occurred_at >= $since)
     and ($until is null or occurred_at < $until)"""
@@ -39,7 +40,11 @@ def _filled(template: str, moment: str = "e.occurred_at", caller: str = "e.calle
 
 
 def _of_days(query: str, part: str) -> str:
-    """The rows that a part of a catalogue query reads, bound to the days to sum in place of its window."""
+    """Return the rows that a part of a catalogue query reads, of the days to sum.
+
+    Raises:
+        KeyError: the part has no window.
+    """
     rows = rows_of(find(query).header.body, part).replace(_ZONED, _filled("{day}", "occurred_at"))
     first, window, rest = rows.partition(_WINDOW)
     if not window:
@@ -48,11 +53,11 @@ def _of_days(query: str, part: str) -> str:
 
 
 def _counted(query: str, **rows: str) -> str:
-    """A catalogue query over these rows."""
+    """Return a catalogue query over these rows."""
     return with_rows(find(query).header.body, **rows)
 
 
-# Of a caller's errors without facts and with several rulesets those of the newest count.
+# If errors of a caller without facts have several rulesets, only the newest one counts.
 _ERRORS = _filled("""
   select
     {day} as day,
@@ -68,32 +73,32 @@ _ERRORS = _filled("""
 
 @cache
 def groups() -> str:
-    """The rows of `detection-groups`, in its order."""
+    """Select the rows of `detection-groups`, in its order."""
     return _counted("detection-groups", error=_ERRORS)
 
 
 @cache
 def groups_of_callers() -> str:
-    """Those of some callers on some days."""
+    """Select the rows of `detection-groups` of some callers on some days."""
     asked = "    and exists (select 1 from summing_caller as s where s.caller = e.caller and s.day = {day})\n"
     return _counted("detection-groups", error=_ERRORS + _filled(asked))
 
 
 @cache
 def volumes() -> str:
-    """The rows of `detection-volume`."""
+    """Select the rows of `detection-volume`."""
     return _counted("detection-volume", error=_ERRORS)
 
 
 @cache
 def work() -> str:
-    """The rows of `detection-work`."""
+    """Select the rows of `detection-work`."""
     return _counted("detection-work", event=_of_days("detection-work", "event"))
 
 
 @cache
 def signals() -> str:
-    """The rows of `detection-signals`."""
+    """Select the rows of `detection-signals`."""
     errors = """
   select
     {day} as day,
@@ -109,7 +114,7 @@ def signals() -> str:
 
 @cache
 def versions() -> str:
-    """What the rows of `detection-versions` are made of, by day."""
+    """Select the rows that `detection-versions` sums up, by day."""
     rows = """
   select
     {day} as day,
@@ -127,7 +132,10 @@ def versions() -> str:
 
 @cache
 def chains() -> str:
-    """The rows of `detection-chains`. Ids of chains begin with their time as a rule: their bounds leave most unread."""
+    """Select the rows of `detection-chains`.
+
+    Ids of chains usually begin with their time, so their bounds leave most events unread.
+    """
     settled = """
   select
     {day} as day,
@@ -147,10 +155,10 @@ def chains() -> str:
 
 @cache
 def relays() -> str:
-    """The rows of `detection-relays`, as the view would say were these all the relay events there are.
+    """Select the rows of `detection-relays`, out of the relay events that these days need.
 
-    They are those of hand-offs that the days have any event of, and, as hand-offs without a name are counted within
-    their session, all of the sessions of such.
+    These are the events of hand-offs that have any event on the days. Hand-offs without a name are
+    counted within their session, so all events of such sessions are read.
     """
     hand_offs = """
   with touched as materialized (
@@ -194,7 +202,7 @@ where type = 'retry.settled'
   and occurred_at >= $since
   and occurred_at < $until
 """
-"""The first and the last of the chains that were settled on some days."""
+"""Selects the first and the last id of the chains that were settled on some days."""
 FIRST_DAY = _filled(
     "select {first} as first_day from internal.event_v1",
     first=sql(_DAY, moment="min(occurred_at)"),
@@ -210,7 +218,7 @@ group by all
 order by all
 """)
 
-# The first callers of parts that have so many events each, in order.
+# Selects the first caller of each part of `$events` events, in order.
 PARTS = _filled("""
 with caller as (
   select

@@ -1,1 +1,1 @@
-"""A store kept in order: made again, pruned, its quarantine tried again."""
+"""Keep a store in order: make it again, prune it, try its quarantine again."""

@@ -1,6 +1,7 @@
-"""The store that a rebuild replaces: whether it can be read, what it knew of its sources, and what only it still has.
+"""Read the store that a rebuild replaces: what it knew of its sources, and what only it still has.
 
-Invariant: what was read again from logs and journal stands; the former store adds when it was read, and what is gone.
+Invariant: what was read again from logs and journal stays; the former store adds when it was read,
+and what is gone.
 """
 
 from __future__ import annotations
@@ -21,16 +22,19 @@ from analyzer.store.ingest.inputs import Input
 from analyzer.store.ingest.read import lengths_of
 
 _FORMER = "analyzer_former"
-"""The name under which it is attached; its rows are shown by views `former_event_v1` and so on."""
+"""The name under which the former store is attached.
+
+Views `former_event_v1` and so on show its rows.
+"""
 _TABLES = ("store_v1", "event_v1", "facts_v1", "verdict_v1", "source_v1", "quarantine_v1")
 _NOTHING = {"BIGINT": "0", "INTEGER": "0", "BOOLEAN": "false", "VARCHAR": "''"}
 _DERIVED = {"event_bytes": "bytes"}
-"""Figures that an older store has in one sum alone."""
-NATIVE = tuple(known.name for known in FORMATS if known.native)
+"""Figures that an older store keeps only within another sum."""
+NATIVE = tuple(kind.name for kind in FORMATS if kind.native)
 
 
 def unreadable(path: str) -> str | None:
-    """Why the store cannot be read to its last block; None where it can, of whatever version it is.
+    """Return why the store, of any version, cannot be read to its last block; None if it can.
 
     Raises:
         StoreBusyError: another process has it open.
@@ -38,8 +42,8 @@ def unreadable(path: str) -> str | None:
     """
     try:
         with patiently(lambda: connect_plain(path, read_only=True)) as connection:
-            found = {str(row[0]) for row in connection.execute("select table_name from duckdb_tables()").fetchall()}
-            if "store_v1" not in found:
+            names = {str(row[0]) for row in connection.execute("select table_name from duckdb_tables()").fetchall()}
+            if "store_v1" not in names:
                 raise StoreError(f"{path} is a DuckDB file of something else", "name another file with --store")
             for table in _TABLES:
                 connection.execute(
@@ -67,7 +71,7 @@ class FormerStore:
             connection.execute(f"create or replace temp view former_{table} as {rows}").fetchall()
 
     def _shared(self, table: str) -> list[str]:
-        """Columns that the table has in both versions; what is decoded again is left out."""
+        """List the columns that both versions of the table have and that are not decoded again."""
         rows = self._connection.execute(
             "select column_name from duckdb_columns() where schema_name = 'internal' and table_name = $1"
             " group by column_name having count(distinct database_name) = 2",
@@ -76,7 +80,7 @@ class FormerStore:
         return sorted({str(row[0]) for row in rows} - TYPED.get(table, frozenset()))
 
     def sources(self) -> list[SourceCheckpoint]:
-        """How far each source had been read, as much of it as tells whether it is still there."""
+        """Return the checkpoints of its sources, with the fields that tell whether one is still there."""
         names = ("source_id", "path", "generation", "fingerprint", "fingerprint_length", "mark", "mark_length")
         rows = self._connection.execute(
             sql("select {names}, read_bytes from former_source_v1 order by source_id", names=", ".join(names))
@@ -84,7 +88,10 @@ class FormerStore:
         return [SourceCheckpoint(**dict(zip(names, row[:-1], strict=True)), offset=row[-1]) for row in rows]
 
     def _taken_over(self, table: str) -> str:
-        """The columns of the former table in the form of the new one. A column that it lacks is null or zero."""
+        """Return the columns of the former table in the form of the new one.
+
+        A missing one is null or zero.
+        """
         rows = self._connection.execute(
             "select column_name, data_type from duckdb_columns() where database_name = current_database()"
             " and schema_name = 'internal' and table_name = $1 and not is_nullable order by column_name",
@@ -98,16 +105,18 @@ class FormerStore:
         return ", ".join([*self._columns[table], *added])
 
     def adopt_sources(self, matched: dict[str, int], vanished: set[int]) -> None:
-        """Sources keep the ids, generations and moments that they had; those that were not read again are taken over.
+        """Keep the ids, generations and moments of sources.
 
-        `matched`: path → former id of those that were read again; `vanished`: former ids of those whose file has gone.
+        Take over those that were not read again.
+
+        `matched`: path → former id of sources that were read again; `vanished`: former ids of those whose file is gone.
         """
         self._renumber(matched)
         run = self._connection.execute
         kept = [name for name in self._columns["source_v1"] if name not in {"source_id", "path", "state", "status"}]
         moments = ("generation", "first_ingested_at")
         run(self._update_sources(moments)).fetchall()
-        # Figures depend on the order of reading; where the same lines were met, the former split of them holds.
+        # Figures depend on the order of reading; if the same lines were read, the former figures hold.
         run(
             self._update_sources(kept)
             + "".join(f" and n.{name} = o.{name}" for name in ("format", "lines", "bytes", *FATES))
@@ -149,7 +158,7 @@ class FormerStore:
             ).fetchall()
 
     def adopt_quarantine(self) -> None:
-        """Rejects keep the moment they were met at; those that were pruned or mended do not come back."""
+        """Keep the moment of rejects; those that were pruned or mended do not come back."""
         run = self._connection.execute
         run(
             "delete from internal.quarantine_v1 as q where exists ("
@@ -165,7 +174,7 @@ class FormerStore:
         ).fetchall()
 
     def adopt_rejects_of(self, source_ids: list[int]) -> None:
-        """Rejects of sources that were not read again."""
+        """Take over the rejects of sources that were not read again."""
         self._connection.execute(
             "insert into internal.quarantine_v1 by name"
             " select * from former_quarantine_v1 where source_id in (select unnest($1))",
@@ -173,9 +182,12 @@ class FormerStore:
         ).fetchall()
 
     def adopt_events(self, read: list[str]) -> int:
-        """Events keep source and moments; those that no log and no journal has any more are taken over: how many.
+        """Keep source and moments of events.
 
-        Those of logs that were read again and that the time of their file dated are told anew.
+        Take over those that no log and no journal has any more.
+
+        Returns the number of events taken over. Events of logs that were read again, dated by the
+        time of their file, are not among them.
         """
         run = self._connection.execute
         run(
@@ -207,7 +219,7 @@ class FormerStore:
         return int(carried)
 
     def adopt_settings(self) -> None:
-        """Everything that the store remembered about itself, but for its version."""
+        """Take over all settings of the former store, except its version."""
         self._connection.execute(
             "insert into internal.store_v1 select key, value from former_store_v1"
             " where key not in (select key from internal.store_v1)"
@@ -225,7 +237,10 @@ FATES = ("quarantined", "blank", "skipped")
 
 
 def split_by_events(connection: duckdb.DuckDBPyConnection) -> None:
-    """Which lines of foreign logs gave events first is told by the events, as the journal had them before the log."""
+    """Count again which lines of foreign logs gave events first, by the events themselves.
+
+    A rebuild reads the journal before the logs, so the lines of the logs look like duplicates.
+    """
     connection.execute(
         "create or replace temp table given as select distinct s.source_id, s.path, e.source_line as line,"
         " count(*) over (partition by s.source_id) as events, q.line is null as whole"
@@ -245,7 +260,7 @@ def split_by_events(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def split(connection: duckdb.DuckDBPyConnection, source_id: int, events: int, lines: int, size: int) -> None:
-    """Say of a source how many events it gave, and how many whole lines of how many bytes gave these."""
+    """Set for a source how many events it gave, and from how many whole lines of how many bytes."""
     connection.execute(
         "update internal.source_v1 set events = $2, event_lines = least($3, event_lines + duplicates),"
         " duplicates = greatest(event_lines + duplicates - $3, 0),"
@@ -256,7 +271,7 @@ def split(connection: duckdb.DuckDBPyConnection, source_id: int, events: int, li
 
 
 def bytes_of(path: str, lines: set[int]) -> int:
-    """The bytes of some lines of a log, 0 where it cannot be read."""
+    """Return the bytes of some lines of a log; 0 if it cannot be read."""
     try:
         with Input(path) as source:
             return sum(lengths_of(source, lines).values())

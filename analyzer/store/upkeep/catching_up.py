@@ -1,6 +1,6 @@
-"""Decisions that the journal has and the store does not: whoever made them died between the two.
+"""Take over decisions that the journal has and the store lacks, after a process died.
 
-The journal is the truth: a store that is opened for writing takes them over, and is what a rebuild would make of it.
+The journal is the truth: a store that is opened for writing takes them over, as a rebuild would.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ from analyzer.store.journal import DECISIONS, journal_of, keep_decided
 _READ = "journal_read"
 """Key under which a store keeps how many bytes of each part of its journal were searched for decisions."""
 _WORTH_KEEPING = 1024 * 1024
-"""Bytes; fewer are searched again next time, which costs less than to write down that they were."""
+"""Bytes.
+
+Fewer are searched again next time, which costs less than recording that they were searched.
+"""
 _AT_ONCE = 4_096
 """Decisions that are looked up in the store together."""
 _BLOCK = 1024 * 1024
@@ -33,37 +36,40 @@ _DECISION = re.compile(
     rb'^\{"v":\d+,"id":"([^"\\]+)","type":"(?:%s)".*$' % b"|".join(re.escape(name).encode() for name in DECISIONS),
     re.MULTILINE,
 )
-"""A line with a decision as our appender writes it: nobody else's have to be caught up with."""
+"""Matches a line with a decision as our appender writes it; only such lines are taken over."""
 
 
 def catch_up(connection: duckdb.DuckDBPyConnection, path: str) -> int:
-    """Give the store the decisions of its journal that it lacks, and act on them; how many these were."""
+    """Give the store the decisions of its journal that it lacks, and act on them.
+
+    Return their number.
+    """
     folder = journal_of(path)
-    # A pipe in the place of a part would be waited for.
+    # Reading a pipe that replaced a part would block.
     parts = sorted(filter(os.path.isfile, glob(os.path.join(escape(folder), "*.jsonl")))) if folder else []
     if not parts:
         return 0
-    before = _places(connection)
-    places = dict(before)
+    before = _offsets(connection)
+    offsets = dict(before)
     missing: dict[str, Event] = {}
-    found = (line for part in parts for line in _decisions(part, places))
-    while batch := dict(islice(found, _AT_ONCE)):
-        known = connection.execute(
+    lines = (line for part in parts for line in _decisions(part, offsets))
+    while batch := dict(islice(lines, _AT_ONCE)):
+        stored = connection.execute(
             "select event_id from internal.event_v1 where event_id in (select unnest($1))", [list(batch)]
         ).fetchall()
-        lost = batch.keys() - {name for (name,) in known}
+        lost = batch.keys() - {name for (name,) in stored}
         decoded = (decode(line, EPOCH) for name, line in batch.items() if name in lost)
         missing |= {event.id: event for event in decoded if isinstance(event, Event) and event.origin is None}
-    read = sum(places.values()) - sum(before.get(name, 0) for name in places)
+    read = sum(offsets.values()) - sum(before.get(name, 0) for name in offsets)
     if missing or read >= _WORTH_KEEPING:
         with transaction(connection):
             _take_over(connection, list(missing.values()))
-            remember(connection, **{_READ: msgspec.json.encode(places).decode()})
+            remember(connection, **{_READ: msgspec.json.encode(offsets).decode()})
     return len(missing)
 
 
 def _take_over(connection: duckdb.DuckDBPyConnection, missing: list[Event]) -> None:
-    # They load what reads logs, and hardly ever is there anything to take over.
+    # These imports load much, and there is hardly ever anything to take over.
     from analyzer.store.upkeep.prune import restore_horizon
     from analyzer.store.verdicts.rulesets import restore_active
 
@@ -75,27 +81,30 @@ def _take_over(connection: duckdb.DuckDBPyConnection, missing: list[Event]) -> N
         restore_active(connection)
 
 
-def _places(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
+def _offsets(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
     try:
         return msgspec.json.decode(setting(connection, _READ) or "{}", type=dict[str, int])
     except msgspec.DecodeError:
         return {}
 
 
-def _decisions(part: str, places: dict[str, int]) -> Iterator[tuple[str, bytes]]:
-    """Id and line of each decision behind the place up to which a part was searched; moves it on."""
+def _decisions(part: str, offsets: dict[str, int]) -> Iterator[tuple[str, bytes]]:
+    """Yield id and line of each decision after the offset up to which a part was searched.
+
+    Update it.
+    """
     name = os.path.basename(part)
     try:
         with open(part, "rb") as source:
-            begin = places.get(name, 0)
+            begin = offsets.get(name, 0)
             if begin > os.path.getsize(part):
                 begin = 0  # cut off, or another file under its name
-            places[name] = source.seek(begin)
+            offsets[name] = source.seek(begin)
             while block := source.read(_BLOCK) + source.readline():
                 whole = block.rfind(b"\n") + 1
-                for found in _DECISION.finditer(block, 0, whole):
-                    yield found[1].decode("utf-8", "replace"), found[0]
-                places[name] += whole
+                for match in _DECISION.finditer(block, 0, whole):
+                    yield match[1].decode("utf-8", "replace"), match[0]
+                offsets[name] += whole
                 if whole < len(block):
                     return  # its last line is not finished
     except OSError:

@@ -1,7 +1,7 @@
-"""Retention: what happened before a day goes, for good, and neither a rebuild nor a late log brings it back.
+"""Prune: delete events from before a day for good, also for rebuilds and late logs.
 
-The day stands in the journal before anything is deleted. Decisions stay; files go last, and only those of our own event
-log that are finished, wholly read, and wholly older.
+The day is in the journal before anything is deleted. Decisions stay. Files go last, and only parts
+of our own event log that are finished, wholly read, and wholly older.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ HORIZON = "horizon"
 
 @dataclass(slots=True)
 class Prune:
-    """What a prune deletes, or would delete."""
+    """The figures of what a prune deletes, or would delete."""
 
     before: datetime
     """Naive UTC; events before it go."""
@@ -43,15 +43,15 @@ class Prune:
     """False for a dry run."""
     events: int = 0
     quarantined: int = 0
-    """Rows of quarantine, of files that were last changed before that moment."""
+    """Rejects of files that were last changed before that moment."""
     files: list[str] = field(default_factory=list)
     """Finished parts of event logs and of the journal."""
     file_bytes: int = 0
     kept_files: list[str] = field(default_factory=list)
-    """Parts of days before that stay, each with why."""
+    """Parts from before that stay, each with the reason."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The contract's JSON."""
+        """Return the contract's JSON."""
         return {"schema": "analyzer.prune/1", **asdict(self), "before": format_time(self.before)}
 
 
@@ -64,7 +64,9 @@ def prune(
     files: bool,
     dry_run: bool,
 ) -> Prune:
-    """Delete what is older; with `files` also parts of logs and journal that hold nothing else.
+    """Delete events from before a moment.
+
+    With `files` also parts of logs and journal with no others.
 
     Raises:
         StoreError: journal, store or a file cannot be written; what was deleted by then stays deleted.
@@ -92,7 +94,7 @@ def prune(
 
 
 def move_horizon(connection: duckdb.DuckDBPyConnection, journal: EventLog | None, before: datetime) -> None:
-    """Move the horizon to a moment (naive UTC), if it was earlier, with the decision that says so."""
+    """Move the horizon to a moment (naive UTC) if it was earlier, and record the decision."""
     former = horizon_of(connection)
     if former is None or before > former:
         decide_all(connection, journal, [("history.pruned", {"before": format_time(before)})])
@@ -100,13 +102,13 @@ def move_horizon(connection: duckdb.DuckDBPyConnection, journal: EventLog | None
 
 
 def horizon_of(connection: duckdb.DuckDBPyConnection) -> datetime | None:
-    """The moment before which this store holds nothing, None where it was never pruned."""
+    """Return the moment before which this store holds nothing; None if it was never pruned."""
     moment = setting(connection, HORIZON)
     return None if moment is None else datetime.fromisoformat(moment)
 
 
 def apply_horizon(connection: duckdb.DuckDBPyConnection) -> int:
-    """Take out what lies before the horizon, as a log that comes late brings it; how many events that were."""
+    """Delete rows from before the horizon, as a late log brings them; return the number of events."""
     before = horizon_of(connection)
     if before is None or not any(count_old(connection, before)):
         return 0
@@ -123,7 +125,7 @@ def apply_horizon(connection: duckdb.DuckDBPyConnection) -> int:
 
 
 def restore_horizon(connection: duckdb.DuckDBPyConnection) -> None:
-    """The horizon as the journal's decisions say, for a store that is made again."""
+    """Set the horizon from the journal's decisions, in a store that is made again, and apply it."""
     rows = connection.execute(
         sql(
             "select max(decided[1].pruned_before) from internal.event_v1 where type = 'history.pruned' and {decided}",
@@ -137,25 +139,25 @@ def restore_horizon(connection: duckdb.DuckDBPyConnection) -> None:
 
 OLD_EVENTS = f"occurred_at < $1 and not ({DECIDED} and type in ({', '.join(repr(name) for name in DECISIONS)}))"
 _OLD_REJECTS = "source_id in (select source_id from internal.source_v1 where mtime_ns >= 0 and mtime_ns < $1)"
-"""By the file's own time: a rebuild finds it again, while the moment a line was met at is only in the store."""
+"""By the file's own time, which a rebuild sees again; only the store knows when it met a line."""
 
 
 def count_old(connection: duckdb.DuckDBPyConnection, before: datetime) -> tuple[int, int]:
-    """How many events lie before a moment (naive UTC), and how many rejects are of files as old."""
+    """Count the events before a moment (naive UTC), and the rejects of files as old."""
     counting = "select count(*) from internal.{table} where {old}"
     events = connection.execute(sql(counting, table="event_v1", old=OLD_EVENTS), [before])
-    found = int(events.fetchall()[0][0])
+    old_events = int(events.fetchall()[0][0])
     rejects = connection.execute(sql(counting, table="quarantine_v1", old=_OLD_REJECTS), [nanoseconds(before)])
-    return found, int(rejects.fetchall()[0][0])
+    return old_events, int(rejects.fetchall()[0][0])
 
 
 def nanoseconds(moment: datetime) -> int:
-    """A moment (naive UTC) as files have theirs, in nanoseconds since 1970."""
+    """Convert a moment (naive UTC) to a file time: nanoseconds since 1970."""
     return int((moment - EPOCH).total_seconds()) * 10**9
 
 
 def set_horizon(connection: duckdb.DuckDBPyConnection, before: datetime) -> None:
-    """Move the horizon to a moment (naive UTC), if it was earlier."""
+    """Move the horizon to a moment (naive UTC) if it was earlier."""
     latest = max(before, horizon_of(connection) or before)
     remember(connection, **{HORIZON: latest.isoformat()})
 
@@ -163,7 +165,7 @@ def set_horizon(connection: duckdb.DuckDBPyConnection, before: datetime) -> None
 def _old_parts(
     connection: duckdb.DuckDBPyConnection, before: datetime, store_path: str, result: Prune
 ) -> tuple[list[SourceCheckpoint], list[str]]:
-    """Sources and parts of the journal whose files may go; the others of days before are in `kept_files`."""
+    """Find the sources and journal parts whose files may go; list the others in `kept_files`."""
     native: list[SourceCheckpoint] = []
     rejects = {row[0] for row in connection.execute("select distinct source_id from internal.quarantine_v1").fetchall()}
     for checkpoint in checkpoints(connection):
@@ -199,7 +201,7 @@ def _may_be_old(path: str, before: datetime) -> bool:
 
 
 def _why_kept(path: str, before: datetime) -> str | None:
-    """Why a part has to stay; None where everything in it is older."""
+    """Return why a part has to stay; None if everything in it is older."""
     try:
         with finished(on_disk(path)) as nobody_writes:
             if not nobody_writes:
@@ -215,7 +217,7 @@ def _why_kept(path: str, before: datetime) -> str | None:
 
 
 def _events(path: str) -> Iterator[Event | None]:
-    """The events of a part, None for what is none."""
+    """Yield the events of a part, None for a line that is no event."""
     with Input(path) as source:
         blocks = Blocks(source, 0)
         for stretch in blocks:
@@ -233,7 +235,7 @@ def _wholly_read(checkpoint: SourceCheckpoint) -> bool:
 
 
 def _delete(native: list[SourceCheckpoint], parts: list[str], journal: EventLog | None) -> None:
-    """The files, once more only if nobody writes to them; decisions move to the end of the journal before."""
+    """Delete files that nobody writes to, after moving their decisions to the end of the journal."""
     for path in parts:
         kept = [event for event in _events(path) if event is not None and event.type in DECISIONS]
         assert journal is not None  # its own parts are among the files

@@ -1,7 +1,8 @@
-"""Quarantine tried again: after a fix, the same bytes of the same files may be events now.
+"""Try quarantine again: after a fix, the same bytes of the same files may be events.
 
-Each file is read once more, as far as it had been read, into a throw-away store; what came out of its rejects there
-moves over in one transaction with their leaving quarantine, so that a line is one of five things still.
+Each file is read again, as far as it had been read, into a throw-away store. Events out of its
+rejects move over in one transaction that takes the rejects out of quarantine, so that a line still
+counts as one of five things.
 """
 
 from __future__ import annotations
@@ -42,27 +43,27 @@ _FATES = (
 
 @dataclass(slots=True)
 class QuarantineRetry:
-    """What became of the quarantined lines that were read again."""
+    """The figures of quarantined lines that were read again."""
 
     tried: int = 0
-    """Stretches that were read again."""
+    """Rejects that were read again."""
     mended: int = 0
-    """Of these the ones that can be read now, and have left quarantine."""
+    """Rejects of these that can be read now, and have left quarantine."""
     events: int = 0
-    """New events that were read out of these stretches."""
+    """New events that were read out of these rejects."""
     remaining: int = 0
-    """Stretches still in quarantine, those that could not be read again included."""
+    """Rejects still in quarantine, including those that could not be read again."""
     elsewhere: int = 0
-    """Of these the ones in logs of other machines, which share a lake with this one and read them again there."""
+    """Rejects of these in logs of other machines that share a lake, and read them again."""
     gone: list[str] = field(default_factory=list)
     """Files that are no longer there, or hold something else now."""
     pruned: int = 0
-    """Of the new events those that are older than what the store keeps: they were left out."""
+    """New events that are older than what the store keeps, and were left out."""
     unjudged: int = 0
     """Distinct facts that were not judged, as in the result of an ingest."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The contract's JSON."""
+        """Return the contract's JSON."""
         return {"schema": "analyzer.quarantine-retry/1", **asdict(self)}
 
 
@@ -71,7 +72,7 @@ def retry(
 ) -> QuarantineRetry:
     """Read every reject again whose file is still there.
 
-    `meet` is called when events of a file have been read again, and stand in `staged_event`.
+    `meet` is called when events of a file have been read again, and are in `staged_event`.
 
     Raises:
         StoreError: the store or its journal cannot be written; what was mended before is kept.
@@ -80,17 +81,17 @@ def retry(
     held = connection.execute(
         "select source_id, count(*) from internal.quarantine_v1 group by source_id order by source_id"
     ).fetchall()
-    known = {item.source_id: item for item in checkpoints(connection)}
+    by_id = {item.source_id: item for item in checkpoints(connection)}
     with open_journal(store_path) as journal, store_errors():
         for source_id, count in held:
             result.remaining += count
-            checkpoint = known[source_id]
+            checkpoint = by_id[source_id]
             if not _still_there(checkpoint):
                 result.gone.append(checkpoint.path)
                 continue
             with closing(connect(MEMORY, read_only=False)) as trial:
                 ingest(trial, [checkpoint.path], limits={checkpoint.path: checkpoint.offset})
-                _Source(connection, trial, journal, checkpoint).mend(result, meet)
+                _RetriedSource(connection, trial, journal, checkpoint).mend(result, meet)
     result.remaining -= result.mended
     return result
 
@@ -103,8 +104,8 @@ def _still_there(checkpoint: SourceCheckpoint) -> bool:
         return False
 
 
-class _Source:
-    """One source and the throw-away store that it was read into again."""
+class _RetriedSource:
+    """A source and the throw-away store that it was read into again."""
 
     def __init__(
         self,
@@ -116,7 +117,7 @@ class _Source:
         self._connection, self._trial, self._journal, self._checkpoint = connection, trial, journal, checkpoint
 
     def mend(self, result: QuarantineRetry, meet: Callable[[], None] | None) -> None:
-        """Move what can be read now into the store."""
+        """Move rejects that can be read now into the store as events."""
         read = self._trial.execute("select format, read_bytes from internal.source_v1").fetchall()
         if not read or read[0][0] != self._checkpoint.format:
             return
@@ -145,7 +146,7 @@ class _Source:
         result.events += events.height
 
     def _taken_lines(self) -> pl.DataFrame:
-        """Lines whose event has an id that the store knows with other content: they are conflicts still."""
+        """Find the lines whose event has the id of a stored event with other content."""
         return ask(
             self._connection,
             sql(
@@ -157,13 +158,13 @@ class _Source:
         )
 
     def _new_events(self) -> pl.DataFrame:
-        """Events of the whole file that the store has not; it had read all of it, so they come out of the rejects."""
-        found = ask(self._trial, "from internal.event_v1")
-        register(self._connection, "staged_event", found.select("event_id"))
+        """Return the events of the whole file that the store lacks; they come out of the rejects."""
+        events = ask(self._trial, "from internal.event_v1")
+        register(self._connection, "staged_event", events.select("event_id"))
         rows = self._connection.execute(
             "select event_id from staged_event anti join internal.event_v1 using (event_id)"
         ).fetchall()
-        new = found.filter(found["event_id"].is_in([row[0] for row in rows]))
+        new = events.filter(events["event_id"].is_in([row[0] for row in rows]))
         horizon = horizon_of(self._connection)
         return new if horizon is None else new.filter(new["occurred_at"] >= horizon)
 
@@ -214,14 +215,14 @@ class _Source:
         ).fetchall()
 
     def _count(self, lines: list[int], events: pl.DataFrame) -> None:
-        """The lines are no longer in quarantine but one of the other four."""
+        """Count the lines, which are no longer in quarantine, as one of the other four kinds."""
         with Input(self._checkpoint.path) as source:
             sizes = lengths_of(source, set(lines))
         fresh = set(events["source_line"].to_list()) & sizes.keys()
-        found = self._trial.execute("select skipped, skipped_bytes from internal.source_v1").fetchall()[0]
+        in_trial = self._trial.execute("select skipped, skipped_bytes from internal.source_v1").fetchall()[0]
         # What is neither new nor skipped is a duplicate; lines and bytes are split alike.
         moved = (len(sizes), sum(sizes.values())), (len(fresh), sum(sizes[line] for line in fresh))
-        for (bad, new, skipped, repeated), total, gained, known in zip(_FATES, *moved, found, strict=True):
+        for (bad, new, skipped, repeated), total, gained, trial_skipped in zip(_FATES, *moved, in_trial, strict=True):
             self._connection.execute(
                 sql(
                     "update internal.source_v1 set {bad} = {bad} - $2, {new} = {new} + $3,"
@@ -233,7 +234,7 @@ class _Source:
                     skipped=skipped,
                     repeated=repeated,
                 ),
-                [self._checkpoint.source_id, total, gained, known],
+                [self._checkpoint.source_id, total, gained, trial_skipped],
             ).fetchall()
         self._connection.execute(
             "update internal.source_v1 set events = events + $2, last_ingested_at = $3, batch_id = $4"

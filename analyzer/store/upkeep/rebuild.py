@@ -1,6 +1,7 @@
-"""A store made again from journal and logs: the same answers as before, whatever was wrong with the file.
+"""Make a store again from journal and logs, with the same answers as before.
 
-Order decides who counts as first: the journal, then every known source as far as it had been read, then new ones.
+The order decides which event counts as first: the journal, then every former source as far as it
+had been read, then new ones.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from analyzer.store.db.location import (
     work_of,
 )
 from analyzer.store.ingest.discover import STDIN, Problem, discover
-from analyzer.store.ingest.identity import Known, SourceCheckpoint
+from analyzer.store.ingest.identity import Checkpoints, SourceCheckpoint
 from analyzer.store.ingest.inputs import Input
 from analyzer.store.ingest.run import ingest
 from analyzer.store.journal import as_decided, journal_of, parts_of, was_store
@@ -40,32 +41,35 @@ from analyzer.store.upkeep.carry_over import FormerStore, split_by_events, unrea
 from analyzer.store.upkeep.prune import restore_horizon
 from analyzer.store.verdicts.rulesets import applied, judge_with, keep_up, kept_rules, restore_active
 
-Shown = Callable[[str, int, int], None]
-"""Of a database file: https://duckdb.org/docs/stable/internals/storage, behind a checksum."""
+OnProgress = Callable[[str, int, int], None]
+"""Called with the path that is read, its index and the number of paths."""
 
 
 @dataclass(slots=True)
 class Rebuild:
-    """What a rebuild found and what it made of it."""
+    """The figures of a rebuild."""
 
     store: str
     """The file, links resolved."""
     former: str = "missing"
-    """The store before: `read`, `unreadable` or `missing`."""
+    """The former store: `read`, `unreadable` or `missing`."""
     why: str | None = None
-    """What is wrong with an unreadable one."""
+    """The reason why the former store is unreadable."""
     aside: str | None = None
-    """Where the store before is kept now."""
+    """The path at which the former store is kept now."""
     journal_events: int = 0
     journal_damaged: int = 0
     """Lines of the journal that cannot be read."""
     sources: int = 0
     """Sources in the new store."""
     vanished: list[str] = field(default_factory=list)
-    """Files that had been read and are no longer there; what the store before had of them was carried over."""
+    """Files that were read before and are gone.
+
+    Their rows of the former store were carried over.
+    """
     events: int = 0
     carried_events: int = 0
-    """Of these the ones that neither a log nor the journal has any more."""
+    """Events of these that neither a log nor the journal has any more."""
     ruleset: str | None = None
     """Digest of the active ruleset."""
     unjudged: int = 0
@@ -74,18 +78,20 @@ class Rebuild:
     seconds: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """The contract's JSON."""
+        """Return the contract's JSON."""
         return {"schema": "analyzer.rebuild/1", **asdict(self)}
 
 
-def rebuild(path: str, paths: Iterable[str] = (), progress: Shown | None = None) -> Rebuild:
-    """Make the store again beside itself, then put it in its own place; what was there before is kept aside for good.
+def rebuild(path: str, paths: Iterable[str] = (), progress: OnProgress | None = None) -> Rebuild:
+    """Make the store again beside itself, then put it in its place.
+
+    The former store is kept for good.
 
     The sources are those that the store knows and those below `paths`. A lake is made again in its place.
 
     Raises:
         StoreBusyError: another process has it open.
-        StoreError: there is nothing to make it from, a file stands there that is no store, or it cannot be written;
+        StoreError: there is nothing to make it from, the file is no store, or it cannot be written;
             what was there before is untouched.
     """
     if path.startswith(LAKE):
@@ -107,19 +113,19 @@ def rebuild(path: str, paths: Iterable[str] = (), progress: Shown | None = None)
                 hint = "name another file with --store; if it was one, move it away and run this again"
                 raise StoreError(f"{path} is no store: {result.why}", hint)
         named = list(paths)
-        # Read in any case: who names it alone says that there are no other logs any more.
-        given = [name for name in named if os.path.realpath(name) != journal_of(path)]
+        # The journal is always read: naming only it means that there are no other logs any more.
+        logs = [name for name in named if os.path.realpath(name) != journal_of(path)]
         if result.former != "read" and not named:
-            said = f"no store at {path}" if result.former == "missing" else f"{path} cannot be read: {result.why}"
+            message = f"no store at {path}" if result.former == "missing" else f"{path} cannot be read: {result.why}"
             raise StoreError(
-                said,
+                message,
                 "name the logs that it was made from, or its journal alone if they are gone:"
                 f" {command_line('rebuild', 'PATH...', store=path)}",
             )
         try:
             connection = connect(work_of(path), read_only=False)
             try:
-                _Work(connection, path, result, progress).run(given)
+                _Rebuilding(connection, path, result, progress).run(logs)
             finally:
                 connection.close()
             # DuckDB's COMMIT can return without an error and without having committed: look at every block.
@@ -142,26 +148,26 @@ def rebuild(path: str, paths: Iterable[str] = (), progress: Shown | None = None)
     return result
 
 
-class _Work:
+class _Rebuilding:
     """The steps of one rebuild."""
 
     def __init__(
-        self, connection: duckdb.DuckDBPyConnection, path: str, result: Rebuild, progress: Shown | None
+        self, connection: duckdb.DuckDBPyConnection, path: str, result: Rebuild, progress: OnProgress | None
     ) -> None:
         self._connection, self._path, self._result, self._progress = connection, path, result, progress
         self._below: dict[str, str] = {}
 
-    def run(self, given: list[str]) -> None:
-        """Run all steps, until the new store is whole on the disk."""
+    def run(self, logs: list[str]) -> None:
+        """Run all steps, until the new store is complete on the disk."""
         self._read_journal()
         former = FormerStore(self._connection, self._path) if self._result.former == "read" else None
-        known = former.sources() if former is not None else []
-        files = self._discover(given)
-        matched = match(known, files)
+        sources = former.sources() if former is not None else []
+        files = self._discover(logs)
+        matched = match(sources, files)
         limits = {name: checkpoint.offset for name, checkpoint in matched.readable.items()}
         order = [*limits, *(name for name in files if name not in limits)]
         if order:
-            # What the time of its file dates is told anew by the log: a newer reader may date it better.
+            # An event dated by its file's time is read again from the log: a newer reader may date it better.
             self._connection.execute(
                 "delete from internal.event_v1 where time_source = 'file' and source_path in (select unnest($1))",
                 [order],
@@ -178,7 +184,7 @@ class _Work:
         with transaction(self._connection):
             split_by_events(self._connection)
             if former is not None:
-                self._adopt(former, known, matched, order)
+                self._adopt(former, sources, matched, order)
             restore_horizon(self._connection)
             self._restore_ruleset(judge_all=former is None)
         if former is not None:
@@ -206,18 +212,25 @@ class _Work:
             self._connection.execute("delete from internal.source_v1").fetchall()
             self._connection.execute("delete from internal.quarantine_v1").fetchall()
 
-    def _discover(self, given: list[str]) -> list[str]:
-        found = discover(given, own=[*files_of(self._path), str(journal_of(self._path))])
-        self._result.problems += found.problems
-        self._below = {kept(name): folder for name, folder in found.below.items()}
-        return [kept(name) for name in found.files if name != STDIN]
+    def _discover(self, logs: list[str]) -> list[str]:
+        discovery = discover(logs, own=[*files_of(self._path), str(journal_of(self._path))])
+        self._result.problems += discovery.problems
+        self._below = {kept(name): folder for name, folder in discovery.below.items()}
+        return [kept(name) for name in discovery.files if name != STDIN]
 
-    def _adopt(self, former: FormerStore, known: list[SourceCheckpoint], matched: Matched, read: list[str]) -> None:
-        self._result.vanished = adopt_sources(self._connection, former, known, matched)
+    def _adopt(
+        self, former: FormerStore, sources: list[SourceCheckpoint], matched: MatchedSources, read: list[str]
+    ) -> None:
+        self._result.vanished = adopt_sources(self._connection, former, sources, matched)
         self._result.carried_events = former.adopt_events(read)
 
     def _restore_ruleset(self, *, judge_all: bool) -> None:
-        """The last one applied is active; those before judged what had happened by then."""
+        """Make the last applied ruleset active.
+
+        With `judge_all` judge history by the former ones first.
+
+        Each judges what had happened by the time when the next one was applied.
+        """
         for (digest, _), (_, superseded_at) in pairwise(applied(self._connection)):
             if judge_all:
                 judge_with(self._connection, digest, (kept_rules(self._path, digest), None), superseded_at)
@@ -228,28 +241,28 @@ class _Work:
 
 
 @dataclass(frozen=True, slots=True)
-class Matched:
-    """Which of the known sources are still there."""
+class MatchedSources:
+    """The former sources, by whether their content is still there."""
 
     readable: dict[str, SourceCheckpoint]
-    """Those to read again, by the path to read them from, in the order they were first met."""
+    """Sources to read again, by the path to read them from, in the order they were first met."""
     vanished: list[SourceCheckpoint]
-    """Those whose content is at none of the paths."""
+    """Sources whose content is at none of the paths."""
 
 
-def match(known: list[SourceCheckpoint], files: list[str]) -> Matched:
-    """Find the known sources under their own paths, and those that were renamed among `files`."""
-    found: dict[int, str] = {}
-    there: set[int] = set()
+def match(sources: list[SourceCheckpoint], files: list[str]) -> MatchedSources:
+    """Find the sources under their own paths, and those that were renamed among `files`."""
+    paths_by_id: dict[int, str] = {}
+    matched_ids: set[int] = set()
     paths: set[str] = set()
     # A file that was cut and has grown again holds two sources, and the shorter one is part of the longer.
-    for checkpoint in sorted(known, key=lambda item: (-item.offset, item.source_id)):
+    for checkpoint in sorted(sources, key=lambda item: (-item.offset, item.source_id)):
         if _fits(checkpoint):
-            there.add(checkpoint.source_id)
+            matched_ids.add(checkpoint.source_id)
             if checkpoint.path not in paths:
-                found[checkpoint.source_id] = checkpoint.path
+                paths_by_id[checkpoint.source_id] = checkpoint.path
                 paths.add(checkpoint.path)
-    elsewhere = Known(replace(item) for item in known if item.source_id not in there)
+    elsewhere = Checkpoints(replace(item) for item in sources if item.source_id not in matched_ids)
     for name in files:
         if name in paths:
             continue
@@ -257,25 +270,25 @@ def match(known: list[SourceCheckpoint], files: list[str]) -> Matched:
             with Input(name) as source:
                 former, moved = elsewhere.locate(source)
         except InputError:
-            continue  # whoever reads it next says so
-        if former is not None and moved and former.source_id not in there:
-            found[former.source_id] = name
-            there.add(former.source_id)
-    by_id = {item.source_id: item for item in known}
-    readable = {found[source_id]: by_id[source_id] for source_id in sorted(found)}
-    return Matched(readable, [item for item in known if item.source_id not in there])
+            continue  # reading it later reports the error
+        if former is not None and moved and former.source_id not in matched_ids:
+            paths_by_id[former.source_id] = name
+            matched_ids.add(former.source_id)
+    by_id = {item.source_id: item for item in sources}
+    readable = {paths_by_id[source_id]: by_id[source_id] for source_id in sorted(paths_by_id)}
+    return MatchedSources(readable, [item for item in sources if item.source_id not in matched_ids])
 
 
 def adopt_sources(
-    connection: duckdb.DuckDBPyConnection, former: FormerStore, known: list[SourceCheckpoint], matched: Matched
+    connection: duckdb.DuckDBPyConnection, former: FormerStore, sources: list[SourceCheckpoint], matched: MatchedSources
 ) -> list[str]:
-    """Take over what the former store says of its sources, their rejects and itself; the paths that have vanished."""
+    """Take over the former store's sources, rejects and settings; return the vanished paths."""
     read = {str(row[0]) for row in connection.execute("select path from internal.source_v1").fetchall()}
     again = {name: item.source_id for name, item in matched.readable.items() if name in read}
     numbers = set(again.values())
     former.adopt_sources(again, {item.source_id for item in matched.vanished})
     former.adopt_quarantine()
-    former.adopt_rejects_of([item.source_id for item in known if item.source_id not in numbers])
+    former.adopt_rejects_of([item.source_id for item in sources if item.source_id not in numbers])
     former.adopt_settings()
     return sorted({item.path for item in matched.vanished})
 

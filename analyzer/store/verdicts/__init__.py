@@ -1,1 +1,1 @@
-"""What rulesets say of the stored facts: judged once each, the active ruleset, and replays of history."""
+"""Judge the stored facts by rulesets, once per ruleset; keep the active ruleset; replay history."""

@@ -1,6 +1,7 @@
-"""Replay: the facts of all history under another ruleset, and what it would have changed.
+"""Replay: judge the facts of all history under another ruleset, and compare.
 
-Verdicts are appended by facts and ruleset, never overwritten; a ruleset that was interrupted goes on where it stopped.
+Verdicts are appended by facts and ruleset, never overwritten; an interrupted ruleset goes on where
+it stopped.
 """
 
 from __future__ import annotations
@@ -27,26 +28,26 @@ if TYPE_CHECKING:
     import polars as pl
 
 SAMPLES = 3
-"""Messages shown for each changed cell."""
+"""Messages shown for each changed cell of the matrix."""
 _ROOM = "500MB"
-"""Memory of the database while history is judged and compared."""
+"""Memory limit of the database while history is judged and compared."""
 _DIGITS = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One cell of a matrix: how many errors had one reason or action before and have another, or the same, now."""
+    """A cell of a matrix: the number of errors with one reason or action before and one now."""
 
     before: str
     after: str
     count: int
     samples: tuple[str, ...] = ()
-    """Messages of errors in it, redacted; of changed cells only."""
+    """Redacted messages of errors in it; only of changed cells."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reclassification:
-    """What a ruleset says of all history, beside what was recorded."""
+    """The verdicts of a ruleset on all history, compared with the recorded ones."""
 
     rulesets: tuple[str, ...]
     """Digests of the rulesets that the recorded verdicts came from."""
@@ -57,22 +58,22 @@ class Reclassification:
     without_facts: int
     """Errors that cannot be judged again; they keep their reason."""
     changed: int
-    """Errors whose reason is another now."""
+    """Errors whose reason is different now."""
     matrix: tuple[Change, ...]
     """Recorded reason → reason, most frequent first."""
     actions: tuple[Change, ...]
-    """Recorded action → action, of errors whose action is another now."""
+    """Recorded action → action, of errors whose action is different now."""
     unknown_before: float | None
-    """Share of the errors that count, 0..1."""
+    """Share of unknown errors among those that count, 0..1."""
     unknown_after: float | None
     judged: int
     """Distinct facts that had no verdict of this ruleset before."""
     active: str | None
-    """Digest of the ruleset that was active before; None where the recorded verdicts were."""
+    """Digest of the ruleset that was active before; None if the recorded verdicts were in force."""
     applied: bool
 
     def to_dict(self) -> dict[str, Any]:
-        """The contract's JSON."""
+        """Return the contract's JSON."""
         return {
             "schema": "analyzer.reclassify/1",
             "from": list(self.rulesets),
@@ -124,7 +125,10 @@ def reclassify(
 
 @contextmanager
 def _bounded(connection: duckdb.DuckDBPyConnection, store_path: str) -> Iterator[None]:
-    """Let the database of a store in a file keep within `_ROOM` and put the rest on the disk for a while."""
+    """Limit the database of a store in a file to `_ROOM` of memory.
+
+    The rest goes to disk meanwhile.
+    """
     locked = connection.execute("select current_setting('lock_configuration')").fetchall()[0][0]
     if locked or store_path == MEMORY:
         yield
@@ -142,7 +146,7 @@ def verdicts(
     rules: Rules,
     progress: Callable[[int, int], None] | None = None,
 ) -> pl.DataFrame:
-    """What a ruleset says of each error that has facts: `event_id, reason, detail, action, rule`. Nothing is kept.
+    """Judge each error that has facts: `event_id, reason, detail, action, rule`. Nothing is kept.
 
     Raises:
         RulesError: the rules cannot be used.
@@ -152,20 +156,15 @@ def verdicts(
     with store_errors():
         target = trial(connection, ruleset)
         add_verdicts(connection, ruleset, target, progress)
-        return tried(connection)
-
-
-def tried(connection: duckdb.DuckDBPyConnection) -> pl.DataFrame:
-    """What the table of a trial says of each error."""
-    return ask(
-        connection,
-        "select e.event_id, v.reason, v.detail, v.action, v.rule from internal.event_v1 as e"
-        " inner join trial_verdict as v on e.facts_id = v.facts_id where e.type = 'error.classified'",
-    )
+        return ask(
+            connection,
+            "select e.event_id, v.reason, v.detail, v.action, v.rule from internal.event_v1 as e"
+            " inner join trial_verdict as v on e.facts_id = v.facts_id where e.type = 'error.classified'",
+        )
 
 
 def trial(connection: duckdb.DuckDBPyConnection, ruleset: Ruleset) -> str:
-    """A temporary table with the verdicts of this ruleset that there are."""
+    """Make a temporary table with the verdicts that this ruleset already has; return its name."""
     connection.execute("create or replace temp table trial_verdict as from internal.verdict_v1 limit 0")
     connection.execute("insert into trial_verdict from internal.verdict_v1 where ruleset = $1", [ruleset.digest])
     return "trial_verdict"
@@ -178,7 +177,10 @@ def apply_ruleset(
     store_path: str,
     journal: EventLog | None,
 ) -> None:
-    """Make a ruleset the active one, with its decision where another one was; its rules are kept by the journal."""
+    """Make a ruleset the active one and keep its rules beside the journal.
+
+    The decision is recorded if another ruleset was active.
+    """
     previous = setting(connection, "active_ruleset")
     where = None if rules is None or isinstance(rules, Ruleset) else os.path.abspath(rules)
     keep_rules(store_path, ruleset)
@@ -219,7 +221,7 @@ def compare(
     )
 
 
-# The samples are the facts with the smallest ids, the same on every run.
+# The samples are the facts with the smallest ids, so that every run shows the same.
 _REPLAYED = """
 select
   coalesce(r.reason, '(none)') as recorded_reason,
@@ -295,7 +297,7 @@ def _cells(connection: duckdb.DuckDBPyConnection, sql: str) -> tuple[Change, ...
 
 
 def _samples(connection: duckdb.DuckDBPyConnection, ids: list[str]) -> tuple[str, ...]:
-    """Sample messages that differ in more than their numbers."""
+    """Return sample messages that differ in more than their numbers."""
     if not ids:
         return ()
     chosen: dict[str, str] = {}

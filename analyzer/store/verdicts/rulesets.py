@@ -1,4 +1,4 @@
-"""The active ruleset: what later events are judged by, and where its rules are kept for good."""
+"""Hold the active ruleset, which judges later events, and keep the rules of applied ones."""
 
 from __future__ import annotations
 
@@ -28,7 +28,11 @@ if TYPE_CHECKING:
 
 
 def keep_up(connection: duckdb.DuckDBPyConnection, store_path: str) -> int:
-    """Judge facts that came after a ruleset was applied; how many could not be, as its rules are no longer at hand."""
+    """Judge facts that came after a ruleset was applied.
+
+    Returns the number of facts that were not judged because the ruleset's rules are no longer at
+    hand.
+    """
     digest, rules_path = setting(connection, "active_ruleset"), setting(connection, "active_rules")
     if digest is None:
         return 0
@@ -41,9 +45,9 @@ def keep_up(connection: duckdb.DuckDBPyConnection, store_path: str) -> int:
 
 
 def judge_history(connection: duckdb.DuckDBPyConnection, store_path: str, rules: Rules, *, judging: bool) -> str:
-    """The digest of the ruleset in force; with `judging`, after its verdicts for all facts that lack one.
+    """Return the digest of the ruleset in force; with `judging`, judge the remaining facts first.
 
-    In force is the active one, else `rules`; those do not become active by it.
+    In force is the active one, else `rules`; `rules` do not become active.
 
     Raises:
         RulesError: the rules cannot be used.
@@ -64,8 +68,9 @@ def judge_history(connection: duckdb.DuckDBPyConnection, store_path: str, rules:
 def judge_with(
     connection: duckdb.DuckDBPyConnection, digest: str, places: Iterable[str | None], before: datetime | None = None
 ) -> bool:
-    """Verdicts of this ruleset for the facts that lack one, of errors before a moment or of all; whether one of the
-    places still gives these rules.
+    """Judge the facts without a verdict of this ruleset, of errors before a moment (None: all).
+
+    Returns False if none of the places has these rules any more.
     """
     ruleset = ruleset_at_hand(digest, places)
     if ruleset is not None:
@@ -74,7 +79,10 @@ def judge_with(
 
 
 def ruleset_at_hand(digest: str, places: Iterable[str | None], texts: Iterable[str] = ()) -> Ruleset | None:
-    """The ruleset of a digest, out of texts or of what stands in places (None: built in); None where it is nowhere."""
+    """Return the ruleset of a digest, out of texts or of files (None: the built-in rules).
+
+    None if none of them has this digest.
+    """
     from analyzer.classifier.rules.loading import parse_ruleset, ruleset_for
 
     ways: Iterator[Callable[[], Ruleset]] = chain(
@@ -99,7 +107,7 @@ def activate(connection: duckdb.DuckDBPyConnection, digest: str, rules_path: str
 
 
 def applied(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, datetime]]:
-    """The rulesets that were applied to this store, by digest and moment (naive UTC), in their order."""
+    """List the rulesets that were applied to this store: digest and moment (naive UTC), in order."""
     return connection.execute(
         sql(
             "select ruleset, occurred_at from internal.event_v1"
@@ -110,7 +118,10 @@ def applied(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, datetime]]
 
 
 def restore_active(connection: duckdb.DuckDBPyConnection) -> str | None:
-    """Make the last ruleset that was applied the active one, as decisions say; its digest, None where none was."""
+    """Make the ruleset that was applied last the active one.
+
+    Return its digest, or None if there was none.
+    """
     rulesets = applied(connection)
     if not rulesets:
         return None
@@ -120,7 +131,7 @@ def restore_active(connection: duckdb.DuckDBPyConnection) -> str | None:
 
 
 def keep_rules(store_path: str, ruleset: Ruleset) -> None:
-    """Put the rules beside the journal, complete, so that history can be judged with them for good."""
+    """Save the complete rules beside the journal, so that history can be judged with them for good."""
     from analyzer.classifier.rules.ruleset import ruleset_text
 
     path = kept_rules(store_path, ruleset.digest)
@@ -140,11 +151,11 @@ def keep_rules(store_path: str, ruleset: Ruleset) -> None:
 
 
 CHUNK = 20_000
-"""Facts a worker judges at a time, and that are saved at a time."""
+"""Facts that a worker judges at a time, and that are saved at a time."""
 PAGE = 10 * CHUNK
 """Facts that are read at a time."""
 ALONE = 10_000
-"""So few are judged in this process: starting others takes longer."""
+"""Up to so many facts are judged in this process: starting others takes longer."""
 
 
 def add_verdicts(
@@ -154,7 +165,9 @@ def add_verdicts(
     progress: Callable[[int, int], None] | None,
     before: datetime | None = None,
 ) -> int:
-    """Verdicts for the facts that lack one, in batches that are each kept as soon as they are made.
+    """Judge the facts that lack a verdict, in batches that are saved one by one.
+
+    Return their number.
 
     No more than a page of facts is in memory, however many wait.
     """
@@ -166,7 +179,7 @@ def add_verdicts(
         "retryable": pl.Boolean,
         "judged_at": pl.Datetime("us"),
     }
-    # A checkpoint may move rows to where they are no longer met: whoever was missed is met the next time.
+    # A checkpoint may move rows, so that some are missed; the next round judges them.
     while waiting := _waiting(connection, ruleset, target, before):
         total = done + waiting
         for ids, verdicts in _verdicts(_chunks(connection), ruleset, waiting):
@@ -199,7 +212,7 @@ _Chunk = tuple[list[str], list[str]]
 
 
 def _waiting(connection: duckdb.DuckDBPyConnection, ruleset: Ruleset, target: str, before: datetime | None) -> int:
-    """How many facts lack a verdict, with all that tells them from others in temporary tables."""
+    """Make the temporary view or table of facts without a verdict, and return their number."""
     connection.execute(
         sql("create or replace temp table judged as select facts_id from {target} where ruleset = $1", target=target),
         [ruleset.digest],
@@ -232,7 +245,7 @@ def _chunks(connection: duckdb.DuckDBPyConnection) -> Iterator[_Chunk]:
 
 
 def _verdicts(chunks: Iterator[_Chunk], ruleset: Ruleset, waiting: int) -> Iterator[tuple[list[str], list[Verdict]]]:
-    """Judge chunk by chunk; gives ids and verdicts. Where that pays, there is a process for each core."""
+    """Judge chunk by chunk, in one process per core where that pays; yield ids and verdicts."""
     if waiting <= ALONE:
         for ids, texts in chunks:
             yield ids, judge_json(texts, ruleset)

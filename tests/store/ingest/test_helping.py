@@ -332,10 +332,10 @@ def test_a_file_that_gives_very_much_is_left_to_who_asked(
     """Its batches are saved one by one there."""
     monkeypatch.setattr(parallel, bound, 0)
     taken: list[str] = []
-    monkeypatch.setattr(parallel.FileRead, "into", lambda self, *_: taken.append(self.format))
+    monkeypatch.setattr(parallel.FileContent, "into", lambda self, *_: taken.append(self.format))
     monkeypatch.setattr(parallel, "_LEAST", 0)
     # The bound holds in this process alone, and whoever answers must be heard by the fixture.
-    monkeypatch.setattr(parallel.FileErrand, "ask", lambda self, *_: self.here())
+    monkeypatch.setattr(parallel.FileTask, "ask", lambda self, *_: self.here())
     found = contents(tmp_path / "much.duckdb", foreign)
     assert taken == []
     monkeypatch.undo()
@@ -367,7 +367,7 @@ def test_a_second_process_that_starts_while_all_ends_is_ended_too(monkeypatch: p
     def run() -> None:
         with parallel.Readers() as readers:
             readers.begin(1)
-            readers.submit(parallel.FileErrand(__file__, None))
+            readers.submit(parallel.FileTask(__file__, None))
             assert starting.wait(30)
 
     ran = threading.Thread(target=run, daemon=True)

@@ -12,7 +12,7 @@ import zstandard
 
 from analyzer.errors import InputError
 from analyzer.store import Store, open_store
-from analyzer.store.ingest.batch import Batch, Sealed
+from analyzer.store.ingest.batch import Batch, SealedBatch
 from analyzer.store.ingest.read import SourceRun
 
 Native = Callable[..., bytes]
@@ -42,7 +42,7 @@ def test_small_files_share_a_frame(
     pieces: list[int] = []
     seal = Batch.seal
 
-    def counted(batch: Batch) -> Sealed | None:
+    def counted(batch: Batch) -> SealedBatch | None:
         sealed = seal(batch)
         pieces.append(sealed.events.n_chunks() if sealed else 0)
         return sealed

@@ -79,7 +79,7 @@ def test_a_journal_is_searched_once(path: Path, monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setattr("analyzer.store.upkeep.catching_up._DECISION", searched)
         assert catch_up(connection, str(path)) == 0
         assert searched.bytes == 0
-        monkeypatch.setattr("analyzer.store.upkeep.catching_up._places", lambda _connection: {})
+        monkeypatch.setattr("analyzer.store.upkeep.catching_up._offsets", lambda _connection: {})
         assert catch_up(connection, str(path)) == 0
         assert searched.bytes > 0
     finally:

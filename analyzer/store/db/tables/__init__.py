@@ -1,1 +1,1 @@
-"""What a database file is made of: its tables with their typed columns, its macros and views, and their versions."""
+"""The content of a database file: tables with typed columns, macros and views, and versions."""

@@ -1,7 +1,7 @@
-"""The typed columns of events and facts: what of their JSON is decoded, once, when a row enters the store.
+"""Define the typed columns of events and facts: JSON values, decoded when a row is inserted.
 
-Invariant: this is the only home of their names, types and rules. The tables, every statement that inserts rows, and
-the migration of older stores are made of it; no view reads JSON.
+Invariant: their names, types and rules are only here. The tables, every statement that inserts
+rows, and the migration of older stores are made of them; no view reads JSON.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from analyzer.store.db.frames import sql
 
 _RULES = {
     "text": ("varchar", "{0}"),
-    # Smaller than what DuckDB chooses by itself, and sooner done; a column of nulls would be larger by far.
+    # Smaller and faster than DuckDB's own choice; for a column of nulls it would be much larger.
     "long": ("varchar using compression zstd", "{0}"),
     "whole": ("bigint", "internal.whole({0})"),
     "amount": ("double", "internal.amount({0})"),
@@ -23,7 +23,10 @@ _RULES = {
     "counts": ("map(varchar, bigint)", "try_cast(try_cast({0} as json) as map(varchar, bigint))"),
     "items": ("bigint", "case when starts_with({0}, '[') and json_valid({0}) then json_array_length({0}) end"),
 }
-"""Rules → SQL type, and what is made of the value's text. What cannot be cast, or is out of bounds, is null."""
+"""Rules → SQL type, and the expression over the value's text.
+
+A value that cannot be cast becomes null.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,7 @@ class _Column:
     rule: str
     """A key of `_RULES`."""
     paths: tuple[str, ...]
-    """Where it stands; the first one that holds something counts."""
+    """Paths of the value; the first one that holds something counts."""
 
     @property
     def definition(self) -> str:
@@ -50,26 +53,29 @@ class _Group:
 
     columns: tuple[_Column, ...]
     name: str = ""
-    """Of the one column that holds them all, where they are fields of a struct in a list of at most one.
+    """The name of the column that holds them all as a struct in a list of at most one, if any.
 
     DuckDB takes its time over each column of each row, nulls included, but over the fields of no struct none.
     """
     condition: str = ""
-    """The rows that have them: each path costs time, whether it is there or not. Those of all rows share a look."""
+    """Selects the rows that have them, as each path costs time.
+
+    Groups of one condition share a look.
+    """
 
 
 def _columns(**rules: str) -> tuple[_Column, ...]:
-    """Columns by rule; `name=a.b|c` is one that has another name than its key, or two keys."""
-    found: list[_Column] = []
+    """Make columns by rule; `name=a.b|c` is one with another name than its key, or with two keys."""
+    columns: list[_Column] = []
     for rule, names in rules.items():
-        for each in names.split():
-            name, _, keys = each.partition("=")
-            found.append(_Column(name, rule, tuple(f"$.{key}" for key in (keys or name).split("|"))))
-    return tuple(found)
+        for item in names.split():
+            name, _, keys = item.partition("=")
+            columns.append(_Column(name, rule, tuple(f"$.{key}" for key in (keys or name).split("|"))))
+    return tuple(columns)
 
 
 _JSON = {"event_v1": "payload", "facts_v1": "facts"}
-"""Tables → the column that theirs are decoded from."""
+"""Tables → the JSON column that their typed columns are decoded from."""
 _GROUPS: dict[str, tuple[_Group, ...]] = {
     "event_v1": (
         _Group(
@@ -111,7 +117,7 @@ _GROUPS: dict[str, tuple[_Group, ...]] = {
         _Group(
             _columns(text="agent agent_version project cwd branch"),
             name="work",
-            # They are looked for in every row: a search for their names, to tell the rows that have them, costs more.
+            # They are looked for in every row: searching for their names first would cost more.
         ),
         _Group(
             _columns(
@@ -141,11 +147,11 @@ _MASKED = {
 
 
 def _defined(table: str) -> dict[str, str]:
-    found: dict[str, str] = {}
+    columns: dict[str, str] = {}
     for group in _GROUPS[table]:
         fields = {column.name: column.definition for column in group.columns}
-        found |= {group.name: f"{group.name} struct({', '.join(fields.values())})[]"} if group.name else fields
-    return found | {name: f"{name} varchar" for name in _MASKED}
+        columns |= {group.name: f"{group.name} struct({', '.join(fields.values())})[]"} if group.name else fields
+    return columns | {name: f"{name} varchar" for name in _MASKED}
 
 
 TYPED = {table: frozenset(_defined(table)) for table in _GROUPS}
@@ -153,31 +159,33 @@ TYPED = {table: frozenset(_defined(table)) for table in _GROUPS}
 
 
 def definitions(table: str) -> str:
-    """The typed columns of a table as its definition names them."""
+    """Return the typed columns of a table as its definition names them."""
     return ",\n  ".join(_defined(table).values())
 
 
 def filled(table: str, rows: str) -> str:
-    """The statement that inserts rows into a table, with their typed columns.
+    """Build the statement that inserts rows into a table, with their typed columns.
 
-    `rows` is a query of its other columns by name, JSON and, of events, type among them.
+    `rows` is a query of the other columns by name, with the JSON and, of events, the type.
     """
     json, groups = _JSON[table], _GROUPS[table]
     paths: dict[str, list[str]] = {}
     values: list[str] = []
     for group in groups:
         looked = paths.setdefault(group.condition, [])
-        said = f"said{list(paths).index(group.condition)}"
+        texts = f"said{list(paths).index(group.condition)}"
         columns: dict[str, str] = {}
         for column in group.columns:
             columns[column.name] = column.value(
-                [f"{said}[{place}]" for place in range(len(looked) + 1, len(looked) + len(column.paths) + 1)]
+                [f"{texts}[{index}]" for index in range(len(looked) + 1, len(looked) + len(column.paths) + 1)]
             )
             looked += column.paths
         if group.name:
-            there = f"{said} is not null" if group.condition else f"coalesce({', '.join(columns.values())}) is not null"
+            is_present = f"coalesce({', '.join(columns.values())}) is not null"
+            if group.condition:
+                is_present = f"{texts} is not null"
             fields = ", ".join(f"{name} := {value}" for name, value in columns.items())
-            values.append(f"case when {there} then [struct_pack({fields})] end as {group.name}")
+            values.append(f"case when {is_present} then [struct_pack({fields})] end as {group.name}")
         else:
             values += (f"{value} as {name}" for name, value in columns.items())
     values += (f"{value} as {name}" for name, value in _MASKED.items())
@@ -186,12 +194,12 @@ def filled(table: str, rows: str) -> str:
         f" as said{number}"
         for number, (condition, looked) in enumerate(paths.items())
     ]
-    said = ", ".join(f"said{number}" for number in range(len(paths)))
+    text_columns = ", ".join(f"said{number}" for number in range(len(paths)))
     return sql(
         "insert into internal.{table} by name select * exclude ({said}), {values}"
         " from (select *, {looks} from ({rows}))",
         table=table,
-        said=said,
+        said=text_columns,
         values=", ".join(values),
         looks=", ".join(looks),
         rows=rows,

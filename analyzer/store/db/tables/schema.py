@@ -1,13 +1,14 @@
-"""The tables, macros and views of a store: created, and those of an earlier version brought up to date.
+"""Create the tables, macros and views of a store, and bring those of an earlier version up to date.
 
-Invariant: a migrated store gives the same rows in all views as before, and whoever dies on the way leaves it as it was.
-Every function here runs in a transaction of its caller's.
+Invariant: a migrated store gives the same rows in all views as before; a process that dies on the
+way leaves it as it was. Every function of this module runs in a transaction of its caller.
 
-The comment header of a .sql file is the one description that listings, docs and comments come from; what the
-classifier knows is shown to SQL as macros.
+Listings, docs and comments take their descriptions only from the comment header of a .sql file; the
+classifier's tables become SQL macros.
 
-A whole empty store in the user's cache folder is the source of new stores: to make one costs four times as much. This
-version of DuckDB made it out of today's statements, and its name holds the digest of its content.
+New stores are copies of an empty store in the user's cache folder, as making one costs four times
+as much. This version of DuckDB made it out of today's statements, and its name holds the digest of
+its content.
 """
 
 from __future__ import annotations
@@ -37,10 +38,10 @@ _SPACES = "\t\n\v\f\r"
 
 
 def macros() -> tuple[str, ...]:
-    """The SQL statements that create the macros."""
-    needed = sorted({each.needs for each in PASSES if each.needs})
-    always = [each for each in PASSES if not each.needs]
-    # Most messages have nothing to tidy and nothing that half of the passes need; to look for that costs little.
+    """Return the SQL statements that create the macros."""
+    needed = sorted({mask.needs for mask in PASSES if mask.needs})
+    always = [mask for mask in PASSES if not mask.needs]
+    # Most messages need no tidying and not half of the passes; checking that costs little.
     rare = " or ".join(
         (
             f"strlen(message) > {MAX_CHARS} or starts_with(message, ' ') or ends_with(message, ' ')",
@@ -62,7 +63,7 @@ def macros() -> tuple[str, ...]:
 
 
 def _party() -> str:
-    """The party of an error in SQL, as `recovery_table.party` names it in Python."""
+    """Return the SQL for the party of an error, as `recovery_table.party` names it in Python."""
     named = {f"detail = {quoted(detail)}": party for detail, party in PARTY_OF_DETAILS.items()}
     named |= {
         f"reason = {quoted(row.reason)} and status >= {ANSWERED}": "provider"
@@ -110,19 +111,19 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a .sql file says of itself."""
+    """The header and the statement of a .sql file."""
 
     title: str
     description: str
     params: tuple[Param, ...]
-    """Of a view: what it is asked with, as `errors_under(ruleset)`; most views are asked with nothing."""
+    """Parameters; of a view its arguments, as `errors_under(ruleset)`; most views have none."""
     columns: tuple[Column, ...]
     body: str
     """The statement, without the header."""
 
 
 def parse_header(text: str, where: str) -> Header:
-    """The header and the statement of a .sql file.
+    """Parse the header and the statement of a .sql file.
 
     Raises:
         QueryError: a header line cannot be read, or title or columns are missing.
@@ -181,7 +182,7 @@ ends, and 24 kept counts of days."""
 
 
 def setting(connection: duckdb.DuckDBPyConnection, key: str) -> str | None:
-    """What a store remembers of itself under a key; None where there is nothing.
+    """Return what a store keeps under a key; None if there is nothing.
 
     Raises:
         duckdb.CatalogException: it has no tables of ours.
@@ -191,22 +192,24 @@ def setting(connection: duckdb.DuckDBPyConnection, key: str) -> str | None:
 
 
 def remember(connection: duckdb.DuckDBPyConnection, **values: str | None) -> None:
-    """Let a store remember values by their keys, each in the place of the one before."""
+    """Store values by their keys, each replacing the former one."""
     for key, value in values.items():
         connection.execute("delete from internal.store_v1 where key = $1", [key]).fetchall()
         connection.execute("insert into internal.store_v1 values ($1, $2)", [key, value]).fetchall()
 
 
 def create(connection: duckdb.DuckDBPyConnection) -> None:
-    """Create everything, in an empty database."""
+    """Create all tables, macros and views in an empty database."""
     for statement in statements():
         connection.execute(statement)
     remember(connection, schema_version=SCHEMA_VERSION, prices=digest())
 
 
 def migrate(connection: duckdb.DuckDBPyConnection) -> None:
-    """Bring a store up to date: its tables get today's typed columns, its macros and views are replaced, and counts of
-    days that it kept are dropped.
+    """Bring a store up to date.
+
+    Its tables get today's typed columns, its macros and views are replaced, and stored counts of
+    days are dropped.
 
     The tables are written anew: DuckDB would hold an update of all rows in memory.
     """
@@ -231,9 +234,9 @@ LEAVE_OUT_TOLD_TWICE = "create or replace view internal.told_twice as from inter
 
 
 def leave_out_told_twice(connection: duckdb.DuckDBPyConnection, events: str = "internal.event_v1") -> None:
-    """Let all views leave out what two logs tell, from the first events on of a log that may tell what another does.
+    """Hide events that two logs both tell, once there is a log that may repeat another one.
 
-    Whoever puts events into a store calls it, with the name of a table or frame that has them.
+    Call it after every insert of events, with the name of a table or frame that has them.
     """
     watching = sql("select count(*) from {events} where internal.is_watching(source_format)", events=events)
     if connection.execute(watching).fetchall() != [(0,)]:
@@ -248,20 +251,21 @@ def refresh_prices(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def has_prices(connection: duckdb.DuckDBPyConnection) -> bool:
-    """Whether the store's list prices are those of this program."""
+    """Say whether the store has this program's list prices."""
     return setting(connection, "prices") == digest()
 
 
 def statements(prices: Iterable[str] | None = None) -> Iterator[str]:
-    """The statements that make tables, macros and views, in an order in which each finds what it is made of; `prices`
-    stand in the place of those that make the list prices.
+    """Yield the statements that make tables, macros and views, in the order of their dependencies.
+
+    `prices` replaces the statements that make the list prices.
     """
     yield from _tables()
     yield from _definitions(prices_statements() if prices is None else prices)
 
 
 def _tables() -> Iterator[str]:
-    """The statements of `tables.sql`, with the typed columns."""
+    """Return the statements of `tables.sql`, with the typed columns."""
     text = resources.files("analyzer.store.db").joinpath("tables.sql").read_text("utf-8")
     for table in TYPED:
         text = text.replace(f"{{typed columns of {table}}}", definitions(table))
@@ -269,13 +273,13 @@ def _tables() -> Iterator[str]:
 
 
 def _definitions(prices: Iterable[str]) -> Iterator[str]:
-    """The statements that make macros and views, in place of those that are there."""
+    """Yield the statements that make or replace macros and views."""
     yield from macros()
     decisions = ", ".join(map(quoted, DECISIONS))
     yield f"create or replace macro is_decision(type) as (type in ({decisions}))"
     yield from prices
     for name, header in views().items():
-        if inner := _BEHIND.get(name):
+        if inner := _INNER.get(name):
             yield f"create or replace view internal.{inner} as {folded(inner)}"
         if header.params:
             arguments = ", ".join(param.name for param in header.params)
@@ -288,18 +292,21 @@ def _definitions(prices: Iterable[str]) -> Iterator[str]:
             yield f'comment on column {name}."{column.name}" is {quoted(column.description)}'
 
 
-_BEHIND = {"retries": "chain", "sessions": "session"}
-"""Views, and the internal ones that they are made of."""
+_INNER = {"retries": "chain", "sessions": "session"}
+"""Views → the internal views that they are made of."""
 
 
 def folded(name: str) -> str:
-    """The statement of an internal view: `chain` or `session`."""
+    """Return the statement of an internal view: `chain` or `session`."""
     return resources.files("analyzer.store.db").joinpath(f"{name}.sql").read_text("utf-8")
 
 
 @cache
 def views() -> Mapping[str, Header]:
-    """The views by name, in the order in which they build on each other; those with parameters are table macros."""
+    """Return the views by name, in the order of their dependencies.
+
+    With parameters they are table macros.
+    """
     folder = resources.files("analyzer.store.db").joinpath("views")
     names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
     headers = [parse_header(folder.joinpath(name).read_text("utf-8"), name) for name in names]
@@ -307,11 +314,11 @@ def views() -> Mapping[str, Header]:
 
 
 _KEPT = 8
-"""How many ready stores are kept: several versions of this program may take turns."""
+"""Ready stores that are kept: several versions of this program may take turns."""
 
 
 def ready_store() -> str | None:
-    """The path of a whole empty store, which is made where there is none; None where it cannot be kept."""
+    """Return the path of an empty store, made if there is none; None if it cannot be kept."""
     try:
         folder = _cache_folder()
         if folder is None:
@@ -329,14 +336,14 @@ def ready_store() -> str | None:
 
 
 def _cache_folder() -> str | None:
-    """The folder of this program in the user's cache folder; None where others may write there."""
-    given = os.environ.get("XDG_CACHE_HOME", "")
-    base = given if os.path.isabs(given) else os.path.join(os.path.expanduser("~"), ".cache")
+    """Return this program's folder in the user's cache folder; None if others may write there."""
+    cache_home = os.environ.get("XDG_CACHE_HOME", "")
+    base = cache_home if os.path.isabs(cache_home) else os.path.join(os.path.expanduser("~"), ".cache")
     folder = os.path.join(base, "analyzer")
     for name in (base, folder):
         if not os.path.isdir(name):
             if not _own(os.path.dirname(name)):
-                return None  # root, at work in somebody's home, leaves nothing there that they could not write
+                return None  # root must not leave folders in a user's home that the user cannot write
             os.makedirs(name, 0o700, exist_ok=True)
     return folder if _own(folder) and not os.stat(folder).st_mode & 0o022 else None
 
@@ -346,9 +353,9 @@ def _own(folder: str) -> bool:
 
 
 def _key() -> str:
-    """What all that a store is made of comes to; a change of any of it gives another one.
+    """Return the digest of everything that a store is made of.
 
-    List prices are known by their digest, as in any store: to make statements of them takes ten times as long.
+    List prices count by their own digest: making their statements takes ten times as long.
     """
     made_of = (duckdb.__version__, STORAGE_VERSION, SCHEMA_VERSION, *statements([digest()]))
     return hashlib.sha256("\0".join(made_of).encode()).hexdigest()[:16]
@@ -360,7 +367,7 @@ def _digest(path: str) -> str:
 
 
 def _make(folder: str, start: str) -> str:
-    """Make a store beside its place, and give it its name when it is whole."""
+    """Make a store under a temporary name, and rename it when it is complete."""
     work = os.path.join(folder, f"making-{os.getpid()}-{os.urandom(4).hex()}")
     try:
         with duckdb.connect() as connection:
@@ -376,7 +383,7 @@ def _make(folder: str, start: str) -> str:
         for name in (work, work + WAL):
             with contextlib.suppress(OSError):
                 os.unlink(name)
-    # What somebody left who died over this is among the oldest some day.
+    # Files of processes that died are among the oldest at some time.
     for entry in sorted(os.scandir(folder), key=lambda entry: -entry.stat().st_mtime_ns)[_KEPT:]:
         os.unlink(entry.path)
     return path
