@@ -1,1 +1,1 @@
-"""A night of `analyzer check` as text, Markdown, mail, messages, metrics, and the job that runs it."""
+"""Write a night of `analyzer check` as text, Markdown, mail, messages and metrics, and the job that runs it."""
