@@ -1,6 +1,7 @@
 """Write changes for a reader: between two groups of sessions, and of history under another ruleset.
 
-No line is wider than `width`; every text of a log went through `terminal_safe`, recorded reasons among them.
+No line is wider than `width`; every text of a log went through `terminal_safe`, recorded reasons
+among them.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _WORDS = {"worse": "WORSE", "better": "BETTER", "other": "CHANGED", "noise": "no
 
 
 def render_churn(churn: Churn, width: int = 80) -> str:
-    """Write what another ruleset changes, in lines of at most `width` cells, with a newline at the end."""
+    """Write what another ruleset changes, in lines of at most `width` cells."""
     size = max(NARROWEST, min(width, WIDEST))
     lists = (
         ("Recovered: unknown before, known after", "recovered", churn.recovered),
@@ -46,7 +47,7 @@ def render_churn(churn: Churn, width: int = 80) -> str:
 
 
 def render_alarms(changes: AlarmChanges, width: int = 80) -> str:
-    """Write the alarms of past nights that vanish, appear or stay, in lines of at most `width` cells."""
+    """Write the alarms of past nights that vanish, appear or stay, at most `width` cells wide."""
     size = max(NARROWEST, min(width, WIDEST))
     sides = (("vanished", changes.vanished), ("appeared", changes.appeared), ("stayed", changes.stayed))
     if not any(alarms for _, alarms in sides):
@@ -72,7 +73,10 @@ def render_alarms(changes: AlarmChanges, width: int = 80) -> str:
 
 
 def render_helped(groups: Sequence[tuple[str, Recoveries]], width: int = 80) -> str:
-    """Write the unknown groups that recover on a retry, in lines of at most `width` cells; empty without any."""
+    """Write the unknown groups that recover on a retry, in lines of at most `width` cells.
+
+    Empty without any.
+    """
     if not groups:
         return ""
     size = max(NARROWEST, min(width, WIDEST))
@@ -111,7 +115,7 @@ _SAMPLE_CELLS = 64
 
 
 def render_reclassification(result: Reclassification, asking: Asking = HERE) -> str:
-    """Write a reclassification: the verdict, the changed reasons, then how recovery would act differently."""
+    """Write a reclassification: the verdict, the changed reasons, then what recovery would do."""
     share = f" ({percent(result.changed / result.examined)})" if result.examined else ""
     lines = [
         f"{result.changed:,} of {result.examined:,} errors change their reason{share} under ruleset {result.ruleset}.",

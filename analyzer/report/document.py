@@ -1,7 +1,7 @@
 """Documents: a result as a list of blocks, and the writers of documents as text, Markdown and mail.
 
-A document holds the texts of logs as they are; each writer escapes them for its medium. In text only a command may be
-wider than the width that is asked for.
+A document holds the texts of logs as they are; each writer escapes them for its medium. In text
+only a command may be wider than the width that is asked for.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ class TextTable:
     right: tuple[bool, ...]
     """Which columns are flush right."""
     repeats: bool = False
-    """True if the table only repeats the blocks below it: text and mail, which have no room for it, leave it out."""
+    """True if the table only repeats the blocks below it: text and mail, which have no room for
+    it, leave it out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ Document = Sequence[Block]
 
 
 def to_text(document: Document, width: int, *, colour: bool = False) -> str:
-    """Write a document for a terminal in lines of at most `width` cells, with a newline at its end."""
+    """Write a document for a terminal in lines of at most `width` cells."""
     blocks = (_text_lines(block, width, colour) for block in document)
     return "\n\n".join("\n".join(lines) for lines in blocks if lines) + "\n"
 
@@ -152,7 +153,10 @@ def to_markdown(document: Document) -> str:
 
 
 def markdown_table(names: Iterable[str], rows: Iterable[Iterable[str]], right: Iterable[bool]) -> str:
-    """Write a table as Markdown, without a newline at its end; `right` says which columns are flush right."""
+    """Write a table as Markdown, without a newline at its end.
+
+    `right` says which columns are flush right.
+    """
     lines = [map(markdown_text, names), ("---:" if flush else "---" for flush in right)]
     lines += (map(markdown_text, row) for row in rows)
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
@@ -184,7 +188,10 @@ def _todo(advice: str, command: str) -> str:
 
 
 def to_mail(document: Document) -> str:
-    """Write the HTML part of a mail: a table of one column, without a style sheet, script or picture."""
+    """Write the HTML part of a mail.
+
+    It is a table of one column, without a style sheet, script or picture.
+    """
     edge = ' style="border-left:4px solid {};padding:8px 12px"'
     cells = "".join(
         f"<tr><td{edge.format(_EDGES[block.level]) if isinstance(block, FindingBlock) else ''}>{inside}</td></tr>"

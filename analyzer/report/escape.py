@@ -1,7 +1,9 @@
-"""Make text of a log safe for the medium that shows it. Everything in a log is hostile: callers, paths, even reasons.
+"""Make text of a log safe for the medium that shows it.
 
-Invariant: no renderer writes a value that came from a log without one of these; the templates of the page put
-`terminal_safe` before their own escape.
+Everything in a log is hostile: callers, paths, even reasons.
+
+Invariant: no renderer writes a value that came from a log without one of these; the templates of
+the page put `terminal_safe` before their own escape.
 """
 
 from __future__ import annotations
@@ -20,10 +22,12 @@ FORMATS = ("table", "json", "jsonl", "csv", "markdown", "parquet")
 """The formats in which the rows of a query can be written."""
 _MARKDOWN = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]#|!~$"} | {"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _BREAK = "\u200b"
-"""A space without width: no program reads the text on both sides of it as a single name or address."""
+"""A space without width: no program reads the text on both sides of it as a single name or
+address."""
 _BREAK_IN_MARKDOWN = "&#8203;"
 _NAMED = re.compile(r"@(?=\S)|(?:#|!|\bGH-)(?=[0-9])", re.IGNORECASE)
-"""The beginning of a mention, or of a link to an issue or a change: viewers look for it after removing all escapes."""
+"""The beginning of a mention, or of a link to an issue or a change: viewers look for it after
+removing all escapes."""
 _ADDRESS = re.compile(r"://|\bwww\.|\]\(", re.IGNORECASE)
 _DOMAIN = re.compile(r"(?<=[^\W_])[.。．｡](?=[^\W\d_]{2})")
 """A point that chats read as part of a domain, even without a scheme before it."""
@@ -44,11 +48,12 @@ _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _JOB_COMMAND = re.compile(r"^([ \t]*):(?=:.*::)", re.MULTILINE)
 """The beginning of GitHub's `::name::`, which counts at the start of a line only."""
 _JOB_MARK = re.compile(r"##(?=[\w.-]*\[)")
-"""The beginning of `##[name]` and `##vso[name]` of Azure and `##teamcity[name]`, which count anywhere."""
+"""The beginning of `##[name]` and `##vso[name]` of Azure and `##teamcity[name]`, which count
+anywhere."""
 
 
 def runner_safe(text: str) -> str:
-    """Break up texts that runners of CI jobs would run as commands: a space goes into `::` and `##`."""
+    """Put a space into `::` and `##`, with which texts could give commands to CI runners."""
     return _JOB_MARK.sub("# #", _JOB_COMMAND.sub(r"\1: ", text))
 
 
@@ -92,7 +97,10 @@ def jsonl_text(values: Iterable[object]) -> str:
 
 
 def markdown_text(text: str) -> str:
-    """Make a text safe in a Markdown paragraph, list item or table cell: no markup, no link, no HTML, one line."""
+    """Make a text safe in a Markdown paragraph, list item or table cell.
+
+    It has one line, and no markup, link or HTML.
+    """
     flat = terminal_safe(re.sub(r"[\r\n\t\u2028\u2029]+", " ", text))
     # Viewers turn names, issue numbers and addresses into mentions and links without any markup, even escaped ones;
     # in a mail address the domain follows the sign.
@@ -102,12 +110,15 @@ def markdown_text(text: str) -> str:
 
 
 def chat_text(text: str) -> str:
-    """Make a text safe in a chat that reads Slack's form: it mentions nobody, and nothing in it is a link."""
+    """Make a text safe in a chat that reads Slack's form: no mention, no link."""
     return unlinked(_entities(terminal_safe(text, keep="\n")))
 
 
 def chat_code(text: str) -> str:
-    """Write a command as code for a chat that reads Slack's form, which links nothing in code, so that it can be copied."""
+    """Write a command as code for a chat that reads Slack's form.
+
+    Such a chat links nothing in code, so that the command can be copied.
+    """
     return chat_text(text) if "`" in text else f"`{_entities(one_line(text))}`"
 
 
@@ -117,18 +128,27 @@ def plain_text(text: str) -> str:
 
 
 def bare_markdown_text(text: str) -> str:
-    """Make a text safe in a chat that reads Markdown and shows HTML's entities as they are: no markup, mention or link."""
+    """Make a text safe in a chat that reads Markdown: no markup, mention or link.
+
+    Such a chat shows HTML's entities as they are, so that the text has none.
+    """
     flat = terminal_safe(re.sub(r"[\r\n\t\u2028\u2029]+", " ", text))
     return _BARE.sub(r"\\\g<0>", unlinked(flat))
 
 
 def bare_markdown_code(command: str) -> str:
-    """Escape a command for a chat that reads Markdown but shows no code, so that it is copied unchanged."""
+    """Escape a command for a chat that reads Markdown but shows no code.
+
+    It can be copied as it was.
+    """
     return _BARE.sub(r"\\\g<0>", command)
 
 
 def unlinked(text: str) -> str:
-    """Put a space without width into every name, number, address and domain that programs would turn into a link."""
+    """Put a space without width into all texts that programs would turn into links.
+
+    These are names, numbers, addresses and domains.
+    """
     return _DOMAIN.sub(rf"\g<0>{_BREAK}", _ADDRESS.sub(_broken, _NAMED.sub(rf"\g<0>{_BREAK}", text)))
 
 
@@ -146,13 +166,16 @@ def _entities(text: str) -> str:
 
 
 def _broken(match: re.Match[str]) -> str:
-    """Put the space without width after the first character of an address, in `www.` after the point."""
+    """Break an address after its first character, `www.` after its point."""
     text = match[0]
     return text + _BREAK if text[-1] == "." else text[0] + _BREAK + text[1:]
 
 
 def csv_cell(text: str) -> str:
-    """Make a text safe in a spreadsheet: `'` goes before a text that would be a formula; numbers stay."""
+    """Make a text safe in a spreadsheet: `'` goes before a text that would be a formula.
+
+    Numbers stay.
+    """
     starts = text[:1] in _TAB_AND_RETURN or text.lstrip(_BEFORE_A_FORMULA)[:1] in _FORMULA_STARTS
     return f"'{text}" if starts and not _NUMBER.fullmatch(text) else text
 

@@ -1,6 +1,7 @@
 """Measure, cut, fold and pad text for the columns of a terminal.
 
-Invariant: widths are counted in terminal cells, not in characters; the texts are already safe for a terminal.
+Invariant: widths are counted in terminal cells, not in characters; the texts are already safe for a
+terminal.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ def fit(text: str, width: int) -> str:
 
 
 def fit_middle(text: str, width: int) -> str:
-    """Cut a text to `width` cells; ` … ` replaces the middle of a wider one, whose both ends tell something."""
+    """Cut a text to `width` cells.
+
+    ` … ` replaces the middle of a wider one, whose both ends tell something.
+    """
     if width_of(text) <= width:
         return text
     half = (width - 3) // 2
@@ -65,21 +69,30 @@ def indented(text: str, width: int, by: int = 2) -> list[str]:
 
 
 def hanging(before: str, text: str, width: int, least: int = 20) -> list[str]:
-    """Fold a text after `before`, its further lines below the first; the text gets at least `least` cells."""
+    """Fold a text after `before`, its further lines below the first.
+
+    The text gets at least `least` cells.
+    """
     room = width_of(before)
     first, *more = fold(text, max(width - room, least))
     return [f"{before}{first}".rstrip(), *(" " * room + line for line in more)]
 
 
 def step(command: str, advice: str, width: int, by: int = 2) -> list[str]:
-    """Return the lines of a command and its advice, either of which may be empty; a command is never folded."""
+    """Return the lines of a command and its advice, either of which may be empty.
+
+    A command is never folded.
+    """
     lines = [f"{' ' * by}→ {command}"] if command else []
     words = terminal_safe(advice if command else f"→ {advice}") if advice else ""
     return lines + (indented(words, width, by) if words else [])
 
 
 def columns(rows: Sequence[Sequence[str]], right: Sequence[bool], *, gap: str = "  ") -> list[str]:
-    """Align rows of cells in lines without spaces at their ends; `right` says which columns are flush right."""
+    """Align rows of cells in lines without spaces at their ends.
+
+    `right` says which columns are flush right.
+    """
     widths = [max(map(width_of, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:

@@ -1,8 +1,9 @@
 """The report as text for a terminal, as Markdown and as JSON.
 
-The text is one screen of 24 lines at 80 columns: the verdict, then the findings or, without any, what failed most. Only
-a command may be wider than `width`. The text names only callers with a finding, and on a quiet day the best and the
-worst caller. Every text of a log is escaped for its medium.
+The text is one screen of 24 lines at 80 columns: the verdict, then the findings or, without any,
+what failed most. Only a command may be wider than `width`. The text names only callers with a
+finding, and on a quiet day the best and the worst caller. Every text of a log is escaped for its
+medium.
 """
 
 from __future__ import annotations
@@ -64,7 +65,8 @@ _NAME_CELLS = 60
 def render_text(overview: Overview, width: int = 80, *, colour: bool = False, asking: Asking = HERE) -> str:
     """Write the summary in lines of at most `width` cells (72 to 100), with a newline at its end.
 
-    A command is a line of its own, however long, so that it works when it is pasted; `asking` says which store it asks.
+    A command is a line of its own, however long, so that it works when it is pasted; `asking` says
+    which store it asks.
     """
     size = max(NARROWEST, min(width, WIDEST))
     about_window = [*_window(overview, size), *_leading(overview, size)]
@@ -113,7 +115,10 @@ def _verdict(overview: Overview, size: int, colour: bool, asking: Asking) -> lis
 
 
 def _day(overview: Overview) -> str:
-    """Describe a quiet day: how much was looked at, its cost, the best and the worst caller; empty for other days."""
+    """Describe a quiet day: how much was looked at, its cost, the best and the worst caller.
+
+    Empty for other days.
+    """
     latest = overview.latest
     if latest is None or overview.verdict.level != "quiet":
         return ""
@@ -150,7 +155,10 @@ def _window(overview: Overview, size: int) -> list[str]:
 
 
 def _leading(overview: Overview, size: int) -> list[str]:
-    """Return the sentences about the window; beside findings only those of `_BESIDE`, for lack of room."""
+    """Return the sentences about the window.
+
+    Beside findings only those of `_BESIDE`, for lack of room.
+    """
     lines: list[str] = []
     hidden = _hidden_callers(overview, [sentence.quote for sentence in overview.leading])
     for sentence in overview.leading:
@@ -195,7 +203,10 @@ def _reasons(overview: Overview, size: int, room: int) -> list[str]:
 
 
 def _reason(row: Mapping[str, Any]) -> str:
-    """Name a reason; for unknown errors add how many of them the unknown share counts, if it is not all."""
+    """Name a reason.
+
+    For unknown errors add how many of them the unknown share counts, if it is not all.
+    """
     if not row["uncounted_errors"]:
         return row["reason"] or "(none)"
     counting = row["errors"] - row["uncounted_errors"]
@@ -203,7 +214,7 @@ def _reason(row: Mapping[str, Any]) -> str:
 
 
 def _hidden_callers(overview: Overview, messages: list[str]) -> re.Pattern[str] | None:
-    """Match the callers without a finding that occur in the messages, since the summary must not name them."""
+    """Match the callers without a finding in the messages, since the summary must not name them."""
     tables = (overview.tables[name] for name in ("errors-by-caller", "relays-by-step"))
     seen = {caller for table in tables for caller in table.frame["caller"]}
     # A log may hold a million callers: only those that occur become part of the pattern.
@@ -220,7 +231,7 @@ def _masked(message: str, hidden: re.Pattern[str] | None) -> str:
 
 
 def _facts(overview: Overview, size: int, asking: Asking) -> list[str]:
-    """Write a line each on unknown texts, retries, hand-offs and limits, and on how much of the logs was read."""
+    """Write a line each on unknown texts, retries, hand-offs, limits, and how much was read."""
     sentences = [_unknown(overview, size), retries_words(overview), relays_words(overview), exhaustions_words(overview)]
     sentences += [limits_words(overview), endings_words(overview)]
     coverage = overview.completeness
@@ -253,7 +264,9 @@ def _unknown(overview: Overview, size: int) -> str:
 
 
 def render_markdown(overview: Overview, asking: Asking = HERE) -> str:
-    """Write the report as Markdown, for pull requests, job summaries and chats; tables are as short as on the page.
+    """Write the report as Markdown, for pull requests, job summaries and chats.
+
+    Tables are as short as on the page.
 
     `asking` says how the store is asked from where the text is read.
     """
@@ -261,7 +274,7 @@ def render_markdown(overview: Overview, asking: Asking = HERE) -> str:
 
 
 def overview_document(overview: Overview, asking: Asking) -> list[Block]:
-    """Return the document of the report: the verdict, the findings, then every table with its query."""
+    """Return the document of the report: verdict, findings, then every table with its query."""
     verdict = overview.verdict
     blocks: list[Block] = [Heading(f"{verdict_word(verdict.level)}: {verdict.headline}")]
     blocks += [Paragraph(overview.widened)] if overview.asked else []
@@ -293,5 +306,5 @@ def _part_blocks(part: Part, rank: int) -> list[Block]:
 
 
 def render_json(overview: Overview) -> str:
-    """Write the report as one JSON object, schema `analyzer.report/1`, without NaN, with a newline at its end."""
+    """Write the report as one JSON object without NaN, schema `analyzer.report/1`."""
     return json_text(plain(overview.to_dict()), indent=2) + "\n"

@@ -1,4 +1,4 @@
-"""Word an overview for every medium: the verdict, the window, findings, the last day, how much was read.
+"""Word an overview for every medium: the verdict, the window, the findings, the last day.
 
 Only this module decides what is new, worse or resolved.
 """
@@ -53,7 +53,7 @@ def window_words(overview: Overview) -> str:
 
 
 def window_details(overview: Overview) -> tuple[str, ...]:
-    """Return the sentences of the verdict about the window: the one about tools, where one failed."""
+    """Return the verdict's sentences about the window: the one about tools, if one failed."""
     return overview.verdict.details[-1:] if overview.totals.tool_failures else ()
 
 
@@ -77,7 +77,7 @@ def draft_words(finding: Finding) -> str:
 
 
 def course(finding: Finding) -> str:
-    """Say since when a finding is new or goes on, when it was last seen, or from when to when it was open."""
+    """Say since when a finding is new or goes on, or when it was open and last seen."""
     if finding.state == "resolved":
         why = RESOLUTIONS.get(finding.resolution or "", finding.resolution)
         days = f"{finding.onset} to {finding.last_seen}" if finding.onset < finding.last_seen else f"{finding.onset}"
@@ -88,14 +88,14 @@ def course(finding: Finding) -> str:
 
 
 def open_words(finding: Finding) -> str:
-    """Describe a finding without new evidence: when it was last seen, whom it is about, and its kind."""
+    """Describe a finding without new evidence: when it was last seen, its caller, its kind."""
     title = finding.kind.title
     seen = f"{finding.last_seen.day} {finding.last_seen:%B}"
     return f"Open, last seen {seen}: {finding.scope.who}: {title[:1].lower()}{title[1:]}"
 
 
 def judging(finding: Finding) -> tuple[str, ...]:
-    """Return the words of the command that judges the last day of a finding, and so records the finding."""
+    """Return the words of the command that judges, and so records, a finding's last day."""
     return ("check", *command_lines.window_words(until=finding.last_on + timedelta(days=1), timezone=finding.timezone))
 
 
@@ -160,7 +160,10 @@ def completeness(overview: Overview) -> str:
 
 
 def retries_words(overview: Overview) -> str:
-    """Say how many of the ended retry chains recovered, and how long all waited; empty without any."""
+    """Say how many of the ended retry chains recovered, and how long all waited.
+
+    Empty without any.
+    """
     frame = overview.tables["retries-outcomes"].frame
     if frame.is_empty():
         return ""
@@ -174,7 +177,10 @@ def retries_words(overview: Overview) -> str:
 
 
 def relays_words(overview: Overview) -> str:
-    """Say how many hand-offs and compactions there are, in how many steps, and at most in one session; empty without any."""
+    """Say how many hand-offs and compactions there are, in all and at most in a session.
+
+    Empty without any.
+    """
     totals = overview.totals
     if not totals.relays:
         return ""
@@ -206,7 +212,10 @@ def exhaustions_words(overview: Overview) -> str:
 
 
 def limits_words(overview: Overview) -> str:
-    """Say how much is used of the fullest usage limit, and when it is reached at this pace; empty without an open limit."""
+    """Say how much is used of the fullest usage limit, and when it is reached at this pace.
+
+    Empty without an open limit.
+    """
     ahead = overview.tables["limits-ahead"].frame.iter_rows(named=True)
     first = next((row for row in ahead if row["reset_at"] > overview.generated_at), None)
     if first is None:
@@ -230,7 +239,7 @@ def _later(moment: datetime, before: datetime) -> str:
 
 
 def endings_words(overview: Overview) -> str:
-    """Say how many sessions stopped midway or did nothing, and in how many a compaction made the context larger."""
+    """Say how many sessions stopped midway or did nothing, or grew by a compaction."""
     frame = overview.tables["endings-by-kind"].frame
     sessions = dict(frame.select("ending", "sessions").iter_rows())
     grown, empty = sessions.pop("grown_compaction", 0), sessions.pop("hollow", 0)
@@ -248,7 +257,10 @@ def endings_words(overview: Overview) -> str:
 
 
 def ended_chains(overview: Overview) -> tuple[int, int]:
-    """Count the retry chains that recovered, and all that ended: neither aborted nor without an end in the logs."""
+    """Count the retry chains that recovered, and all that ended.
+
+    Chains that were aborted or have no end in the logs did not end.
+    """
     frame = overview.tables["retries-outcomes"].frame
     ends = [int(frame[name].sum()) for name in ("recovered", "exhausted", "surfaced", "escalated")]
     return ends[0], sum(ends)
@@ -277,7 +289,7 @@ def day_title(latest: LatestDay) -> str:
 
 
 def day_words(latest: LatestDay) -> str:
-    """Describe a day: its sessions and errors, what they cost, and the best and the worst caller."""
+    """Describe a day: sessions, errors, their cost, the best and the worst caller."""
     value = latest.value
     sessions, errors = int(value("sessions") or 0), int(value("errors") or 0)
     words = f"{counted(sessions, 'session')} looked at, "
@@ -301,7 +313,10 @@ def day_words(latest: LatestDay) -> str:
 
 
 def news(overview: Overview) -> tuple[News, ...]:
-    """Group the findings by what is new, worse, resolved, goes on or is open on the latest day; no group is empty."""
+    """Group the findings by what is new, worse, resolved, goes on or is open on the latest day.
+
+    No group is empty.
+    """
     groups: dict[str, list[Case]] = {name: [] for name in NEWS}
     for case in overview.cases:
         groups[news_of(case, overview.latest)].append(case)
@@ -337,7 +352,7 @@ def opening_words(leading: Iterable[Leading]) -> tuple[str, ...]:
 
 
 def dates(finding: Finding) -> str:
-    """Say since when a finding is open, when it was last seen if it does not go on, or from when to when it was open."""
+    """Say since when a finding is open, or when it was open and last seen."""
     if finding.is_open:
         return f"since {finding.onset}" + (f", last seen {finding.last_seen}" if finding.state == "open" else "")
     if finding.last_seen > finding.onset:
@@ -346,7 +361,10 @@ def dates(finding: Finding) -> str:
 
 
 def cost_words(finding: Finding) -> str:
-    """Say how many sessions failed on the finding's last day, and how long callers waited; empty without a cost."""
+    """Say how many sessions failed on the finding's last day, and how long callers waited.
+
+    Empty without a cost.
+    """
     cost = finding.cost
     if cost is None or not (cost.sessions_failed or cost.waited_seconds):
         return ""

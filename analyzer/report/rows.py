@@ -1,8 +1,11 @@
-"""Write the rows of a query as a table, JSON, CSV, Markdown or Parquet; word a value and a column's heading for readers.
+"""Write the rows of a query as a table, JSON, CSV, Markdown or Parquet.
 
-Invariants: all text formats say the same of a value; NaN and infinities are null in all of them. Texts for readers are
-not escaped yet: each writer does that for its own medium. A name of a column carries its unit, which decides the form.
-The meanings of words are those of the glossary, word for word.
+Further functions word a value and the heading of a column for readers.
+
+Invariants: all text formats say the same of a value; NaN and infinities are null in all of them.
+Texts for readers are not escaped yet: each writer does that for its own medium. A name of a column
+carries its unit, which decides the form. The meanings of words are those of the glossary, word for
+word.
 """
 
 from __future__ import annotations
@@ -32,7 +35,8 @@ _CUT = "There are more rows: the limit cut them off."
 _NARROWEST = 12
 """The least width of a folded column, in cells."""
 _PLAN = ["explain_key", "explain_value"]
-"""The columns of the database's answer to EXPLAIN: its plan is a drawing, which a table would break up."""
+"""The columns of the database's answer to EXPLAIN: its plan is a drawing, which a table would
+break up."""
 
 
 class _Answer(NamedTuple):
@@ -58,14 +62,17 @@ def render_rows(
     truncated: bool = False,
     width: int | None = None,
 ) -> str | bytes:
-    """Write rows as text with a newline at its end, or as the bytes of a Parquet file, which needs a frame.
+    """Write rows as text with a newline at its end, or as the bytes of a Parquet file.
 
-    `name` is the schema of the JSON (`analyzer.query/1`). `truncated` says that rows are missing; csv, jsonl and
-    parquet have no place for that. `width` folds the longest texts of a table to fit so many cells; if they
-    cannot fit, each row becomes a block with a line a column.
+    Parquet needs a frame.
+
+    `name` is the schema of the JSON (`analyzer.query/1`). `truncated` says that rows are missing;
+    csv, jsonl and parquet have no place for that. `width` folds the longest texts of a table to fit
+    so many cells; if they cannot fit, each row becomes a block with a line a column.
 
     Raises:
-        AnalyzerError: there is no such format, or a date is outside of the years 1 to 9999, which only Parquet can hold.
+        AnalyzerError: there is no such format, or a date is outside of the years 1 to 9999, which
+            only Parquet can hold.
     """
     if format == "parquet" and not isinstance(frame, PlainRows):
         return _parquet(frame)
@@ -84,7 +91,10 @@ def render_rows(
 
 
 def plain(value: object) -> Any:
-    """Convert a cell of any type for JSON: times in UTC as ISO 8601, durations in seconds, bytes in hexadecimal."""
+    """Convert a cell of any type for JSON.
+
+    Times are in UTC as ISO 8601, durations in seconds, bytes in hexadecimal.
+    """
     if value is None or isinstance(value, str | bool | int):
         return value
     for types, convert in _CONVERSIONS:
@@ -121,7 +131,8 @@ def _of_frame(frame: pl.DataFrame) -> _Answer:
     """Take the rows of a frame.
 
     Raises:
-        AnalyzerError: a date is outside of the years 1 to 9999, at which Polars panics when it becomes one of Python's.
+        AnalyzerError: a date is outside of the years 1 to 9999, at which Polars panics when it
+            becomes one of Python's.
     """
     import polars as pl
 
@@ -146,7 +157,10 @@ def _json(answer: _Answer, schema: str, truncated: bool) -> str:
 
 
 def _text(value: object, *, rounded: bool = False) -> str:
-    """Write a plain value as the text of a cell; `rounded` keeps six decimals, which are enough for a person."""
+    """Write a plain value as the text of a cell.
+
+    `rounded` keeps six decimals, which are enough for a person.
+    """
     if value is None:
         return ""
     if isinstance(value, float) and rounded:
@@ -204,7 +218,7 @@ def _footer(height: int, truncated: bool) -> str:
 
 
 def _records(header: list[str], body: list[list[str]], width: int) -> str:
-    """Write a block for each row and a line for each column, if a line has no room for all columns."""
+    """Write a block a row and a line a column, for rows that are too wide for a line."""
     names = max(map(width_of, header))
     heads = [f"{pad(name, names)}  " for name in header]
     blocks = []
@@ -245,7 +259,10 @@ _PATHS = frozenset({"source_path", "session", "cwd"})
 
 
 def heading(column: str) -> str:
-    """Write the name of a column as a heading, `unknown_share` as `Unknown share`; times say their zone, units are in brackets."""
+    """Write the name of a column as a heading, `unknown_share` as `Unknown share`.
+
+    Times say their zone, units are in brackets.
+    """
     words = column.replace("_", " ")
     if column.endswith("_at"):
         words = f"{words.removesuffix(' at')} (UTC)"
@@ -259,7 +276,7 @@ def heading(column: str) -> str:
 
 
 def shown(column: str, value: object) -> str:
-    """Write a cell for readers: thousands are separated, shares are in percent, times are to the minute."""
+    """Write a cell for readers: separated thousands, shares in percent, times to the minute."""
     if value is None:
         return NOTHING
     if isinstance(value, bool):
@@ -279,7 +296,10 @@ def count(number: int) -> str:
 
 
 def brief(number: int) -> str:
-    """Write a count in at most seven cells; from a million on it is rounded to a unit, as `1.2M`."""
+    """Write a count in at most seven cells.
+
+    From a million on it is rounded to a unit, as `1.2M`.
+    """
     for size, unit in ((10**12, "T"), (10**9, "G"), (10**6, "M")):
         if number >= size:
             return f"{number / size:,.1f}{unit}"

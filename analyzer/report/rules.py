@@ -1,4 +1,6 @@
-"""Write rules for a terminal and as JSON: lists, tests, explanations, scores; the verdict first, then aligned lines.
+"""Write rules for a terminal and as JSON: lists, tests, explanations, scores.
+
+The verdict comes first, then aligned lines.
 
 Texts of errors and of rules files are made safe for a terminal before they are laid out.
 """
@@ -99,7 +101,10 @@ def render_lint(report: Lint, own: Collection[str] = ()) -> str:
 
 
 def render_verdict(result: Classification, width: int = WIDTH) -> str:
-    """Write the reason of an error, what it was matched on, and what to do, in lines of at most `width` cells."""
+    """Write the reason of an error, what it was matched on, and what to do.
+
+    No line is wider than `width` cells.
+    """
     from analyzer.classifier.recovery_table import PARTIES, advice
 
     name = result.reason if result.detail is None else f"{result.reason} ({result.detail})"
@@ -167,7 +172,10 @@ def render_backtest(result: Backtest) -> str:
 
 
 def _overlaps(report: Lint, own: Collection[str]) -> list[str]:
-    """Write a line for each rule whose examples other rules match too; with `own` rules, only for these."""
+    """Write a line for each rule whose examples other rules match too.
+
+    If there are `own` rules, they are the only ones.
+    """
     shown = [overlap for overlap in report.overlaps if not own or overlap.rule in own or overlap.other in own]
     hidden = len(report.overlaps) - len(shown)
     if not shown:
@@ -211,7 +219,10 @@ def _pairs(rows: Iterable[tuple[str, str]], size: int = WIDTH) -> list[str]:
 
 
 def listed(ruleset: Ruleset, chosen: Sequence[Rule], pack: Pack | None) -> dict[str, Any]:
-    """Return rules of a ruleset JSON-ready, in their order, with their evidence and guards, and the pack."""
+    """Return rules of a ruleset in their order JSON-ready, and the pack.
+
+    A rule has its evidence and its guards.
+    """
     from analyzer.classifier.rules.ruleset import EVIDENCE, GUARDS
 
     rules = [
@@ -235,7 +246,10 @@ def listed(ruleset: Ruleset, chosen: Sequence[Rule], pack: Pack | None) -> dict[
 
 
 def streamed(ruleset: Ruleset, halves: Sequence[HalfYear], skipped: int) -> dict[str, Any]:
-    """Return the half-years of a stream JSON-ready, `all` last; `skipped` lines were no labelled, dated errors."""
+    """Return the half-years of a stream JSON-ready, `all` last.
+
+    `skipped` lines were no labelled, dated errors.
+    """
     rows = [
         {"half": period.half, "rows": period.rows, **period.counts, "good_share": period.good_share}
         for period in halves
@@ -244,7 +258,10 @@ def streamed(ruleset: Ruleset, halves: Sequence[HalfYear], skipped: int) -> dict
 
 
 def explained(explanation: Explanation) -> dict[str, Any]:
-    """Return an explanation JSON-ready: the verdict of `analyzer classify`, why, every match, and the facts."""
+    """Return an explanation JSON-ready: the verdict, why, every match, and the facts.
+
+    The verdict is that of `analyzer classify`.
+    """
     verdict = explanation.classification
     return {
         **verdict.to_dict(),
@@ -258,7 +275,10 @@ def explained(explanation: Explanation) -> dict[str, Any]:
 
 
 def scored(result: Backtest, skipped: int) -> dict[str, Any]:
-    """Return both sides of a backtest and its changes JSON-ready; `skipped` lines were no labelled errors."""
+    """Return both sides of a backtest and its changes JSON-ready.
+
+    `skipped` lines were no labelled errors.
+    """
     content = asdict(result)
     for side, score in (("before", result.before), ("after", result.after)):
         content[side]["macro_recall"] = score.macro_recall

@@ -1,7 +1,7 @@
 """The sections of a report, each with its lead sentence and its parts; the parts of a finding.
 
-A part is a table under its title, perhaps with a chart. Every table of the overview is in exactly one section,
-beside the name of its catalogue query.
+A part is a table under its title, perhaps with a chart. Every table of the overview is in exactly
+one section, beside the name of its catalogue query.
 """
 
 from __future__ import annotations
@@ -38,11 +38,13 @@ from analyzer.store import find, narrows
 MAX_ROWS = 50
 """The most rows of one table in a report; its command gives the others."""
 _ORDER = {"cost_usd": -1, "fingerprint": 1}
-"""The columns that come first (-1), as the money that sorts a table, or last (1), as a row's id for machines."""
+"""The columns that come first (-1), as the money that sorts a table, or last (1), as a row's id
+for machines."""
 _CONSTANT = ("of_cost_usd",)
 """The columns with the same value in all rows; the sentence over the table has the value."""
 _OPTIONAL = ("project", "provider", "detail", "named_party", "providers", "suggested_reason", "suggested_probability")
-"""The columns that are left out if no row has a value: few logs have them, and a wide table hides its end."""
+"""The columns that are left out if no row has a value: few logs have them, and a wide table
+hides its end."""
 
 
 _CHARTS: dict[str, Callable[[Table], Chart]] = {
@@ -223,7 +225,7 @@ def sessions_part(case: Case) -> Part:
 
 
 def places_part(case: Case) -> Part:
-    """Return the sessions to look at, with their agent, project and the command that resumes them."""
+    """Return the sessions to look at, with agent, project and the command that resumes them."""
     part = sessions_part(case)
     places = case.places
     if case.sessions.is_empty() or places.is_empty():
@@ -272,7 +274,10 @@ def drift_part(case: Case) -> Part:
 
 
 def sections(overview: Overview, asking: Asking) -> tuple[Section, ...]:
-    """Return the sections: the one that cost money, then those by lost sessions, then the others in their order."""
+    """Return the sections: the cost of failures if there is one, then those by lost sessions.
+
+    Further sections are in their usual order.
+    """
     return tuple(
         replace(section, parts=tuple(part.with_command(overview, asking) for part in section.parts))
         for section in sorted(_sections(overview), key=lambda section: _rank(overview, section.name))
@@ -286,11 +291,15 @@ _LOST = {
     "endings": ("endings-by-kind", "sessions"),
     "tools": ("tools-loops", "session_id"),
 }
-"""By section, the table and the column with the lost sessions or calls: their sum, or for texts their number."""
+"""By section, the table and the column with the lost sessions or calls: their sum, or for texts
+their number."""
 
 
 def _rank(overview: Overview, section: str) -> tuple[float, int]:
-    """Return the sort key of a section: its money in US dollars, then what was lost; both are negative."""
+    """Return the sort key of a section: its money in US dollars, then what was lost.
+
+    Both are negative.
+    """
     if section == "cost":
         return -round(failure_usd(overview.tables["cost-of-failure"]), 2), 0
     name, column = _LOST.get(section, ("", ""))

@@ -1,4 +1,4 @@
-"""Write the work on stores for a terminal: its results, the checks, the logs to read, the queries and the prices.
+"""Write for a terminal what was done on stores, and their checks, logs, queries and prices.
 
 Paths and texts of logs went through `terminal_safe`.
 """
@@ -24,11 +24,11 @@ MAX_VANISHED = 5
 
 
 def render_ingest(result: IngestResult, store_path: str, asking: Asking = HERE) -> str:
-    """Write the summary of an ingest: the files and lines read, what became of the lines, and what is left to do."""
+    """Write the summary of an ingest: files and lines read, their results, what is left to do."""
     logs = IngestResult([item for item in result.sources if item.status != "unsupported"])
     total = logs.total
     megabytes = total.bytes / 1e6
-    # The start of a process takes longer than a few lines: the rate of less than a megabyte says nothing.
+    # The start of a process takes longer than a few lines: a rate of less than 1 MB says nothing.
     rate = f" ({megabytes / result.seconds:,.0f} MB/s)" if megabytes >= 1 and result.seconds else ""
     met = f"{counted(len(logs.sources), 'file')}, {counted(total.lines, 'new line')}"
     lines = [
@@ -144,7 +144,9 @@ _NARROWEST = 40
 
 
 def render_checks(checks: Sequence[Check], problems: int, width: int | None = None) -> str:
-    """Write checks in aligned lines of at most `width` cells (None: any number), then the number of problems.
+    """Write checks in aligned lines, then the number of problems.
+
+    No line is wider than `width` cells; None is any number.
 
     A command is one line, however long.
     """
@@ -169,7 +171,8 @@ def render_checks(checks: Sequence[Check], problems: int, width: int | None = No
 _MOST_AGENTS = 7
 """The number of agents that are listed before their logs are read: the whole text has ten lines."""
 _MOST_PATHS = 2
-"""The number of paths that are named of an agent without logs; an editor's extension has one an editor."""
+"""The number of paths that are named of an agent without logs; an editor's extension has one an
+editor."""
 
 
 def render_found(survey: Survey, store_path: str, home: str | None, width: int) -> str:
@@ -190,7 +193,7 @@ def render_found(survey: Survey, store_path: str, home: str | None, width: int) 
 
 
 def render_sources(survey: Survey, store_path: str, home: str | None, width: int | None, asking: Asking = HERE) -> str:
-    """Write every place that holds logs, with its formats and what is new, then the places without logs."""
+    """Write the places with logs, their formats and what is new, then the places without logs."""
     rows = [
         (stock.place.agent, *_figures([stock]), f"{_path(stock, home)} ({', '.join(stock.place.formats)})")
         for stock in survey.found
@@ -288,7 +291,10 @@ def render_catalogue(name: str | None = None) -> str:
 
 
 def render_prices(prices: Sequence[Price]) -> str:
-    """Write one line a price, in US dollars for a million tokens, with the prompt size and the date that it begins at."""
+    """Write one line a price, in US dollars for a million tokens.
+
+    Prices that begin at a date or at a prompt size say so.
+    """
     head = ("provider", "model", "input", "output", "cache read", "cache write", "for an hour", "prompts over", "from")
     rows = [list(head)]
     for price in prices:

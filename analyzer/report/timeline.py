@@ -44,7 +44,7 @@ _OF_COMPACTIONS = {
 
 
 def render_timeline(shown: Timeline, width: int = 80) -> str:
-    """Write a timeline: what it shows and how that ended, its events in order, the missing files, how to resume it."""
+    """Write a timeline: its end, its events in order, the missing files, how to resume it."""
     size = max(NARROWEST, width)
     lines = [fit(f"{shown.kind} {terminal_safe(shown.id)}", size), *indented(terminal_safe(shown.said), size, 2), ""]
     day, last_source = None, None
@@ -187,7 +187,10 @@ def workflow_annotation(verdict: RunVerdict) -> str:
 
 
 def render_junit(verdict: RunVerdict) -> str:
-    """Write a run as a test case of JUnit: passed, failed (also if it did nothing), or an error around the work."""
+    """Write a run as a test case of JUnit.
+
+    It passed, failed (also if it did nothing), or met an error around the work.
+    """
     failed = verdict.verdict in _FAILURES
     error = not failed and verdict.verdict != "passed"
     inner = ""

@@ -1,7 +1,7 @@
 """Write unknown errors for a terminal, and drafts of rules for them as the text of a rules file.
 
-No line is wider than `width`; every text of a log went through `terminal_safe`. The rules file is TOML that loads: a
-draft without a reason is commented out, since nobody has chosen one yet.
+No line is wider than `width`; every text of a log went through `terminal_safe`. The rules file is
+TOML that loads: a draft without a reason is commented out, since nobody has chosen one yet.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NONE = "·"
 
 
 def render_unknowns(unknowns: Unknowns, width: int = 80, asking: Asking = HERE) -> str:
-    """Write all groups of unknown errors in lines of at most `width` cells, with a newline at the end."""
+    """Write all groups of unknown errors in lines of at most `width` cells."""
     size = max(NARROWEST, min(width, WIDEST))
     lines = fold(unknowns.headline, size)
     if not unknowns.groups:
@@ -47,7 +47,10 @@ def render_unknowns(unknowns: Unknowns, width: int = 80, asking: Asking = HERE) 
 
 
 def trend(group: UnknownGroup, first: date, last: date) -> str:
-    """Draw errors by day as a row of bars, the highest of them full; `·` is none. Days of a long span share a bar."""
+    """Draw errors by day as a row of bars, the highest of them full.
+
+    `·` is none. Days of a long span share a bar.
+    """
     span = (last - first).days + 1
     bars = min(span, TREND_DAYS)
     heights = [0] * bars
@@ -129,7 +132,7 @@ def _draft_lines(group: UnknownGroup) -> list[str]:
 
 
 def _match_lines(draft: RuleDraft) -> list[str]:
-    """Comment on the errors that a draft matches: those of its groups, further ones, and those of other rules."""
+    """Comment on the errors that a draft matches, also those of other groups and rules."""
     lines = _comment(f"Takes {counted(draft.errors, 'unknown error')} in {counted(draft.groups, 'group')}.")
     for title, listed in (("ALSO TAKES", draft.also), ("COLLIDES WITH", draft.collisions)):
         for taken in listed[:_MAX_LISTED]:

@@ -1,1 +1,1 @@
-"""Write a night of `analyzer check` as text, Markdown, mail, messages and metrics, and the job that runs it."""
+"""Write a night of `analyzer check` in all its forms, and the job that runs it."""

@@ -1,4 +1,4 @@
-"""Write a night and its findings as documents, text, Markdown and mail: the verdict, then the gravest finding first."""
+"""Write a night and its findings as text, Markdown and mail, the gravest finding first."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ID = 8
 
 
 def night_document(night: Night, asking: Asking | None = None) -> list[Block]:
-    """Return a night as blocks: a heading, a table, each finding, the remarks, and what the judgement rests on.
+    """Return a night as blocks: heading, table, findings, remarks, and the ground of the judgement.
 
     `asking` says how the store is asked where the document is read; None: from anywhere.
     """
@@ -63,7 +63,7 @@ def _figure(finding: Finding, value: float | None) -> str:
 
 
 def render_night_text(night: Night, width: int = 80, *, colour: bool = False, asking: Asking | None = None) -> str:
-    """Write a night for a terminal in lines of at most `width` cells (60 to 100), with a newline at its end."""
+    """Write a night for a terminal in lines of at most `width` cells, which are 60 to 100."""
     return to_text(night_document(night, asking), night_width(width), colour=colour)
 
 

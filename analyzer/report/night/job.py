@@ -1,7 +1,7 @@
-"""Write the steps of the nightly job as text, JSON and Markdown, and the units that run it every night.
+"""Write the steps of the nightly job, and the units that run it every night.
 
-A failed step has its reason and its hint, and the exit code is that of the gravest step. Every argument of a unit is
-quoted for the program that reads it.
+A failed step has its reason and its hint, and the exit code is that of the gravest step. Every
+argument of a unit is quoted for the program that reads it.
 """
 
 from __future__ import annotations
@@ -40,14 +40,20 @@ class JobStep:
 
 
 def gravest_code(steps: Sequence[JobStep]) -> int:
-    """Return the gravest exit code: unreadable, usage, partial, findings, fine; any other code comes first."""
+    """Return the gravest exit code: unreadable, usage, partial, findings, fine.
+
+    Any other code comes first.
+    """
     codes = {step.exit_code for step in steps}
     other = codes - set(_GRAVEST)
     return max(other) if other else next((code for code in _GRAVEST if code in codes), OK)
 
 
 def job_dict(steps: Sequence[JobStep], night: Night | None, store: str) -> dict[str, Any]:
-    """Return the steps in order JSON-ready, and the night as `analyzer.check/1`, null if it could not be judged."""
+    """Return the steps in order JSON-ready, and the night as `analyzer.check/1`.
+
+    The night is null if it could not be judged.
+    """
     return {
         "schema": SCHEMA,
         "store": store,
@@ -140,7 +146,9 @@ jobs:
 
 
 def job_units(kind: str, command: Sequence[str], folder: str) -> dict[str, str]:
-    """Return the files that run a command in a folder every night: their texts by their paths below the home directory.
+    """Return the files that run a command in a folder every night, by path.
+
+    The paths are below the home directory.
 
     A workflow's path is below the repository; the line for cron has no path, but an empty name.
     """

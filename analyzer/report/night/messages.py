@@ -1,8 +1,11 @@
-"""Write a night as messages: to chats what is new, worse or resolved; to on-call services what opens and resolves.
+"""Write a night as messages to chats and to on-call services.
 
-The forms are those of https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks, of an Adaptive Card as
-Teams' workflows take it (https://adaptivecards.io/explorer), of https://discord.com/developers/docs/resources/webhook,
-of PagerDuty's Events API v2 (https://developer.pagerduty.com/docs/events-api-v2-overview), and of Alertmanager's API v2
+Chats get what is new, worse or resolved, on-call services what opens and what resolves.
+
+The forms are those of https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks, of
+an Adaptive Card as Teams' workflows take it (https://adaptivecards.io/explorer), of
+https://discord.com/developers/docs/resources/webhook, of PagerDuty's Events API v2
+(https://developer.pagerduty.com/docs/events-api-v2-overview), and of Alertmanager's API v2
 (https://prometheus.io/docs/alerting/latest/alerts_api).
 """
 
@@ -39,7 +42,7 @@ _TEAMS_COLOURS = {"critical": "attention", "warning": "warning", "info": "accent
 
 
 def news_document(night: Night) -> list[Block]:
-    """Return a night for chats: the findings that are new, worse or resolved, and the number of the others."""
+    """Return the findings of a night that are new, worse or resolved, and the number of others."""
     news = night.news()
     more = [f"{len(news) - MAX_TEXT_FINDINGS} more"] if len(news) > MAX_TEXT_FINDINGS else []
     if others := len(night.findings) - len(news):
@@ -49,7 +52,7 @@ def news_document(night: Night) -> list[Block]:
 
 
 def webhook_body(night: Night) -> dict[str, Any]:
-    """Make the body of a webhook: `text` is plain text for people, the keys of `analyzer.check/1` are for programs."""
+    """Make the body of a webhook: `text` for people, `analyzer.check/1` for programs."""
     lines = []
     for block in news_document(night):
         if isinstance(block, FindingBlock):
@@ -61,7 +64,10 @@ def webhook_body(night: Night) -> dict[str, Any]:
 
 
 def slack_message(night: Night) -> dict[str, Any]:
-    """Make a message for Slack: a header and a section for each finding; notifications show `text`."""
+    """Make a message for Slack: a header and a section for each finding.
+
+    Notifications show `text`.
+    """
     blocks: list[dict[str, Any]] = []
     for block in news_document(night):
         if isinstance(block, FindingBlock):
@@ -108,7 +114,10 @@ def _teams_text(text: str, **looks: object) -> dict[str, Any]:
 
 
 def discord_message(night: Night) -> dict[str, Any]:
-    """Make an embed for each finding, ten at most, coloured by severity; no text of a log can mention anybody."""
+    """Make an embed for each finding, ten at most, coloured by severity.
+
+    No text of a log can mention anybody.
+    """
     embeds, content = [], []
     for block in news_document(night):
         if isinstance(block, FindingBlock):
@@ -147,7 +156,8 @@ def _cut(text: str, most: int) -> str:
 
 SOURCE = "analyzer"
 ALERT_HOURS = 36
-"""An open alert ends by itself so many hours after its night, unless the next night, which may be late, sends it again."""
+"""An open alert ends by itself so many hours after its night, unless the next night, which may
+be late, sends it again."""
 MAX_SUMMARY = 1_024
 """The most characters that PagerDuty takes."""
 
@@ -155,7 +165,8 @@ MAX_SUMMARY = 1_024
 def pagerduty_events(night: Night, routing_key: str) -> list[tuple[Finding, dict[str, Any]]]:
     """Return each finding that is new, worse or resolved with its event.
 
-    A finding has the same `dedup_key` every night. A resolved finding is reported even if somebody acknowledged it here.
+    A finding has the same `dedup_key` every night. A resolved finding is reported even if somebody
+    acknowledged it here.
     """
     changed = [finding for finding in night.news() if finding.is_open] + list(night.of("resolved"))
     return [(finding, _pagerduty(finding, routing_key)) for finding in changed]
@@ -181,8 +192,8 @@ def _pagerduty(finding: Finding, routing_key: str) -> dict[str, Any]:
 def alertmanager_alerts(night: Night) -> list[dict[str, Any]]:
     """Return the alerts of all open findings that nobody silenced, and the alerts that are over.
 
-    Alertmanager expects open alerts again every night. Labels name an alert, and only the severity changes between
-    nights: if a finding got worse, its alerts of lower severity are over.
+    Alertmanager expects open alerts again every night. Labels name an alert, and only the severity
+    changes between nights: if a finding got worse, its alerts of lower severity are over.
     """
     ends_at = night.judged_at + timedelta(hours=ALERT_HOURS)
     alerts = []

@@ -1,4 +1,4 @@
-"""Write a night of `analyzer check` as gauges for Prometheus' node exporter, by the official client."""
+"""Write a night of `analyzer check` as gauges for Prometheus' node exporter."""
 
 from __future__ import annotations
 

@@ -1,1 +1,4 @@
-"""The report as one HTML page: templates own its structure, Python its data; charts are SVG in its colours."""
+"""The report as one HTML page: templates own its structure, Python its data.
+
+Charts are SVG in its colours.
+"""

@@ -1,6 +1,7 @@
-"""Lay out the plots of a figure over one horizontal axis: scales, grids, ticks, titles, numbers, moments.
+"""Lay out the plots of a figure over one horizontal axis: scales, grids, ticks, titles.
 
-Widths are in percent of the plot, so that one picture fits a phone and a desk; heights and texts are in pixels.
+Widths are in percent of the plot, so that one picture fits a phone and a desk; heights and texts
+are in pixels.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def number(value: float, form: str) -> str:
-    """Write a number by a format of d3: empty, `,d`, `,~r`, `~s`, or a share as `.0%` with any digits."""
+    """Write a number by a format of d3: empty, `,d`, `,~r`, `~s`, or a share as `.0%`.
+
+    A share may have any number of digits.
+    """
     if form.endswith("%"):
         return f"{value:{form}}"
     if form == "~s":
@@ -72,7 +76,10 @@ class AxisScale:
     categories: tuple[str, ...] = ()
 
     def place(self, value: float) -> float:
-        """Return the position of a number, 0 at the low end and 1 at the high one, also outside of the range."""
+        """Return the position of a number: 0 is the low end, 1 the high one.
+
+        A number outside of the range is below 0 or above 1.
+        """
         return (value - self.low) / (self.high - self.low)
 
     def share(self, at: At) -> float:
@@ -91,7 +98,10 @@ class AxisScale:
 
 
 def scale_of(axis: Axis, names: Sequence[str], ends: tuple[float, float]) -> AxisScale:
-    """Return the scale of an axis; `names` are its categories from the top, `ends` the range of the drawn values."""
+    """Return the scale of an axis.
+
+    `names` are its categories from the top, `ends` the range of the drawn values.
+    """
     if axis.kind == "category":
         ticks = tuple(Tick(place, (name,)) for place, name in enumerate(names))
         return AxisScale(axis, max(1, len(names)) - 0.5, -0.5, ticks, tuple(names))
@@ -220,7 +230,7 @@ class Frame:
         return self.stretched(stroke("".join(lines), "var(--line)", 1))
 
     def stretched(self, *inside: Svg, clipped: bool = False) -> Svg:
-        """Stretch shapes, whose horizontal positions are thousandths of the width, over the picture."""
+        """Stretch shapes, whose horizontal positions are thousandths, over the width."""
         return element(
             "svg", *inside, width="100%", height=self.bottom, viewBox=f"0 0 1000 {pixels(self.bottom)}",
             preserveAspectRatio="none", overflow="hidden" if clipped else "visible",
@@ -251,7 +261,7 @@ class Frame:
 
 
 def frame(x: AxisScale, ys: Sequence[AxisScale], height: int) -> Frame:
-    """Lay out the plots of vertical scales, the upper one first, in a picture of `height` pixels."""
+    """Lay out plots by their vertical scales, the upper first, `height` pixels high."""
     bottom = height - _GAP - _LINE * x.deepest - (_TITLE if x.axis.title else 4)
     room = bottom - TOP
     parts = ((0.0, 1.0),) if len(ys) == 1 else ((UPPER_BOTTOM, 1.0), (0.0, LOWER_TOP))

@@ -1,7 +1,7 @@
-"""`Svg`, markup that is ready for the page, and the looks of series: colours, patterns, symbols, swatches.
+"""`Svg`, markup for the page, and the looks of series: colours, patterns, symbols.
 
-Any other text is escaped, and its invisible characters become codes. No colour is written into a picture: each is a
-custom property, which the page sets for light and for dark.
+Any other text is escaped, and its invisible characters become codes. No colour is written into a
+picture: each is a custom property, which the page sets for light and for dark.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ def element(tag: str, *children: str, **attributes: object) -> Svg:
 
 
 def title(text: str) -> Svg:
-    """Make the tooltip of the element that contains it; the line breaks of the text are our own, and stay."""
+    """Make the tooltip of the element that contains it.
+
+    The line breaks of the text are our own, and stay.
+    """
     return Svg(f"<title>{html.escape(terminal_safe(text, keep=chr(10)))}</title>")
 
 
@@ -93,7 +96,10 @@ def palette() -> str:
 
 
 def pattern(name: str, style: Style) -> tuple[str, Svg]:
-    """Return the fill of a bar, and the pattern with the id `name` that it uses; empty for a plain colour."""
+    """Return the fill of a bar, and the pattern with the id `name` that it uses.
+
+    Empty for a plain colour.
+    """
     colour, shape = paint(style[0]), style[1]
     if not shape:
         return colour, Svg("")
@@ -118,7 +124,10 @@ def symbol(line: Points, *inside: Svg, **placed: object) -> Svg:
 
 
 def swatch(mark: Mark, name: str) -> Svg:
-    """Draw the sample of a series for its entry in a legend; `name` becomes the id of its pattern."""
+    """Draw the sample of a series for its entry in a legend.
+
+    `name` becomes the id of its pattern.
+    """
     middle = SWATCH_HEIGHT / 2
     parts: list[Svg] = []
     if isinstance(mark, Bars):

@@ -1,4 +1,4 @@
-"""The key figures of the page with their trends, and the heat map of errors by caller and reason."""
+"""The key figures of the page with their trends, and the heat map of errors."""
 
 from __future__ import annotations
 
@@ -30,11 +30,14 @@ _MOST_TILES = 7
 
 
 def sparkline(values: Sequence[float | None], name: str, shown: Callable[[float], str] | None = None) -> Svg:
-    """Draw values from left to right; None is a gap without data, never a zero. Empty without any value.
+    """Draw values from left to right; empty without any value.
 
-    `name` says in our own words what the values are (`Errors of each of the last 14 days`); the sentence
-    that is read aloud adds the first and the last value, the range, and the gaps. `shown` writes a value,
-    by default as a count. The scale begins at zero, or at the lowest value if that is below zero.
+    None is a gap without data, never a zero.
+
+    `name` says in our own words what the values are (`Errors of each of the last 14 days`); the
+    sentence that is read aloud adds the first and the last value, the range, and the gaps. `shown`
+    writes a value, by default as a count. The scale begins at zero, or at the lowest value if that
+    is below zero.
     """
     shown = shown or (lambda value: count(round(value)))
     present = [value for value in values if value is not None]
@@ -157,7 +160,10 @@ def tiles(overview: Overview) -> list[Tile]:
 
 
 def _cost_tile(overview: Overview) -> list[Tile]:
-    """Return the tile of what failures cost, or if none did, of what all requests cost; none without a price."""
+    """Return the tile of what failures cost, or if none did, of what all requests cost.
+
+    None without a price.
+    """
     usd, whole = failure_usd(overview.tables["cost-of-failure"]), whole_usd(overview.tables["cost-by-model"])
     if usd >= LEAST_USD:
         more = f"of ${whole:,.2f}, at list prices or as logged"
@@ -167,7 +173,10 @@ def _cost_tile(overview: Overview) -> list[Tile]:
 
 
 def _course(latest: LatestDay | None, part: str, whole: str, name: str) -> tuple[str, Svg]:
-    """Return the trend and the sparkline of a count, or of its share of a `whole`; both are names of figures."""
+    """Return the trend and the sparkline of a count, or of its share of a `whole`.
+
+    `part` and `whole` are names of a day's figures; without a `whole` it is the count.
+    """
     if latest is None:
         return "", _NO_LINE
     shown = percent if whole else None
@@ -203,9 +212,9 @@ _OTHER = "other"
 def heat_map(overview: Overview, asking: Asking) -> dict[str, Any]:
     """Return the heat map as its template takes it.
 
-    `command` gives its numbers, `reasons` are those that occur, and `callers` is the number of all. `rows` are those of
-    the callers with the most errors, with errors and shade (percent of the colour) by reason. Reasons that no rule of
-    today gives are counted together.
+    `command` gives its numbers, `reasons` are those that occur, and `callers` is the number of all.
+    `rows` are those of the callers with the most errors, with errors and shade (percent of the
+    colour) by reason. Reasons that no rule of today gives are counted together.
     """
     query = "errors-by-reason-caller-outcome"
     callers = overview.tables["errors-by-caller"].frame

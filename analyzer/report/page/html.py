@@ -1,7 +1,7 @@
 """Write the report as one HTML file that needs no other file and no network: all charts are inside.
 
-Invariants: the environment of the templates escapes every text, none is escaped by hand; a policy forbids the network
-and all scripts except our own, by hash; charts are there without a script.
+Invariants: the environment of the templates escapes every text, none is escaped by hand; a policy
+forbids the network and all scripts except our own, by hash; charts are there without a script.
 """
 
 from __future__ import annotations
@@ -52,7 +52,10 @@ if TYPE_CHECKING:
 
 
 def filtered(case: Case) -> Svg:
-    """Return the attributes that filters read: the names of caller, reasons, agents and projects as JSON arrays."""
+    """Return the attributes that filters read, as JSON arrays of names.
+
+    They name the caller, the reasons, the agents and the projects.
+    """
     finding, scope, places = case.finding, case.finding.scope, case.places
     # A change of verdict names two reasons; the evidence adds the reason of unknown errors.
     reasons = dict.fromkeys([*(scope.reason or "").split(" → "), finding.kind.evidence.reason(finding)])
@@ -211,7 +214,7 @@ def dated(text: str) -> Svg:
 
 
 def _visible(value: object) -> object:
-    """Show the invisible and control characters of a value as codes, before a template escapes it."""
+    """Show invisible and control characters as codes, before a template escapes the value."""
     return value if hasattr(value, "__html__") else terminal_safe(str(value))
 
 

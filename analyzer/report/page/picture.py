@@ -1,8 +1,9 @@
-"""Draw a chart for a page: its legend, one SVG that is read aloud in sentences, and the script of plotly.
+"""Draw a chart for a page: its legend, one SVG with sentences to read aloud, plotly's script.
 
-All ids and code are our own; data reaches the script only as JSON of plotly, `<` and `>` escaped. If upright bars are
-many, as the days of a year, a series is one shape and a column has one tooltip: tooltips of single bars would make up a
-quarter of a large page. A point without a value is a gap in its line.
+All ids and code are our own; data reaches the script only as JSON of plotly, `<` and `>` escaped.
+If upright bars are many, as the days of a year, a series is one shape and a column has one tooltip:
+tooltips of single bars would make up a quarter of a large page. A point without a value is a gap in
+its line.
 """
 
 from __future__ import annotations
@@ -36,7 +37,10 @@ _ROOM = 1.06
 
 
 def picture(chart: Chart, name: str, height: int) -> Svg:
-    """Draw a chart, `height` pixels high and as wide as there is room; `name` begins the ids in it."""
+    """Draw a chart, `height` pixels high and as wide as there is room.
+
+    `name` begins the ids in it.
+    """
     drawn_series, lines = bars_of(chart), [mark for mark in chart.marks if isinstance(mark, Points)]
     drawn = _frame(chart, drawn_series, lines, height)
     fills = [pattern(f"{name}-fill-{place}", series.style) for place, (series, _) in enumerate(drawn_series)]
@@ -82,7 +86,10 @@ def _frame(chart: Chart, drawn_series: DrawnSeries, lines: Sequence[Points], hei
 
 
 def _sentences(chart: Chart) -> Iterator[str]:
-    """Yield the sentences that are read aloud, a series each with its range; the table has all numbers."""
+    """Yield the sentences that are read aloud, a series each with its range.
+
+    The table has all numbers.
+    """
     for mark in chart.keyed:
         amounts: Sequence[float | None] = mark.lengths if isinstance(mark, Bars) else mark.values
         if not (values := [value for value in amounts if value is not None]):
@@ -196,7 +203,10 @@ DrawnSeries = Sequence[tuple[Bars, Sequence[Bar]]]
 
 
 def bars_of(chart: Chart) -> list[tuple[Bars, list[Bar]]]:
-    """Return each series with its bars; bars of no length, which nothing is drawn of, are left out."""
+    """Return each series with its bars.
+
+    Bars of no length, which nothing is drawn of, are left out.
+    """
     all_series = [mark for mark in chart.marks if isinstance(mark, Bars)]
     heights: dict[tuple[bool, At], float] = defaultdict(float)
     slot = (1 - chart.gap) / (1 if chart.stacked else max(1, len(all_series)))
@@ -259,7 +269,7 @@ def _apart(frame: Frame, series: Bars, bars: Sequence[Bar], fill: str, *, lying:
 
 
 def _series(frame: Frame, series: Bars, bars: Sequence[Bar], fill: str, name: str) -> Iterator[Svg]:
-    """Draw the bars of one series as a clip of its fill, so that a pattern keeps its form at any width."""
+    """Draw the bars of a series as a clip of its fill; a pattern keeps its form at any width."""
     plot = frame.plots[series.lower]
     outline = []
     for bar in bars:
@@ -286,7 +296,10 @@ def _columns(frame: Frame, drawn_series: DrawnSeries) -> Svg:
 
 
 def _together(texts: Sequence[str]) -> str:
-    """Join texts by line; if all begin with the same words before a colon, these are written once above them."""
+    """Join the texts of tooltips, one a line.
+
+    If all begin with the same words before a colon, these are written once above them.
+    """
     heads = {text.partition(": ")[0] for text in texts}
     if len(texts) < 2 or len(heads) > 1:
         return "\n".join(texts)
@@ -302,7 +315,10 @@ _Run = list[tuple[float, float]]
 
 
 def drawn_lines(frame: Frame, lines: Sequence[Points]) -> Iterator[Svg]:
-    """Draw all lines; from the last one, which lies on top, points have tooltips up to `MAX_TOOLTIPS`."""
+    """Draw all lines, with tooltips for at most `MAX_TOOLTIPS` points.
+
+    The last line lies on top, and is the first that gets them.
+    """
     with_tooltips, left = set(), MAX_TOOLTIPS
     for place, line in reversed(list(enumerate(lines))):
         left -= len(line.at) if line.size else 0
@@ -335,7 +351,10 @@ def _line(frame: Frame, line: Points, *, tooltips: bool) -> Iterator[Svg]:
 
 
 def _runs(frame: Frame, line: Points, values: Sequence[float | None]) -> list[_Run]:
-    """Return the stretches of a line without a gap, in thousandths of the width and in pixels of height."""
+    """Return the stretches of a line without a gap.
+
+    x is in thousandths of the width, y in pixels.
+    """
     runs: list[_Run] = [[]]
     for at, value in zip(line.at, values, strict=True):
         if value is None:
