@@ -1,8 +1,6 @@
 """Turn results into what people and machines read, without SQL and statistics.
 
-Nothing is printed or written here.
-
-Names are loaded on first use: escaping a text needs no frames.
+Nothing is printed or written here. Names are loaded on first use: escaping a text needs no frames.
 """
 
 from __future__ import annotations

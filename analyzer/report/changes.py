@@ -27,7 +27,10 @@ _WORDS = {"worse": "WORSE", "better": "BETTER", "other": "CHANGED", "noise": "no
 
 
 def render_churn(churn: Churn, width: int = 80) -> str:
-    """Write what another ruleset changes, in lines of at most `width` cells."""
+    """Write what another ruleset changes, in lines of at most `width` cells.
+
+    The text ends with a newline.
+    """
     size = max(NARROWEST, min(width, WIDEST))
     lists = (
         ("Recovered: unknown before, known after", "recovered", churn.recovered),

@@ -107,7 +107,10 @@ Document = Sequence[Block]
 
 
 def to_text(document: Document, width: int, *, colour: bool = False) -> str:
-    """Write a document for a terminal in lines of at most `width` cells."""
+    """Write a document for a terminal in lines of at most `width` cells.
+
+    The text ends with a newline.
+    """
     blocks = (_text_lines(block, width, colour) for block in document)
     return "\n\n".join("\n".join(lines) for lines in blocks if lines) + "\n"
 

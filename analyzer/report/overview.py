@@ -155,10 +155,7 @@ def _window(overview: Overview, size: int) -> list[str]:
 
 
 def _leading(overview: Overview, size: int) -> list[str]:
-    """Return the sentences about the window.
-
-    Beside findings only those of `_BESIDE`, for lack of room.
-    """
+    """Return the sentences about the window; beside findings only those on topics of `_BESIDE`."""
     lines: list[str] = []
     hidden = _hidden_callers(overview, [sentence.quote for sentence in overview.leading])
     for sentence in overview.leading:
@@ -171,7 +168,7 @@ def _leading(overview: Overview, size: int) -> list[str]:
 
 
 def _reasons(overview: Overview, size: int, room: int) -> list[str]:
-    """Write the errors by reason and outcome in `room` lines, if that is 2 to 8 reasons."""
+    """Write the errors by reason and outcome in about `room` lines, at least 2 and at most 8 reasons."""
     frame = overview.tables["errors-by-reason"].frame
     if frame.is_empty():
         return []
@@ -266,9 +263,8 @@ def _unknown(overview: Overview, size: int) -> str:
 def render_markdown(overview: Overview, asking: Asking = HERE) -> str:
     """Write the report as Markdown, for pull requests, job summaries and chats.
 
-    Tables are as short as on the page.
-
-    `asking` says how the store is asked from where the text is read.
+    Tables are as short as on the page. `asking` says how the store is asked from where the text is
+    read.
     """
     return to_markdown(overview_document(overview, asking))
 
@@ -306,5 +302,8 @@ def _part_blocks(part: Part, rank: int) -> list[Block]:
 
 
 def render_json(overview: Overview) -> str:
-    """Write the report as one JSON object without NaN, schema `analyzer.report/1`."""
+    """Write the report as one JSON object without NaN, schema `analyzer.report/1`.
+
+    The text ends with a newline.
+    """
     return json_text(plain(overview.to_dict()), indent=2) + "\n"

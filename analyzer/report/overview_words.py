@@ -177,7 +177,7 @@ def retries_words(overview: Overview) -> str:
 
 
 def relays_words(overview: Overview) -> str:
-    """Say how many hand-offs and compactions there are, in all and at most in a session.
+    """Say how many hand-offs and compactions there are, in how many steps, at most in a session.
 
     Empty without any.
     """

@@ -64,11 +64,10 @@ def render_rows(
 ) -> str | bytes:
     """Write rows as text with a newline at its end, or as the bytes of a Parquet file.
 
-    Parquet needs a frame.
-
-    `name` is the schema of the JSON (`analyzer.query/1`). `truncated` says that rows are missing;
-    csv, jsonl and parquet have no place for that. `width` folds the longest texts of a table to fit
-    so many cells; if they cannot fit, each row becomes a block with a line a column.
+    Parquet needs a frame. `name` is the schema of the JSON (`analyzer.query/1`). `truncated` says
+    that rows are missing; csv, jsonl and parquet have no place for that. `width` folds the longest
+    texts of a table to fit so many cells; if they cannot fit, each row becomes a block with a line
+    a column.
 
     Raises:
         AnalyzerError: there is no such format, or a date is outside of the years 1 to 9999, which

@@ -1,8 +1,7 @@
 """Write rules for a terminal and as JSON: lists, tests, explanations, scores.
 
-The verdict comes first, then aligned lines.
-
-Texts of errors and of rules files are made safe for a terminal before they are laid out.
+The verdict comes first, then aligned lines. Texts of errors and of rules files are made safe for a
+terminal before they are laid out.
 """
 
 from __future__ import annotations

@@ -30,9 +30,9 @@ def render_ingest(result: IngestResult, store_path: str, asking: Asking = HERE) 
     megabytes = total.bytes / 1e6
     # The start of a process takes longer than a few lines: a rate of less than 1 MB says nothing.
     rate = f" ({megabytes / result.seconds:,.0f} MB/s)" if megabytes >= 1 and result.seconds else ""
-    met = f"{counted(len(logs.sources), 'file')}, {counted(total.lines, 'new line')}"
+    read = f"{counted(len(logs.sources), 'file')}, {counted(total.lines, 'new line')}"
     lines = [
-        f"{met}, {counted(total.events, 'new event')} → {terminal_safe(store_path)}",
+        f"{read}, {counted(total.events, 'new event')} → {terminal_safe(store_path)}",
         f"  {megabytes:,.1f} MB in {result.seconds:.1f} s{rate}",
         "",
     ]
@@ -69,8 +69,8 @@ def render_ingest(result: IngestResult, store_path: str, asking: Asking = HERE) 
 
 def render_rebuild(result: Rebuild, store_path: str, asking: Asking = HERE) -> str:
     """Write the summary of a rebuild: the new store, its sources, and what is missing."""
-    met = f"{counted(result.events, 'event')} of {counted(result.sources, 'file')}"
-    lines = [f"{met} → {terminal_safe(store_path)} in {result.seconds:.1f} s"]
+    content = f"{counted(result.events, 'event')} of {counted(result.sources, 'file')}"
+    lines = [f"{content} → {terminal_safe(store_path)} in {result.seconds:.1f} s"]
     if os.path.islink(store_path):
         lines.append(f"  {terminal_safe(store_path)} is a link to {terminal_safe(result.store)}")
     lines.append(f"  {counted(result.journal_events, 'event')} from the journal")
@@ -98,9 +98,9 @@ def render_rebuild(result: Rebuild, store_path: str, asking: Asking = HERE) -> s
 
 def render_prune(result: Prune, *, files: bool) -> str:
     """Write what a prune deleted or would delete; `files` is true if it was to delete files too."""
-    went = "Deleted" if result.done else "A dry run. Would delete"
+    deleted = "Deleted" if result.done else "A dry run. Would delete"
     lines = [
-        f"{went} what happened before {result.before:%Y-%m-%d} UTC:",
+        f"{deleted} what happened before {result.before:%Y-%m-%d} UTC:",
         f"  {counted(result.events, 'event')}",
         f"  {counted(result.quarantined, 'row')} of quarantine",
     ]
@@ -146,9 +146,7 @@ _NARROWEST = 40
 def render_checks(checks: Sequence[Check], problems: int, width: int | None = None) -> str:
     """Write checks in aligned lines, then the number of problems.
 
-    No line is wider than `width` cells; None is any number.
-
-    A command is one line, however long.
+    No line is wider than `width` cells; None is any number. A command is one line, however long.
     """
     name = max((len(check.name) for check in checks), default=0)
     before = " " * (_STATE + name + 3)

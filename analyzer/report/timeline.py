@@ -51,8 +51,8 @@ def render_timeline(shown: Timeline, width: int = 80) -> str:
     for happening in shown.happenings:
         if day != (day := happening.occurred_at.date()):
             lines.append(f"{day} UTC")
-        whose = f"  ({happening.caller})" if happening.caller and happening.type == "error.classified" else ""
-        what = terminal_safe(happening_words(happening) + whose)
+        caller = f"  ({happening.caller})" if happening.caller and happening.type == "error.classified" else ""
+        what = terminal_safe(happening_words(happening) + caller)
         lines.append(fit(f"{happening.occurred_at:%H:%M:%S}  {what}", size))
         if happening.message:
             message = terminal_safe(" ".join(happening.message.split()))

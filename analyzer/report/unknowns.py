@@ -27,7 +27,10 @@ _NONE = "·"
 
 
 def render_unknowns(unknowns: Unknowns, width: int = 80, asking: Asking = HERE) -> str:
-    """Write all groups of unknown errors in lines of at most `width` cells."""
+    """Write all groups of unknown errors in lines of at most `width` cells.
+
+    The text ends with a newline.
+    """
     size = max(NARROWEST, min(width, WIDEST))
     lines = fold(unknowns.headline, size)
     if not unknowns.groups:

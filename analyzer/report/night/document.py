@@ -63,7 +63,10 @@ def _figure(finding: Finding, value: float | None) -> str:
 
 
 def render_night_text(night: Night, width: int = 80, *, colour: bool = False, asking: Asking | None = None) -> str:
-    """Write a night for a terminal in lines of at most `width` cells, which are 60 to 100."""
+    """Write a night for a terminal in lines of at most `width` cells, which are 60 to 100.
+
+    The text ends with a newline.
+    """
     return to_text(night_document(night, asking), night_width(width), colour=colour)
 
 

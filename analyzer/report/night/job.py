@@ -148,9 +148,8 @@ jobs:
 def job_units(kind: str, command: Sequence[str], folder: str) -> dict[str, str]:
     """Return the files that run a command in a folder every night, by path.
 
-    The paths are below the home directory.
-
-    A workflow's path is below the repository; the line for cron has no path, but an empty name.
+    The paths are below the home directory. A workflow's path is below the repository; the line for
+    cron has no path, but an empty name.
     """
     if kind == "systemd":
         service = _SERVICE.format(folder=_systemd(folder), command=" ".join(_quoted(argument) for argument in command))

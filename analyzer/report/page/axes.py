@@ -103,7 +103,7 @@ def scale_of(axis: Axis, names: Sequence[str], ends: tuple[float, float]) -> Axi
     `names` are its categories from the top, `ends` the range of the drawn values.
     """
     if axis.kind == "category":
-        ticks = tuple(Tick(place, (name,)) for place, name in enumerate(names))
+        ticks = tuple(Tick(index, (name,)) for index, name in enumerate(names))
         return AxisScale(axis, max(1, len(names)) - 0.5, -0.5, ticks, tuple(names))
     low, high = axis.ends or ends
     if low == high:  # A single value stands in the middle.
@@ -118,7 +118,7 @@ def _numbers(low: float, high: float, axis: Axis) -> Iterator[Tick]:
         least = {",d": 1.0, ",~r": 1.0, ".0%": 0.01}.get(axis.form, 0.0)
         step = axis.step or max(least, _round_step((high - low) / (axis.most_ticks or _MOST)))
         first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-        values = [place * step for place in range(first, last + 1)]
+        values = [multiple * step for multiple in range(first, last + 1)]
     for value in values:
         yield Tick(value, (number(value, axis.form),))
 
@@ -154,7 +154,7 @@ def _moments(low: float, high: float, axis: Axis) -> list[float]:
 def _every(step: float, low: float, high: float, begin: float = 0) -> list[float]:
     first, last = math.ceil((low - begin) / step), math.floor((high - begin) / step)
     # A thousand are enough to count: no axis has as many ticks.
-    return [begin + place * step for place in range(first, min(last, first + 1000) + 1)]
+    return [begin + multiple * step for multiple in range(first, min(last, first + 1000) + 1)]
 
 
 def _firsts(low: float, high: float, most: int) -> list[float]:
@@ -225,8 +225,8 @@ class Frame:
             if plot.scale.axis.grid:
                 lines += (f"M0 {pixels(plot.level(plot.scale.place(tick.value)))}H1000" for tick in plot.scale.inside)
             if self.x.axis.grid:
-                places = (pixels(1000 * self.x.place(tick.value)) for tick in self.x.inside)
-                lines += (f"M{place} {pixels(plot.top)}v{pixels(plot.height)}" for place in places)
+                xs = (pixels(1000 * self.x.place(tick.value)) for tick in self.x.inside)
+                lines += (f"M{x} {pixels(plot.top)}v{pixels(plot.height)}" for x in xs)
         return self.stretched(stroke("".join(lines), "var(--line)", 1))
 
     def stretched(self, *inside: Svg, clipped: bool = False) -> Svg:
@@ -250,9 +250,9 @@ class Frame:
                 turned = f"translate({pixels(_LINE - 3 - self.left)} {pixels(middle)}) rotate(-90)"
                 yield element("text", axis.title, transform=turned, text_anchor="middle")
         lines = [
-            element("text", line, x=part(self.x.place(tick.value)), y=self.bottom + _GAP + 10 + _LINE * place)
+            element("text", line, x=part(self.x.place(tick.value)), y=self.bottom + _GAP + 10 + _LINE * index)
             for tick in self.x.inside
-            for place, line in enumerate(tick.lines)
+            for index, line in enumerate(tick.lines)
         ]
         yield element("g", *lines, text_anchor="middle")
         if self.x.axis.title:

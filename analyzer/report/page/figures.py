@@ -32,12 +32,10 @@ _MOST_TILES = 7
 def sparkline(values: Sequence[float | None], name: str, shown: Callable[[float], str] | None = None) -> Svg:
     """Draw values from left to right; empty without any value.
 
-    None is a gap without data, never a zero.
-
-    `name` says in our own words what the values are (`Errors of each of the last 14 days`); the
-    sentence that is read aloud adds the first and the last value, the range, and the gaps. `shown`
-    writes a value, by default as a count. The scale begins at zero, or at the lowest value if that
-    is below zero.
+    None is a gap without data, never a zero. `name` says in our own words what the values are
+    (`Errors of each of the last 14 days`); the sentence that is read aloud adds the first and the
+    last value, the range, and the gaps. `shown` writes a value, by default as a count. The scale
+    begins at zero, or at the lowest value if that is below zero.
     """
     shown = shown or (lambda value: count(round(value)))
     present = [value for value in values if value is not None]
@@ -47,8 +45,8 @@ def sparkline(values: Sequence[float | None], name: str, shown: Callable[[float]
     span = (high - low) or 1.0
     step = (WIDTH - 2 * _EDGE) / max(1, len(values) - 1)
     points = [
-        None if value is None else (_EDGE + place * step, HEIGHT - _EDGE - (value - low) / span * (HEIGHT - 2 * _EDGE))
-        for place, value in enumerate(values)
+        None if value is None else (_EDGE + index * step, HEIGHT - _EDGE - (value - low) / span * (HEIGHT - 2 * _EDGE))
+        for index, value in enumerate(values)
     ]
     words = f"{name}: from {shown(present[0])} to {shown(present[-1])}"
     words += f", between {shown(min(present))} and {shown(max(present))}"
@@ -70,12 +68,12 @@ def sparkline(values: Sequence[float | None], name: str, shown: Callable[[float]
 def _path(points: Sequence[tuple[float, float] | None]) -> str:
     """Draw one stroke for each stretch without a gap; the round ends make a single value a dot."""
     steps: list[str] = []
-    for place, point in enumerate(points):
+    for index, point in enumerate(points):
         if point is None:
             continue
-        begins = place == 0 or points[place - 1] is None
-        alone = begins and (place + 1 == len(points) or points[place + 1] is None)
-        steps.append(f"{'M' if begins else 'L'}{pixels(point[0])} {pixels(point[1])}{'h0' if alone else ''}")
+        is_first = index == 0 or points[index - 1] is None
+        is_single = is_first and (index + 1 == len(points) or points[index + 1] is None)
+        steps.append(f"{'M' if is_first else 'L'}{pixels(point[0])} {pixels(point[1])}{'h0' if is_single else ''}")
     return "".join(steps)
 
 

@@ -116,7 +116,7 @@ def render_html(overview: Overview, made: Made = ANYWHERE, *, interactive: bool 
     ]
     parts = [part for section in all_sections for part in section.parts]
     findings = [
-        (case, _finding_drawing(place, case, interactive=interactive)) for place, case in enumerate(cases[:MAX_CASES])
+        (case, _finding_drawing(index, case, interactive=interactive)) for index, case in enumerate(cases[:MAX_CASES])
     ]
     drawings = {
         part.query: draw(part.chart(), f"chart-{part.query}", interactive=interactive)
@@ -160,8 +160,8 @@ def render_html(overview: Overview, made: Made = ANYWHERE, *, interactive: bool 
 
 def page_title(overview: Overview, made: Made) -> str:
     """Return the title of tab and bookmark: whose errors, of which window, made when."""
-    whose = " on ".join(name for name in (Path(made.store).stem, made.host) if name)
-    of = f" of {whose}" if whose else ""
+    origin = " on ".join(name for name in (Path(made.store).stem, made.host) if name)
+    of = f" of {origin}" if origin else ""
     return f"Agent errors{of}: {window_words(overview)}; made {minute(overview.generated_at)} UTC"
 
 
@@ -226,9 +226,9 @@ def _file(name: str) -> str:
     return resources.files("analyzer.report.page").joinpath("templates", name).read_text("utf-8")
 
 
-def _finding_drawing(place: int, case: Case, *, interactive: bool) -> Drawing | None:
+def _finding_drawing(index: int, case: Case, *, interactive: bool) -> Drawing | None:
     """Draw the chart of a finding, smaller if it is resolved; None without numbers."""
     if case.numbers.is_empty():
         return None
     height = None if case.is_open else _ENDED_HEIGHT
-    return draw(charts.finding(case), f"chart-finding-{place}", height, interactive=interactive)
+    return draw(charts.finding(case), f"chart-finding-{index}", height, interactive=interactive)

@@ -43,7 +43,7 @@ def picture(chart: Chart, name: str, height: int) -> Svg:
     """
     drawn_series, lines = bars_of(chart), [mark for mark in chart.marks if isinstance(mark, Points)]
     drawn = _frame(chart, drawn_series, lines, height)
-    fills = [pattern(f"{name}-fill-{place}", series.style) for place, (series, _) in enumerate(drawn_series)]
+    fills = [pattern(f"{name}-fill-{index}", series.style) for index, (series, _) in enumerate(drawn_series)]
     parts: list[Svg] = [
         element("title", chart.title, id=f"{name}-title"),
         element("desc", " ".join(_sentences(chart)), id=f"{name}-desc"),
@@ -152,7 +152,7 @@ def draw(chart: Chart, name: str, height: int | None = None, *, interactive: boo
     `height` is in pixels; None is the chart's own height.
     """
     height = height or chart.height - _LEGEND_HEIGHT
-    keys = tuple(Key(mark.name, swatch(mark, f"{name}-key-{place}")) for place, mark in enumerate(chart.keyed))
+    keys = tuple(Key(mark.name, swatch(mark, f"{name}-key-{index}")) for index, mark in enumerate(chart.keyed))
     drawing = Drawing(chart.title, chart.note, keys, height, picture(chart, name, height))
     return _interactive(drawing, chart, name) if interactive else drawing
 
@@ -211,13 +211,13 @@ def bars_of(chart: Chart) -> list[tuple[Bars, list[Bar]]]:
     heights: dict[tuple[bool, At], float] = defaultdict(float)
     slot = (1 - chart.gap) / (1 if chart.stacked else max(1, len(all_series)))
     drawn_series = []
-    for place, series in enumerate(all_series):
+    for index, series in enumerate(all_series):
         bars = []
         for nth, (at, length, tip) in enumerate(zip(series.at, series.lengths, series.tips, strict=True)):
             base = heights[series.lower, at] if chart.stacked else 0.0
             heights[series.lower, at] += length
             if chart.lying:
-                begin = series.at.index(at) - (1 - chart.gap) / 2 + (0 if chart.stacked else slot * place)
+                begin = series.at.index(at) - (1 - chart.gap) / 2 + (0 if chart.stacked else slot * index)
                 end = begin + slot
             else:
                 begin = as_number(at) - (series.width / 2 if series.centred else 0)
@@ -234,9 +234,9 @@ def drawn_bars(
 ) -> Iterator[Svg]:
     """Draw all bars; `name` begins the ids in them."""
     many = not lying and sum(len(bars) for _, bars in drawn_series) > MAX_APART
-    for place, ((series, bars), fill) in enumerate(zip(drawn_series, fills, strict=True)):
+    for index, ((series, bars), fill) in enumerate(zip(drawn_series, fills, strict=True)):
         if many:
-            yield from _series(frame, series, bars, fill, f"{name}-bars-{place}")
+            yield from _series(frame, series, bars, fill, f"{name}-bars-{index}")
         else:
             yield from _apart(frame, series, bars, fill, lying=lying)
     if many:
@@ -320,12 +320,12 @@ def drawn_lines(frame: Frame, lines: Sequence[Points]) -> Iterator[Svg]:
     The last line lies on top, and is the first that gets them.
     """
     with_tooltips, left = set(), MAX_TOOLTIPS
-    for place, line in reversed(list(enumerate(lines))):
+    for index, line in reversed(list(enumerate(lines))):
         left -= len(line.at) if line.size else 0
         if left >= 0:
-            with_tooltips.add(place)
-    for place, line in enumerate(lines):
-        yield from _line(frame, line, tooltips=place in with_tooltips)
+            with_tooltips.add(index)
+    for index, line in enumerate(lines):
+        yield from _line(frame, line, tooltips=index in with_tooltips)
 
 
 def _line(frame: Frame, line: Points, *, tooltips: bool) -> Iterator[Svg]:
@@ -374,20 +374,20 @@ def _stairs(points: _Run) -> _Run:
 
 
 def _marks(frame: Frame, line: Points) -> Iterator[Svg]:
-    for place, (at, value) in enumerate(zip(line.at, line.values, strict=True)):
+    for index, (at, value) in enumerate(zip(line.at, line.values, strict=True)):
         if value is None:
             continue
-        tooltip, x, y = title(line.tips[place]), frame.percent(at), frame.plots[0].y(value)
+        tooltip, x, y = title(line.tips[index]), frame.percent(at), frame.plots[0].y(value)
         if line.symbol:
             yield symbol(line, tooltip, x=x, y=y)
         else:
             yield element("circle", tooltip, cx=x, cy=y, r=line.size / 2)
         if line.texts:
-            yield element("text", line.texts[place], x=x, y=y, dx=10, dy=".35em", class_="said", fill="var(--soft)")
+            yield element("text", line.texts[index], x=x, y=y, dx=10, dy=".35em", class_="said", fill="var(--soft)")
 
 
 def _path(points: _Run) -> str:
-    return "".join(f"{'L' if place else 'M'}{pixels(x)} {pixels(y)}" for place, (x, y) in enumerate(points))
+    return "".join(f"{'L' if index else 'M'}{pixels(x)} {pixels(y)}" for index, (x, y) in enumerate(points))
 
 
 def drawn_upright(frame: Frame, upright: Upright) -> Iterator[Svg]:
