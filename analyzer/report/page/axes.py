@@ -106,7 +106,7 @@ def scale_of(axis: Axis, names: Sequence[str], ends: tuple[float, float]) -> Axi
         ticks = tuple(Tick(index, (name,)) for index, name in enumerate(names))
         return AxisScale(axis, max(1, len(names)) - 0.5, -0.5, ticks, tuple(names))
     low, high = axis.ends or ends
-    if low == high:  # A single value stands in the middle.
+    if low == high:  # A single value is in the middle.
         low, high = low - 1, high + 1
     ticks = tuple((_dates if axis.kind == "date" else _numbers)(low, high, axis))
     return AxisScale(axis, low, high, ticks)
