@@ -1,6 +1,6 @@
-"""Turn results into what people and machines read, without SQL and statistics.
+"""Turn results into text for people and machines, without SQL, statistics, printing or writing.
 
-Nothing is printed or written here. Names are loaded on first use: escaping a text needs no frames.
+Names are loaded on first use: escaping a text needs no frames.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Write a night of `analyzer check` in all its forms, and the job that runs it."""
+"""Turn a night of `analyzer check` into text, Markdown, mail, messages, metrics; run it nightly."""
