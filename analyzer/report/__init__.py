@@ -1,4 +1,4 @@
-"""Results become what people and machines read, without SQL and statistics; nothing is printed or written here.
+"""Turn results into text for people and machines, without SQL, statistics, printing or writing.
 
 Names are loaded on first use: escaping a text needs no frames.
 """

@@ -1,6 +1,7 @@
-"""What changed, for a reader: between two groups of sessions, and in history by a ruleset.
+"""Write changes for a reader: between two groups of sessions, and of history under another ruleset.
 
-No line is wider than asked; every text of a log went through `terminal_safe`, recorded reasons among them.
+No line is wider than `width`; every text of a log went through `terminal_safe`, recorded reasons
+among them.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from analyzer.analysis.comparison import CHANCE, LEAST_SESSIONS, ComparedFigure, Comparison, OneSidedMessage
 from analyzer.analysis.kinds.finding import kind_of
 from analyzer.analysis.rules.drafts import Recoveries
-from analyzer.analysis.rules.ruleset_changes import AlarmChanges, ChangedShare, Churn, Rejudged
+from analyzer.analysis.rules.ruleset_changes import AlarmChanges, Churn, Rejudged
 from analyzer.command_lines import HERE, Asking
 from analyzer.readable import counted, percent
 from analyzer.report.document import Block, Command, Document, Heading, Items, Paragraph, TextTable
@@ -20,49 +21,52 @@ from analyzer.report.rows import brief, count
 from analyzer.store import Change, Reclassification
 
 MAX_SHOWN = 10
-"""Templates or messages a list shows."""
+"""The number of templates or messages that a list shows."""
 NARROWEST, WIDEST = 60, 200
 _WORDS = {"worse": "WORSE", "better": "BETTER", "other": "CHANGED", "noise": "noise", "too_few": "too few"}
 
 
-def render_churn(found: Churn, width: int = 80) -> str:
-    """The changes, in lines of at most `width` cells, with a newline at its end."""
+def render_churn(churn: Churn, width: int = 80) -> str:
+    """Write what another ruleset changes, in lines of at most `width` cells.
+
+    The text ends with a newline.
+    """
     size = max(NARROWEST, min(width, WIDEST))
     lists = (
-        ("Recovered: unknown before, known after", "recovered", found.recovered),
-        ("REGRESSED: known before, unknown after", "regressed", found.regressed),
-        ("Moved: from one reason to another", "moved", found.moved),
+        ("Recovered: unknown before, known after", "recovered", churn.recovered),
+        ("REGRESSED: known before, unknown after", "regressed", churn.regressed),
+        ("Moved: from one reason to another", "moved", churn.moved),
     )
-    said = ", ".join(f"{counted(len(changes), 'template')} {word}" for _, word, changes in lists)
-    lines = fold(f"{said} under ruleset {found.ruleset}.", size)
+    counts = ", ".join(f"{counted(len(changes), 'template')} {word}" for _, word, changes in lists)
+    lines = fold(f"{counts} under ruleset {churn.ruleset}.", size)
     rows = [["", "changed", "of", "share"]]
-    rates = (("errors", found.events), ("groups", found.groups), ("sessions", found.sessions))
-    rows += [_rate(name, rate) for name, rate in rates]
+    rates = (("errors", churn.events), ("groups", churn.groups), ("sessions", churn.sessions))
+    rows += [[name, count(rate.changed), count(rate.total), percent(rate.share)] for name, rate in rates]
     lines += ["", *columns(rows, [False, True, True, True])]
-    lines += ["", *fold(_test(found), size)]
+    lines += ["", *fold(_test(churn), size)]
     for title, _, changes in lists:
         lines += _changes(title, changes, size)
     return "\n".join(lines) + "\n"
 
 
-def render_alarms(found: AlarmChanges, width: int = 80) -> str:
-    """What the nights of history would have told otherwise, in lines of at most `width` cells."""
+def render_alarms(changes: AlarmChanges, width: int = 80) -> str:
+    """Write the alarms of past nights that vanish, appear or stay, at most `width` cells wide."""
     size = max(NARROWEST, min(width, WIDEST))
-    sides = (("vanished", found.vanished), ("appeared", found.appeared), ("stayed", found.stayed))
+    sides = (("vanished", changes.vanished), ("appeared", changes.appeared), ("stayed", changes.stayed))
     if not any(alarms for _, alarms in sides):
         return "No alarms in this history, neither before nor after.\n"
-    said = ", ".join(f"{count(len(alarms))} {word}" for word, alarms in sides)
-    lines = [f"Alarms of past nights: {said}."]
+    counts = ", ".join(f"{count(len(alarms))} {word}" for word, alarms in sides)
+    lines = [f"Alarms of past nights: {counts}."]
     rows = [
         [
             word,
-            one.opened_on.isoformat(),
-            one.severity,
-            kind_of(one.finding).title,
-            terminal_safe(one.caller or "the fleet"),
+            alarm.opened_on.isoformat(),
+            alarm.severity,
+            kind_of(alarm.finding).title,
+            terminal_safe(alarm.caller or "the fleet"),
         ]
         for word, alarms in sides
-        for one in alarms[:MAX_SHOWN]
+        for alarm in alarms[:MAX_SHOWN]
     ]
     lines += ["", *[fit(line, size) for line in columns(rows, [False] * 5)]]
     hidden = sum(max(0, len(alarms) - MAX_SHOWN) for _, alarms in sides)
@@ -71,27 +75,26 @@ def render_alarms(found: AlarmChanges, width: int = 80) -> str:
     return "\n".join(lines) + "\n"
 
 
-def render_helped(found: Sequence[tuple[str, Recoveries]], width: int = 80) -> str:
-    """The unknown groups that recover on a retry, in lines of at most `width` cells; nothing where there are none."""
-    if not found:
+def render_helped(groups: Sequence[tuple[str, Recoveries]], width: int = 80) -> str:
+    """Write the unknown groups that recover on a retry, in lines of at most `width` cells.
+
+    Empty without any.
+    """
+    if not groups:
         return ""
     size = max(NARROWEST, min(width, WIDEST))
     lines = ["Unknown still, and recovered on a retry: perhaps network_transient"]
-    for template, outcome in found[:MAX_SHOWN]:
+    for template, outcome in groups[:MAX_SHOWN]:
         lines += [fit(f"  {one_line(template)}", size), fit(f"    {outcome.sentence}", size)]
-    if len(found) > MAX_SHOWN:
-        lines.append(f"  {count(len(found) - MAX_SHOWN)} more: --json lists them")
+    if len(groups) > MAX_SHOWN:
+        lines.append(f"  {count(len(groups) - MAX_SHOWN)} more: --json lists them")
     return "\n".join(lines) + "\n"
 
 
-def _rate(name: str, rate: ChangedShare) -> list[str]:
-    return [name, count(rate.changed), count(rate.total), percent(rate.share)]
-
-
-def _test(found: Churn) -> str:
-    freed, spoiled = counted(found.sessions_freed, "session"), counted(found.sessions_spoiled, "session")
-    said = f"Their last unknown error is gone from {freed}, a first one came to {spoiled}"
-    return f"{said} (exact McNemar test: p = {found.p_value:.2g})."
+def _test(churn: Churn) -> str:
+    freed, spoiled = counted(churn.sessions_freed, "session"), counted(churn.sessions_spoiled, "session")
+    sentence = f"Their last unknown error is gone from {freed}, a first one came to {spoiled}"
+    return f"{sentence} (exact McNemar test: p = {churn.p_value:.2g})."
 
 
 def _changes(title: str, changes: tuple[Rejudged, ...], size: int) -> list[str]:
@@ -100,8 +103,8 @@ def _changes(title: str, changes: tuple[Rejudged, ...], size: int) -> list[str]:
     lines = ["", title]
     for change in changes[:MAX_SHOWN]:
         what = f"{counted(change.events, 'error')}, {counted(change.sessions, 'session')}"
-        said = f"{what}: {change.before} → {change.after}, by rule {change.rule}"
-        lines += indented(terminal_safe(said), size)
+        verdict = f"{what}: {change.before} → {change.after}, by rule {change.rule}"
+        lines += indented(terminal_safe(verdict), size)
         lines.append(fit(f"    {one_line(change.template)}", size))
         lines += [fit(f"      e.g. {one_line(text)}", size) for text in change.samples]
     if len(changes) > MAX_SHOWN:
@@ -110,12 +113,12 @@ def _changes(title: str, changes: tuple[Rejudged, ...], size: int) -> list[str]:
 
 
 MAX_CELLS = 12
-"""Changes from one reason to another that are shown."""
+"""The number of changes from one reason to another that are shown."""
 _SAMPLE_CELLS = 64
 
 
 def render_reclassification(result: Reclassification, asking: Asking = HERE) -> str:
-    """The verdict first, then the cells that changed, then what that does to recovery."""
+    """Write a reclassification: the verdict, the changed reasons, then what recovery would do."""
     share = f" ({percent(result.changed / result.examined)})" if result.examined else ""
     lines = [
         f"{result.changed:,} of {result.examined:,} errors change their reason{share} under ruleset {result.ruleset}.",
@@ -157,15 +160,20 @@ def _cells(cells: Sequence[Change]) -> list[str]:
     return lines
 
 
-def comparison_document(found: Comparison, asking: Asking = HERE) -> Document:
-    """The verdict, the table of figures, and what came and went; of a value without sessions, how to see which have."""
-    sides = [f"{counted(side.sessions, 'session')} of {side.name}" for side in (found.before, found.after)]
-    blocks: list[Block] = [Heading(comparison_verdict(found)), Paragraph(f"Before: {sides[0]}. After: {sides[1]}.")]
-    if found.dimension and not (found.before.sessions and found.after.sessions):
-        named = f"select {found.dimension}, count(*) as sessions from sessions group by all order by sessions desc"  # noqa: S608  one of DIMENSIONS
-        blocks.append(Command(asking.command("sql", named), "which values there are"))
-    if found.figures:
-        rows = tuple(_row(each) for each in found.figures)
+def comparison_document(comparison: Comparison, asking: Asking = HERE) -> Document:
+    """Return the verdict, the table of figures, and the messages that came and went.
+
+    If one of the compared values has no session, a command lists the values that have some.
+    """
+    sides = [f"{counted(side.sessions, 'session')} of {side.name}" for side in (comparison.before, comparison.after)]
+    blocks: list[Block] = [Heading(comparison_verdict(comparison))]
+    blocks.append(Paragraph(f"Before: {sides[0]}. After: {sides[1]}."))
+    if comparison.dimension and not (comparison.before.sessions and comparison.after.sessions):
+        values = f"select {comparison.dimension}, count(*) as sessions from sessions"  # noqa: S608  one of DIMENSIONS
+        values += " group by all order by sessions desc"
+        blocks.append(Command(asking.command("sql", values), "which values there are"))
+    if comparison.figures:
+        rows = tuple(_row(figure) for figure in comparison.figures)
         names = ("", "", "before", "after", "change", "95% interval")
         blocks += [
             TextTable(names, rows, (False, False, True, True, True, True)),
@@ -174,39 +182,39 @@ def comparison_document(found: Comparison, asking: Asking = HERE) -> Document:
                 f"{percent(CHANCE)} of comparisons, all figures together."
             ),
         ]
-    for title, messages in (("New after", found.came), ("Gone after", found.went)):
+    for title, messages in (("New after", comparison.came), ("Gone after", comparison.went)):
         if messages:
             blocks.append(Items(tuple(_messages(messages)), f"{title} ({len(messages)}):"))
     return blocks
 
 
-def comparison_verdict(found: Comparison) -> str:
-    """What clearly changed, in one sentence."""
-    empty = [side for side in (found.before, found.after) if not side.sessions]
+def comparison_verdict(comparison: Comparison) -> str:
+    """Say in one sentence what clearly changed."""
+    empty = [side for side in (comparison.before, comparison.after) if not side.sessions]
     if empty:
         return f"No session of {' and none of '.join(side.name for side in empty)}: nothing to compare."
-    if not found.enough:
+    if not comparison.enough:
         return (
-            f"Too few sessions to judge: {found.before.sessions} before and {found.after.sessions} after, "
+            f"Too few sessions to judge: {comparison.before.sessions} before and {comparison.after.sessions} after, "
             f"at least {LEAST_SESSIONS} of each are needed."
         )
-    if not found.clear:
+    if not comparison.clear:
         return "No clear change: every difference may be noise."
-    said = "; ".join(
-        f"{each.title} {_cell(each.before, each.unit)} before, {_cell(each.after, each.unit)} after"
-        for each in found.clear
+    sentences = "; ".join(
+        f"{figure.title} {_cell(figure.before, figure.unit)} before, {_cell(figure.after, figure.unit)} after"
+        for figure in comparison.clear
     )
-    worse, better = (sum(each.verdict == word for each in found.clear) for word in ("worse", "better"))
+    worse, better = (sum(figure.verdict == word for figure in comparison.clear) for word in ("worse", "better"))
     counts = [f"{number} {word}" for number, word in ((worse, "worse"), (better, "better")) if number]
     head = ", ".join(counts) or "Changed"
-    return f"{head}: {said}."
+    return f"{head}: {sentences}."
 
 
 def _row(figure: ComparedFigure) -> tuple[str, ...]:
-    low, high = (_change(each, figure.unit) for each in (figure.low, figure.high))
+    low, high = (_change(end, figure.unit) for end in (figure.low, figure.high))
     return (
         _WORDS[figure.verdict],
-        # In the table these stand below the sessions with any error.
+        # In the table these rows are below the sessions with any error.
         figure.title.replace("sessions with ", "… with ") if figure.figure != "failed_sessions" else figure.title,
         _cell(figure.before, figure.unit),
         _cell(figure.after, figure.unit),
@@ -222,7 +230,7 @@ def _cell(value: float | None, unit: str) -> str:
 
 
 def _change(value: float | None, unit: str) -> str:
-    """A change with its sign; that of a share in percentage points."""
+    """Write a change with its sign; that of a share is in percentage points."""
     if value is None:
         return "–"
     if unit == "share":
@@ -238,8 +246,8 @@ def _number(value: float, unit: str) -> str:
 
 
 def _messages(messages: tuple[OneSidedMessage, ...]) -> Iterable[str]:
-    for each in messages[:MAX_SHOWN]:
-        doubt = "" if each.p_value <= CHANCE else ", perhaps by chance"
-        yield f"{counted(each.sessions, 'session')}{doubt}: {each.reason}: {each.message}"
+    for message in messages[:MAX_SHOWN]:
+        doubt = "" if message.p_value <= CHANCE else ", perhaps by chance"
+        yield f"{counted(message.sessions, 'session')}{doubt}: {message.reason}: {message.message}"
     if len(messages) > MAX_SHOWN:
         yield f"and {len(messages) - MAX_SHOWN} more, which --json lists"

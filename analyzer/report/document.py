@@ -1,7 +1,7 @@
-"""Documents: what there is to tell of a result, told once as blocks, and their writers as text, Markdown and mail.
+"""Documents: a result as a list of blocks, and the writers of documents as text, Markdown and mail.
 
-A document holds the texts of logs as they are; each writer escapes them for its medium. No line of text but a command
-is wider than asked.
+A document holds the texts of logs as they are; each writer escapes them for its medium. In text
+only a command may be wider than the width that is asked for.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _CODE = "font:13px ui-monospace,monospace;background:#f2f4f7;padding:6px 8px;mar
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """What the document is about, or what comes below."""
+    """The title of a document or of the blocks below it."""
 
     text: str
     rank: int = 1
-    """One to three; what is beyond is a bold line of Markdown."""
+    """1 to 3 are headings of Markdown; a higher rank is a bold line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command as it is pasted into a shell, and what it is for; either may be empty."""
+    """A command as it is pasted into a shell, and its purpose; either may be empty."""
 
     text: str
     purpose: str = ""
@@ -44,7 +44,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """A list, perhaps under a name."""
+    """A list of texts, under a name if there is one."""
 
     texts: tuple[str, ...]
     name: str = ""
@@ -52,52 +52,53 @@ class Items:
 
 @dataclass(frozen=True, slots=True)
 class TextTable:
-    """Rows of texts; without names, the first column names what the second says."""
+    """A table of texts; without names it has two columns, a label and its value."""
 
     names: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     right: tuple[bool, ...]
     """Which columns are flush right."""
     repeats: bool = False
-    """Whether it only repeats what blocks below say: text and mail, which have no room for it, leave it out."""
+    """True if the table only repeats the blocks below it: text and mail, which have no room for
+    it, leave it out."""
 
 
 @dataclass(frozen=True, slots=True)
 class FindingBlock:
-    """A finding: one thing with a severity and a state of its own."""
+    """A finding with its severity, state, sentence, advice and command."""
 
     level: str
-    """`critical`, `warning`, `info`; `resolved` where it is so."""
+    """`critical`, `warning` or `info`; `resolved` for a resolved finding."""
     severity: str
     state: str
     title: str
     sentence: str
     notes: tuple[str, ...] = ()
-    """What else is known of it: its parts, what somebody decided."""
+    """Further sentences: the parts of the finding, and what somebody decided."""
     draft: str = ""
-    """The draft of a rule that it comes with."""
+    """The draft of a rule that comes with the finding."""
     course: str = ""
-    """Since when it is open, or from when to when it was."""
+    """The dates: since when it is open, or from when to when it was."""
     id: str = ""
     advice: str = ""
     command: str = ""
-    """Shows more of it, as it is pasted into a shell."""
+    """The command that shows more, as it is pasted into a shell."""
     command_in_chats: str = ""
-    """The same where a name in it might call somebody, or be a link."""
+    """The command for chats, where a name in `command` could mention somebody or become a link."""
 
     @property
     def word(self) -> str:
-        """One word that says how bad it is without any colour."""
+        """The level in capitals, which says how bad it is without any colour."""
         return self.level.upper()
 
     @property
     def details(self) -> tuple[str, ...]:
-        """The notes and the draft, where there are any."""
+        """The notes, then the draft if there is one."""
         return tuple(filter(None, (*self.notes, self.draft)))
 
     @property
     def trace(self) -> str:
-        """How long it has been so, and the id that it is known by."""
+        """The dates and the id of the finding."""
         return "; ".join(filter(None, (self.course, self.id and f"id {self.id}")))
 
 
@@ -106,7 +107,10 @@ Document = Sequence[Block]
 
 
 def to_text(document: Document, width: int, *, colour: bool = False) -> str:
-    """The document for a terminal in lines of at most `width` cells, with a newline at its end."""
+    """Write a document for a terminal in lines of at most `width` cells.
+
+    The text ends with a newline.
+    """
     blocks = (_text_lines(block, width, colour) for block in document)
     return "\n\n".join("\n".join(lines) for lines in blocks if lines) + "\n"
 
@@ -129,10 +133,10 @@ def _text_lines(block: Block, width: int, colour: bool) -> list[str]:
             ]
             return [] if block.repeats else [fit(line, width) for line in columns(rows, block.right)]
         case FindingBlock():
-            return _entry_lines(block, width, colour)
+            return _finding_lines(block, width, colour)
 
 
-def _entry_lines(entry: FindingBlock, width: int, colour: bool) -> list[str]:
+def _finding_lines(entry: FindingBlock, width: int, colour: bool) -> list[str]:
     state = f"{entry.state}  " if entry.level != "resolved" else ""
     first, *more = fold(f"{entry.word}  {state}{terminal_safe(entry.title)}", width)
     if colour:
@@ -141,20 +145,24 @@ def _entry_lines(entry: FindingBlock, width: int, colour: bool) -> list[str]:
     for text in (entry.sentence, *entry.details):
         lines += indented(terminal_safe(text), width)
     lines += step(entry.command, entry.advice, width)
-    # The sentence of what is new says since when it is so.
+    # The sentence of a new finding says since when it is there.
     lines += indented(entry.course, width) if entry.course and entry.state != "new" else []
     return [*lines, f"  id {entry.id}"]
 
 
 def to_markdown(document: Document) -> str:
-    """The document as Markdown, with a newline at its end."""
+    """Write a document as Markdown, with a newline at its end."""
     return "\n\n".join(text for block in document if (text := _markdown(block))) + "\n"
 
 
 def markdown_table(names: Iterable[str], rows: Iterable[Iterable[str]], right: Iterable[bool]) -> str:
-    """A table without a newline at its end."""
+    """Write a table as Markdown, without a newline at its end.
+
+    `right` says which columns are flush right.
+    """
     lines = [map(markdown_text, names), ("---:" if flush else "---" for flush in right)]
-    return "\n".join(f"| {' | '.join(row)} |" for row in (*lines, *(map(markdown_text, row) for row in rows)))
+    lines += (map(markdown_text, row) for row in rows)
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def _markdown(block: Block) -> str:
@@ -183,7 +191,10 @@ def _todo(advice: str, command: str) -> str:
 
 
 def to_mail(document: Document) -> str:
-    """The HTML part of a mail: a table of one column, without a style sheet, script or picture, as mail wants it."""
+    """Write the HTML part of a mail.
+
+    It is a table of one column, without a style sheet, script or picture.
+    """
     edge = ' style="border-left:4px solid {};padding:8px 12px"'
     cells = "".join(
         f"<tr><td{edge.format(_EDGES[block.level]) if isinstance(block, FindingBlock) else ''}>{inside}</td></tr>"
@@ -210,11 +221,11 @@ def _mail(block: Block) -> str:
         case TextTable():
             return ""
         case FindingBlock():
-            said = [f"<strong>{escape(f'{block.severity}, {block.state}')}</strong>: {_mail_text(block.sentence)}"]
-            said.append(f'<div style="{_QUIET}">{escape(block.trace)}</div>')
-            said += [f"<div>{_mail_text(text)}</div>" for text in (*block.details, block.advice) if text]
-            said += [f'<pre style="{_CODE}">{escape(block.command)}</pre>'] if block.command else []
-            return "".join(said)
+            parts = [f"<strong>{escape(f'{block.severity}, {block.state}')}</strong>: {_mail_text(block.sentence)}"]
+            parts.append(f'<div style="{_QUIET}">{escape(block.trace)}</div>')
+            parts += [f"<div>{_mail_text(text)}</div>" for text in (*block.details, block.advice) if text]
+            parts += [f'<pre style="{_CODE}">{escape(block.command)}</pre>'] if block.command else []
+            return "".join(parts)
 
 
 def _mail_text(text: str) -> str:

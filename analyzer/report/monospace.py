@@ -1,6 +1,7 @@
-"""Text in columns of a terminal: how wide it is, cut to fit, folded, padded.
+"""Measure, cut, fold and pad text for the columns of a terminal.
 
-Invariant: widths are counted in terminal cells, not in characters; the texts are already safe for a terminal.
+Invariant: widths are counted in terminal cells, not in characters; the texts are already safe for a
+terminal.
 """
 
 from __future__ import annotations
@@ -9,26 +10,29 @@ from collections.abc import Iterator, Sequence
 
 from analyzer.report.escape import terminal_safe
 
-# Not rich's tables: they take 70 ms to load and forty times as long for 10,000 rows (2.4 s). Where a line has no room
-# they cut cells short, while ours fold them, or make a block of each row, so that all can be read.
+# Not rich's tables: they take 70 ms to load and forty times as long for 10,000 rows (2.4 s). If a line has no room
+# they cut cells short, while ours fold them, or make a block of each row, so that all of the text can be read.
 
 
 def width_of(text: str) -> int:
-    """The cells that a text takes."""
+    """Return the number of cells that a text takes."""
     if text.isascii() and text.isprintable():
         return len(text)
-    from rich.cells import cell_len  # which most commands do without
+    from rich.cells import cell_len  # not needed by most commands
 
     return cell_len(text)
 
 
 def fit(text: str, width: int) -> str:
-    """The text, its end replaced by `…` where it is wider."""
+    """Cut a text to `width` cells; `…` replaces the end of a wider one."""
     return text if width_of(text) <= width else _head(text, width - 1) + "…"
 
 
 def fit_middle(text: str, width: int) -> str:
-    """The text, its middle replaced by ` … ` where it is wider: both ends tell something."""
+    """Cut a text to `width` cells.
+
+    ` … ` replaces the middle of a wider one, whose both ends tell something.
+    """
     if width_of(text) <= width:
         return text
     half = (width - 3) // 2
@@ -36,13 +40,13 @@ def fit_middle(text: str, width: int) -> str:
 
 
 def pad(text: str, width: int, *, right: bool = False) -> str:
-    """The text with spaces up to the width; before it where `right`."""
+    """Pad a text with spaces to `width` cells, after it or, if `right`, before it."""
     space = " " * (width - width_of(text))
     return space + text if right else text + space
 
 
 def fold(text: str, width: int) -> list[str]:
-    """All of the text in lines of at most `width` cells, broken at spaces where there are any."""
+    """Fold all of a text into lines of at most `width` cells, at spaces where there are any."""
     lines: list[str] = []
     for paragraph in text.split("\n"):
         words: list[str] = []
@@ -60,35 +64,45 @@ def fold(text: str, width: int) -> list[str]:
 
 
 def indented(text: str, width: int, by: int = 2) -> list[str]:
-    """As `fold`, every line after so many spaces."""
+    """Fold a text like `fold`, with `by` spaces before every line."""
     return [" " * by + line for line in fold(text, width - by)]
 
 
 def hanging(before: str, text: str, width: int, least: int = 20) -> list[str]:
-    """The text behind what stands before its first line, its further lines below it; it has `least` cells at least."""
+    """Fold a text after `before`, its further lines below the first.
+
+    The text gets at least `least` cells.
+    """
     room = width_of(before)
     first, *more = fold(text, max(width - room, least))
     return [f"{before}{first}".rstrip(), *(" " * room + line for line in more)]
 
 
 def step(command: str, advice: str, width: int, by: int = 2) -> list[str]:
-    """A command and an advice, either of which may be empty; a command is one line, however long."""
+    """Return the lines of a command and its advice, either of which may be empty.
+
+    A command is never folded.
+    """
     lines = [f"{' ' * by}→ {command}"] if command else []
-    said = terminal_safe(advice if command else f"→ {advice}") if advice else ""
-    return lines + (indented(said, width, by) if said else [])
+    words = terminal_safe(advice if command else f"→ {advice}") if advice else ""
+    return lines + (indented(words, width, by) if words else [])
 
 
 def columns(rows: Sequence[Sequence[str]], right: Sequence[bool], *, gap: str = "  ") -> list[str]:
-    """Rows of cells as aligned lines without spaces at their ends; `right` says which columns are flush right."""
+    """Align rows of cells in lines without spaces at their ends.
+
+    `right` says which columns are flush right.
+    """
     widths = [max(map(width_of, column)) for column in zip(*rows, strict=True)]
-    return [
-        gap.join(pad(cell, size, right=flush) for cell, size, flush in zip(row, widths, right, strict=True)).rstrip()
-        for row in rows
-    ]
+    lines = []
+    for row in rows:
+        cells = zip(row, widths, right, strict=True)
+        lines.append(gap.join(pad(cell, size, right=flush) for cell, size, flush in cells).rstrip())
+    return lines
 
 
 def _pieces(text: str, width: int) -> Iterator[str]:
-    """Words; one wider than a line comes in parts."""
+    """Yield the words of a text; a word wider than a line comes in parts."""
     for word in text.split(" "):
         if width_of(word) <= width:
             yield word
@@ -117,5 +131,5 @@ _COLOURS = {
 
 
 def painted(line: str, word: str, level: str = "") -> str:
-    """The line, its word in the colour of a level of severity; bold for what is none."""
+    """Colour a word of a line by a level of severity; without a level it is bold."""
     return line.replace(word, f"{_COLOURS.get(level, _BOLD)}{word}{_PLAIN}", 1)

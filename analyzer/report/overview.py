@@ -1,8 +1,9 @@
 """The report as text for a terminal, as Markdown and as JSON.
 
-The text is one screen of 24 lines at 80 columns, the verdict first, then the findings or, where there are none, what
-failed most: no line but a command is wider than asked; of all callers only those with a finding are named, and on a
-quiet day the best and the worst of it. Every text of a log is escaped for its medium.
+The text is one screen of 24 lines at 80 columns: the verdict, then the findings or, without any,
+what failed most. Only a command may be wider than `width`. The text names only callers with a
+finding, and on a quiet day the best and the worst caller. Every text of a log is escaped for its
+medium.
 """
 
 from __future__ import annotations
@@ -47,13 +48,13 @@ from analyzer.report.sections import Part, drift_part, sections, sessions_part, 
 
 NARROWEST, WIDEST = 72, 100
 LINES = 22
-"""Lines of a report where that is enough: one of what is narrated and the next prompt make it 24."""
+"""The lines of a report if they are enough: the line above it and the next prompt make it 24."""
 _HEADINGS = ("errors", "share", "recovered", "gave up", "shown to the user", "other")
 _ENDS = ("recovered", "exhausted", "surfaced")
 """The outcomes with a column of their own, in the order of their headings."""
 _FEWEST_REASONS, _MOST_REASONS = 2, 8
 _BESIDE = frozenset({"cost", "whose"})
-"""Topics of the sentences that a report opens with that stand beside findings, too."""
+"""The topics of opening sentences that are shown beside findings, too."""
 _MAX_SENTENCES = 6
 _MAX_NAMES = 40
 _MAX_COMMANDS = 3
@@ -62,9 +63,10 @@ _NAME_CELLS = 60
 
 
 def render_text(overview: Overview, width: int = 80, *, colour: bool = False, asking: Asking = HERE) -> str:
-    """The summary, in lines of at most `width` cells (72 to 100 of them), with a newline at its end.
+    """Write the summary in lines of at most `width` cells (72 to 100), with a newline at its end.
 
-    A command is a line of its own, however long, so that it works when it is pasted; `asking` says which store it asks.
+    A command is a line of its own, however long, so that it works when it is pasted; `asking` says
+    which store it asks.
     """
     size = max(NARROWEST, min(width, WIDEST))
     about_window = [*_window(overview, size), *_leading(overview, size)]
@@ -88,21 +90,22 @@ def _verdict(overview: Overview, size: int, colour: bool, asking: Asking) -> lis
     findings = [case.finding for case in cases]
     day = _day(overview)
     lines += indented(day, size) if day else []
-    for case, one in zip(cases[:_MAX_SENTENCES], findings, strict=False):
-        if one.is_quiet:
-            lines.append(f"  {fit_middle(terminal_safe(open_words(one)), size - 2)}")
+    for case, finding in zip(cases[:_MAX_SENTENCES], findings, strict=False):
+        if finding.is_quiet:
+            lines.append(f"  {fit_middle(terminal_safe(open_words(finding)), size - 2)}")
         else:
-            told, cost = _short(_masked(one.explanation, hidden)), cost_beside(one)
-            told += f"{'' if told.endswith(('.', '…')) else '.'} {cost}." if cost else ""
-            lines += indented(f"{_since(one, news_of(case, overview.latest))}: {told}", size)
-        lines += indented(_short(_masked(handled(one.handling), hidden)), size, 4) if one.handling else []
-    commands = ((asking.command(*one.words), one.advice) for one in findings[:_MAX_SENTENCES])
+            sentence, cost = _short(_masked(finding.explanation, hidden)), cost_beside(finding)
+            sentence += f"{'' if sentence.endswith(('.', '…')) else '.'} {cost}." if cost else ""
+            lines += indented(f"{_since(finding, news_of(case, overview.latest))}: {sentence}", size)
+        lines += indented(_short(_masked(handled(finding.handling), hidden)), size, 4) if finding.handling else []
+    commands = ((asking.command(*finding.words), finding.advice) for finding in findings[:_MAX_SENTENCES])
     steps = ((terminal_safe(command), "" if command else advice) for command, advice in commands)
     todo = dict.fromkeys(filter(any, steps))
-    lines += [line for each in list(todo)[:_MAX_COMMANDS] for line in step(*each, size)]
+    for command, advice in list(todo)[:_MAX_COMMANDS]:
+        lines += step(command, advice, size)
     if verdict.level == "unjudged":
         lines += indented(_short(overview.too_little), size)
-    callers = [one.scope.who for one in findings]
+    callers = [finding.scope.who for finding in findings]
     rest = [caller for caller in dict.fromkeys(callers[_MAX_SENTENCES:]) if caller not in callers[:_MAX_SENTENCES]]
     if rest:
         names = ", ".join(fit_middle(terminal_safe(caller), _NAME_CELLS) for caller in rest[:_MAX_NAMES])
@@ -112,20 +115,23 @@ def _verdict(overview: Overview, size: int, colour: bool, asking: Asking) -> lis
 
 
 def _day(overview: Overview) -> str:
-    """Of a quiet day, how much was looked at, what that cost, and what was best and worst; empty of any other."""
+    """Describe a quiet day: how much was looked at, its cost, the best and the worst caller.
+
+    Empty for other days.
+    """
     latest = overview.latest
     if latest is None or overview.verdict.level != "quiet":
         return ""
     return _short(f"{day_title(latest)}: {day_words(latest)}")
 
 
-def _since(one: Finding, news: str) -> str:
-    """What the last day made of a finding, and since when."""
-    if not one.is_open:
-        return f"Resolved on {one.resolved_on}"
-    before = f", since {one.onset}" if one.onset < one.opened_on else ""
-    words = {"New": f"New on {one.opened_on}{before}", "Worse": f"Worse, goes on since {one.onset}"}
-    return words.get(news, f"Goes on since {one.onset}")
+def _since(finding: Finding, news: str) -> str:
+    """Say whether a finding is new, worse, resolved or goes on, and since when."""
+    if not finding.is_open:
+        return f"Resolved on {finding.resolved_on}"
+    before = f", since {finding.onset}" if finding.onset < finding.opened_on else ""
+    words = {"New": f"New on {finding.opened_on}{before}", "Worse": f"Worse, goes on since {finding.onset}"}
+    return words.get(news, f"Goes on since {finding.onset}")
 
 
 def _short(sentence: str) -> str:
@@ -137,32 +143,32 @@ def _window(overview: Overview, size: int) -> list[str]:
     lines = fold(window_words(overview), size)
     if not totals.events:
         return lines
-    said = counted(totals.errors, "error")
+    sentence = counted(totals.errors, "error")
     if totals.errors:
-        said += f" of {counted(totals.callers, 'caller')} in {sessions_words(overview)}"
+        sentence += f" of {counted(totals.callers, 'caller')} in {sessions_words(overview)}"
     if totals.counted_errors:
         of = f"{count(totals.unknown_errors)} of {count(totals.counted_errors)}"
         if aside := totals.errors - totals.counted_errors:
             of += f" that count; {count(aside)} aborted or without detail"
-        said += f"; {percent(totals.unknown_share)} unknown ({of})"
-    return lines + fold(said, size)
+        sentence += f"; {percent(totals.unknown_share)} unknown ({of})"
+    return lines + fold(sentence, size)
 
 
 def _leading(overview: Overview, size: int) -> list[str]:
-    """Return the sentences about the window; beside findings only those of `_BESIDE`, for want of room."""
+    """Return the sentences about the window; beside findings only those on topics of `_BESIDE`."""
     lines: list[str] = []
-    hidden = _hidden_callers(overview, [each.quote for each in overview.leading])
-    for each in overview.leading:
+    hidden = _hidden_callers(overview, [sentence.quote for sentence in overview.leading])
+    for sentence in overview.leading:
         if not overview.cases:
-            lines += fold(_short(_masked(leading_words(each), hidden)), size)
-            lines += indented(each.advice, size) if each.advice else []
-        elif each.topic in _BESIDE:
-            lines += fold(f"{_short(each.text.removesuffix('.').partition('. ')[0])}.", size)
+            lines += fold(_short(_masked(leading_words(sentence), hidden)), size)
+            lines += indented(sentence.advice, size) if sentence.advice else []
+        elif sentence.topic in _BESIDE:
+            lines += fold(f"{_short(sentence.text.removesuffix('.').partition('. ')[0])}.", size)
     return [*lines, *(line for text in window_details(overview) for line in fold(_short(text), size))]
 
 
 def _reasons(overview: Overview, size: int, room: int) -> list[str]:
-    """Errors by reason and what became of them, in as many lines as there is room for."""
+    """Write the errors by reason and outcome in about `room` lines, at least 2 and at most 8 reasons."""
     frame = overview.tables["errors-by-reason"].frame
     if frame.is_empty():
         return []
@@ -194,7 +200,10 @@ def _reasons(overview: Overview, size: int, room: int) -> list[str]:
 
 
 def _reason(row: Mapping[str, Any]) -> str:
-    """A reason by its name; of unknown errors, how many of them the unknown share counts, if it is not all."""
+    """Name a reason.
+
+    For unknown errors add how many of them the unknown share counts, if it is not all.
+    """
     if not row["uncounted_errors"]:
         return row["reason"] or "(none)"
     counting = row["errors"] - row["uncounted_errors"]
@@ -202,14 +211,15 @@ def _reason(row: Mapping[str, Any]) -> str:
 
 
 def _hidden_callers(overview: Overview, messages: list[str]) -> re.Pattern[str] | None:
-    """Callers without a finding that the messages speak of; this summary must not."""
-    seen = {
-        caller for name in ("errors-by-caller", "relays-by-step") for caller in overview.tables[name].frame["caller"]
-    }
+    """Match the callers without a finding in the messages, since the summary must not name them."""
+    tables = (overview.tables[name] for name in ("errors-by-caller", "relays-by-step"))
+    seen = {caller for table in tables for caller in table.frame["caller"]}
     # A log may hold a million callers: only those that occur become part of the pattern.
-    said = "\n".join(messages)
-    known = {name for one in overview.findings for name in (one.scope.caller, *(one.cost.callers if one.cost else ()))}
-    names = sorted((name for name in seen - known if name in said), key=len, reverse=True)
+    text = "\n".join(messages)
+    named: set[str | None] = set()
+    for finding in overview.findings:
+        named |= {finding.scope.caller, *(finding.cost.callers if finding.cost else ())}
+    names = sorted((name for name in seen - named if name in text), key=len, reverse=True)
     return re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, names))})(?![\w-])") if names else None
 
 
@@ -218,48 +228,49 @@ def _masked(message: str, hidden: re.Pattern[str] | None) -> str:
 
 
 def _facts(overview: Overview, size: int, asking: Asking) -> list[str]:
-    """A line each on unknown texts, retries, hand-offs and limits, and how much of the logs was read."""
-    said = [_unknown(overview, size), retries_words(overview), relays_words(overview), exhaustions_words(overview)]
-    said += [limits_words(overview), endings_words(overview)]
-    known = overview.completeness
-    said.append(completeness(overview))
-    if known.unsupported:
+    """Write a line each on unknown texts, retries, hand-offs, limits, and how much was read."""
+    sentences = [_unknown(overview, size), retries_words(overview), relays_words(overview), exhaustions_words(overview)]
+    sentences += [limits_words(overview), endings_words(overview)]
+    coverage = overview.completeness
+    sentences.append(completeness(overview))
+    if coverage.unsupported:
         formats = ", ".join(
             f"{fit(terminal_safe(name), 24)} ({counted(files, 'file')})"
-            for name, files in sorted(known.unsupported.items())
+            for name, files in sorted(coverage.unsupported.items())
         )
-        said.append(f"Not read yet: {formats}.")
-    lines = [line for each in said if each for line in fold(each, size)]
-    if known.quarantined:
+        sentences.append(f"Not read yet: {formats}.")
+    lines = [line for sentence in sentences if sentence for line in fold(sentence, size)]
+    if coverage.quarantined:
         lines.append(f"  → {terminal_safe(asking.command('query', 'quarantine-lines'))}")
     return lines
 
 
 def _unknown(overview: Overview, size: int) -> str:
-    """The most frequent text that no rule knows; empty where a finding has it."""
+    """Quote the most frequent unknown text; empty if a finding quotes it."""
     frame = overview.tables["unknown-messages"].frame
     if frame.is_empty():
         return ""
     row = frame.row(0, named=True)
-    quoted = [text for one in overview.findings if not one.is_quiet for text in one.samples[:1]]
+    quoted = [text for finding in overview.findings if not finding.is_quiet for text in finding.samples[:1]]
     if any(fingerprint(text) == row["fingerprint"] for text in quoted):
         return ""
     hidden = _hidden_callers(overview, [row["message"]])
     message = terminal_safe(" ".join(_masked(row["message"], hidden).split()))
-    said = f"Unknown, {counted(row['errors'], 'time')}: "
-    return said + fit(message, size - width_of(said))
+    head = f"Unknown, {counted(row['errors'], 'time')}: "
+    return head + fit(message, size - width_of(head))
 
 
 def render_markdown(overview: Overview, asking: Asking = HERE) -> str:
-    """The report as Markdown, for pull requests, job summaries and chats; tables are cut where the page cuts them.
+    """Write the report as Markdown, for pull requests, job summaries and chats.
 
-    `asking` says how the store is asked from where the text is read.
+    Tables are as short as on the page. `asking` says how the store is asked from where the text is
+    read.
     """
     return to_markdown(overview_document(overview, asking))
 
 
 def overview_document(overview: Overview, asking: Asking) -> list[Block]:
-    """The verdict, the findings, then every table with its query."""
+    """Return the document of the report: verdict, findings, then every table with its query."""
     verdict = overview.verdict
     blocks: list[Block] = [Heading(f"{verdict_word(verdict.level)}: {verdict.headline}")]
     blocks += [Paragraph(overview.widened)] if overview.asked else []
@@ -291,5 +302,8 @@ def _part_blocks(part: Part, rank: int) -> list[Block]:
 
 
 def render_json(overview: Overview) -> str:
-    """One JSON object, schema `analyzer.report/1`, with a newline at its end; no NaN anywhere."""
+    """Write the report as one JSON object without NaN, schema `analyzer.report/1`.
+
+    The text ends with a newline.
+    """
     return json_text(plain(overview.to_dict()), indent=2) + "\n"

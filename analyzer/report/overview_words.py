@@ -1,6 +1,6 @@
-"""The words that every medium says of an overview: the verdict, the window, findings, the last day, how much was read.
+"""Word an overview for every medium: the verdict, the window, the findings, the last day.
 
-What is new, worse or resolved is decided here alone.
+Only this module decides what is new, worse or resolved.
 """
 
 from __future__ import annotations
@@ -27,113 +27,113 @@ _ENDINGS = {
     "after_error": "after an error without an answer",
     "after_tool": "after a failed tool without an answer",
 }
-"""What is said of sessions by their ending."""
+"""The words for the endings of sessions."""
 _HOURS_AS_DAYS = 48
 _NO_STEP = "(no step)"
-"""What the query says of hand-offs whose log names no step."""
+"""The step that the query gives to hand-offs whose log names none."""
 
 
 def verdict_word(level: str) -> str:
-    """One word that says how bad it is without any colour."""
+    """Return the word for a level, which says how bad it is without any colour."""
     return _LEVELS.get(level, level.upper())
 
 
 def window_words(overview: Overview) -> str:
-    """From when to when, with the zones: times are UTC, days begin in the window's zone."""
+    """Say from when to when the window is: times are UTC, days begin in the window's zone."""
     window, totals = overview.window, overview.totals
     begin, end = window.since or totals.first_at, window.until or totals.last_at or overview.generated_at
-    said = f"{minute(begin)} to {minute(end)} UTC" if begin else f"up to {minute(end)} UTC"
+    words = f"{minute(begin)} to {minute(end)} UTC" if begin else f"up to {minute(end)} UTC"
     if window.since is None and window.until is None:
-        said = f"All time: {said}"
+        words = f"All time: {words}"
     if window.until and window.until > overview.generated_at:
-        said += f"; what is after {minute(overview.generated_at)} lies ahead"
+        words += f"; what is after {minute(overview.generated_at)} lies ahead"
     if window.timezone != "UTC":
-        said += f"; days begin in {window.timezone}"
-    return f"{said}; only {overview.only}" if overview.only else said
+        words += f"; days begin in {window.timezone}"
+    return f"{words}; only {overview.only}" if overview.only else words
 
 
 def window_details(overview: Overview) -> tuple[str, ...]:
-    """Return the sentences of the verdict about the window: the one about tools, where one failed."""
+    """Return the verdict's sentences about the window: the one about tools, if one failed."""
     return overview.verdict.details[-1:] if overview.totals.tool_failures else ()
 
 
 def sessions_words(overview: Overview) -> str:
-    """In how many sessions there are errors, of those that the logs show."""
+    """Say how many of the sessions in the logs have errors."""
     totals = overview.totals
     if totals.error_sessions in {0, totals.sessions}:
         return counted(totals.sessions, "session") if totals.error_sessions else "no named session"
     return f"{count(totals.error_sessions)} of {counted(totals.sessions, 'session')}"
 
 
-def title_of(found: Finding) -> str:
-    """What was found and of whom; the name comes from a log."""
-    return f"{found.kind.title}: {found.scope.who}"
+def title_of(finding: Finding) -> str:
+    """Return the title of a finding: its kind and whom it is about; the name comes from a log."""
+    return f"{finding.kind.title}: {finding.scope.who}"
 
 
-def draft_words(found: Finding) -> str:
-    """The draft of a rule that a finding comes with, in words; empty without one."""
-    wording = found.wording
+def draft_words(finding: Finding) -> str:
+    """Describe the draft of a rule that comes with a finding; empty without one."""
+    wording = finding.wording
     return f"draft of a rule: {wording.reason}, text '{wording.pattern}'" if wording and wording.pattern else ""
 
 
-def course(found: Finding) -> str:
-    """Say since when it is new or goes on, when it was last seen, or from when to when it was."""
-    if found.state == "resolved":
-        why = RESOLUTIONS.get(found.resolution or "", found.resolution)
-        days = f"{found.onset} to {found.last_seen}" if found.onset < found.last_seen else f"{found.onset}"
-        return f"{f'{found.span}, over' if found.span else days}, resolved on {found.resolved_on}: {why}"
-    if found.state == "open":
-        return f"open since {found.onset}, last seen {found.last_seen}"
-    return f"{'new' if found.state == 'new' else 'goes on'} since {found.onset}"
+def course(finding: Finding) -> str:
+    """Say since when a finding is new or goes on, or when it was open and last seen."""
+    if finding.state == "resolved":
+        why = RESOLUTIONS.get(finding.resolution or "", finding.resolution)
+        days = f"{finding.onset} to {finding.last_seen}" if finding.onset < finding.last_seen else f"{finding.onset}"
+        return f"{f'{finding.span}, over' if finding.span else days}, resolved on {finding.resolved_on}: {why}"
+    if finding.state == "open":
+        return f"open since {finding.onset}, last seen {finding.last_seen}"
+    return f"{'new' if finding.state == 'new' else 'goes on'} since {finding.onset}"
 
 
-def open_words(found: Finding) -> str:
-    """Say of a finding without new evidence when it was last seen, of whom it is, and what it is."""
-    title = found.kind.title
-    seen = f"{found.last_seen.day} {found.last_seen:%B}"
-    return f"Open, last seen {seen}: {found.scope.who}: {title[:1].lower()}{title[1:]}"
+def open_words(finding: Finding) -> str:
+    """Describe a finding without new evidence: when it was last seen, its caller, its kind."""
+    title = finding.kind.title
+    seen = f"{finding.last_seen.day} {finding.last_seen:%B}"
+    return f"Open, last seen {seen}: {finding.scope.who}: {title[:1].lower()}{title[1:]}"
 
 
-def judging(found: Finding) -> tuple[str, ...]:
-    """The words of the command that judges the last day of a finding, and so writes the finding down."""
-    return ("check", *command_lines.window_words(until=found.last_on + timedelta(days=1), timezone=found.timezone))
+def judging(finding: Finding) -> tuple[str, ...]:
+    """Return the words of the command that judges, and so records, a finding's last day."""
+    return ("check", *command_lines.window_words(until=finding.last_on + timedelta(days=1), timezone=finding.timezone))
 
 
 def handled(decision: Handling) -> str:
-    """What somebody decided of a finding."""
+    """Say what somebody decided about a finding."""
     until = f" until {decision.snoozed_until:%Y-%m-%d %H:%M} UTC" if decision.snoozed_until else ""
-    whose = f" by {decision.by}" if decision.by else ""
+    by = f" by {decision.by}" if decision.by else ""
     note = f": {decision.note}" if decision.note else ""
-    return f"{decision.act}{until}{whose} on {decision.at:%Y-%m-%d}{note}"
+    return f"{decision.act}{until}{by} on {decision.at:%Y-%m-%d}{note}"
 
 
-def entry_of(one: Finding, asking: Asking | None = None) -> FindingBlock:
-    """All that a document tells of a finding."""
-    decided = [f"decided: {handled(one.handling)}"] if one.handling else []
-    notes = [*(f"part of it: {part.explanation}" for part in one.parts), *decided]
+def entry_of(finding: Finding, asking: Asking | None = None) -> FindingBlock:
+    """Return the block of a finding in a document; `asking` says which store its command asks."""
+    decided = [f"decided: {handled(finding.handling)}"] if finding.handling else []
+    notes = [*(f"part of it: {part.explanation}" for part in finding.parts), *decided]
     return FindingBlock(
-        one.severity if one.is_open else "resolved",
-        one.severity,
-        state_of(one),
-        title_of(one),
-        one.explanation or one.kind.title,
+        finding.severity if finding.is_open else "resolved",
+        finding.severity,
+        state_of(finding),
+        title_of(finding),
+        finding.explanation or finding.kind.title,
         tuple(notes),
-        draft_words(one),
-        course(one),
-        one.id,
-        one.advice,
-        asking.command(*one.words) if asking else one.command,
-        one.command_in_chats,
+        draft_words(finding),
+        course(finding),
+        finding.id,
+        finding.advice,
+        asking.command(*finding.words) if asking else finding.command,
+        finding.command_in_chats,
     )
 
 
-def state_of(one: Finding) -> str:
-    """Its state, and whether it is graver than on the night before."""
-    return f"{one.state}, worse" if one.worse else one.state
+def state_of(finding: Finding) -> str:
+    """Return the state of a finding, with `worse` if it is graver than on the night before."""
+    return f"{finding.state}, worse" if finding.worse else finding.state
 
 
 def alarms(overview: Overview) -> str:
-    """How many warnings the checks of this history give."""
+    """Say how many warnings a week the checks of this history give."""
     rate = overview.warnings_a_week
     if rate is None:
         return "Fewer than four weeks were checked, so how many warnings a week this history gives is not known."
@@ -141,46 +141,52 @@ def alarms(overview: Overview) -> str:
 
 
 def completeness(overview: Overview) -> str:
-    """How much of the logs the report rests on, without the formats that are not read yet."""
-    known = overview.completeness
-    others = f"{counted(known.other_files, 'file')} of no known format" if known.other_files else ""
-    if not known.lines:
+    """Say how much of the logs the report rests on, without the formats that are not read yet."""
+    coverage = overview.completeness
+    others = f"{counted(coverage.other_files, 'file')} of no known format" if coverage.other_files else ""
+    if not coverage.lines:
         return f"No line has been read{f'; {others}' if others else ''}."
-    read = counted(known.lines - known.quarantined, "line")
-    said = f"{read} read of {known.lines:,} in {counted(known.sources, 'file')}"
-    if known.quarantined:
-        said += f"; {known.quarantined:,} in quarantine"
-    if known.damaged_sources:
-        said += f"; {counted(known.damaged_sources, 'file')} with damaged compressed data"
-    if known.pending_sources:
-        said += f"; {counted(known.pending_sources, 'file')} with an unfinished last line"
+    read = counted(coverage.lines - coverage.quarantined, "line")
+    words = f"{read} read of {coverage.lines:,} in {counted(coverage.sources, 'file')}"
+    if coverage.quarantined:
+        words += f"; {coverage.quarantined:,} in quarantine"
+    if coverage.damaged_sources:
+        words += f"; {counted(coverage.damaged_sources, 'file')} with damaged compressed data"
+    if coverage.pending_sources:
+        words += f"; {counted(coverage.pending_sources, 'file')} with an unfinished last line"
     if others:
-        said += f"; {others}"
-    return said + "."
+        words += f"; {others}"
+    return words + "."
 
 
 def retries_words(overview: Overview) -> str:
-    """Retry chains that recovered, of those that ended, and what they waited; empty without any."""
+    """Say how many of the ended retry chains recovered, and how long all waited.
+
+    Empty without any.
+    """
     frame = overview.tables["retries-outcomes"].frame
     if frame.is_empty():
         return ""
     recovered, ended = ended_chains(overview)
-    waited, vain = (float(frame[name].sum() or 0) for name in ("waited_seconds", "wasted_seconds"))
+    waited, wasted = (float(frame[name].sum() or 0) for name in ("waited_seconds", "wasted_seconds"))
     if ended:
-        said = f"Retries: {count(recovered)} of {count(ended)} that ended recovered ({percent(recovered / ended)})"
+        words = f"Retries: {count(recovered)} of {count(ended)} that ended recovered ({percent(recovered / ended)})"
     else:
-        said = "Retries: none ended in these logs"
-    return f"{said}; {duration(waited)} waited, {duration(vain)} in vain."
+        words = "Retries: none ended in these logs"
+    return f"{words}; {duration(waited)} waited, {duration(wasted)} in vain."
 
 
 def relays_words(overview: Overview) -> str:
-    """Count hand-offs, their steps, compactions, and how many at most in one session; empty without any."""
+    """Say how many hand-offs and compactions there are, in how many steps, at most in a session.
+
+    Empty without any.
+    """
     totals = overview.totals
     if not totals.relays:
         return ""
     frame = overview.tables["relays-by-step"].frame
     steps = len({step for step in frame["step_id"] if step != _NO_STEP})
-    said = f"in {counted(steps, 'step')}" if steps else "in no named step"
+    where = f"in {counted(steps, 'step')}" if steps else "in no named step"
     most, halted = frame["most_in_one_session"].max(), int(frame["halted"].sum() or 0)
     at_most = f", at most {brief(most)} in a session" if isinstance(most, int) else ""
     given_up = f", {brief(halted)} given up" if halted else ""
@@ -188,14 +194,14 @@ def relays_words(overview: Overview) -> str:
     parts = []
     if hand_offs := totals.relays - compactions:
         target = "" if compactions else "to fresh context "
-        parts.append(f"{counted(hand_offs, 'hand-off')} {target}{said}")
+        parts.append(f"{counted(hand_offs, 'hand-off')} {target}{where}")
     if compactions:
         parts.append(counted(compactions, "compaction"))
     return f"{' and '.join(parts)}{at_most}{given_up}."
 
 
 def exhaustions_words(overview: Overview) -> str:
-    """How often a usage limit was reached, and when last; empty where none was."""
+    """Say how often a usage limit was reached, and when last; empty if none was."""
     frame = overview.tables["exhaustions-list"].frame
     if frame.is_empty():
         return ""
@@ -206,16 +212,19 @@ def exhaustions_words(overview: Overview) -> str:
 
 
 def limits_words(overview: Overview) -> str:
-    """The limit of which most is used, and when it is reached at this pace; empty where none is open any more."""
+    """Say how much is used of the fullest usage limit, and when it is reached at this pace.
+
+    Empty without an open limit.
+    """
     ahead = overview.tables["limits-ahead"].frame.iter_rows(named=True)
     first = next((row for row in ahead if row["reset_at"] > overview.generated_at), None)
     if first is None:
         return ""
-    whose = " ".join(filter(None, (first["provider"], first["plan"]))) or "an unnamed provider"
+    provider = " ".join(filter(None, (first["provider"], first["plan"]))) or "an unnamed provider"
     hours = round(first["window_minutes"] / 60)
     length = f"{hours}-hour" if hours < _HOURS_AS_DAYS else f"{round(hours / 24)}-day"
     at = first["observed_at"]
-    used = f"{percent(first['used_share'])} of the {length} limit of {whose} used at {minute(at)} UTC"
+    used = f"{percent(first['used_share'])} of the {length} limit of {provider} used at {minute(at)} UTC"
     reset = _later(first["reset_at"], at)
     if first["reached_at"] is None:
         return f"{used}; at this pace not reached before it resets {reset}."
@@ -224,38 +233,41 @@ def limits_words(overview: Overview) -> str:
     return f"{used}; at this pace reached {_later(first['reached_at'], at)} ({likely}), reset {reset}."
 
 
-def _later(moment: datetime, known: datetime) -> str:
-    """A moment after a known one: its time alone on the same day."""
-    return f"{moment:%H:%M}" if moment.date() == known.date() else minute(moment)
+def _later(moment: datetime, before: datetime) -> str:
+    """Write a moment after another one; on the same day only its time."""
+    return f"{moment:%H:%M}" if moment.date() == before.date() else minute(moment)
 
 
 def endings_words(overview: Overview) -> str:
-    """How many sessions stopped in the middle of something, and in how many a compaction made the context larger."""
+    """Say how many sessions stopped midway or did nothing, or grew by a compaction."""
     frame = overview.tables["endings-by-kind"].frame
     sessions = dict(frame.select("ending", "sessions").iter_rows())
     grown, empty = sessions.pop("grown_compaction", 0), sessions.pop("hollow", 0)
-    told = [f"{count(number)} {_ENDINGS[ending]}" for ending, number in sessions.items()]
-    if told:
+    parts = [f"{count(number)} {_ENDINGS[ending]}" for ending, number in sessions.items()]
+    if parts:
         noun = "session" if next(iter(sessions.values())) == 1 else "sessions"
-        first, *rest = told
-        told = [first.replace(" ", f" {noun} stopped ", 1), *rest]
+        first, *rest = parts
+        parts = [first.replace(" ", f" {noun} stopped ", 1), *rest]
     if empty:
-        told.append(f"{counted(empty, 'session')} said success and did nothing")
+        parts.append(f"{counted(empty, 'session')} said success and did nothing")
     if grown:
-        told.append(f"in {counted(grown, 'session')} a compaction made the context larger")
-    said = ", ".join(told)
-    return f"{said[0].upper()}{said[1:]}." if said else ""
+        parts.append(f"in {counted(grown, 'session')} a compaction made the context larger")
+    words = ", ".join(parts)
+    return f"{words[0].upper()}{words[1:]}." if words else ""
 
 
 def ended_chains(overview: Overview) -> tuple[int, int]:
-    """Retry chains that recovered, and all that ended on their own: neither aborted nor without an end in the logs."""
+    """Count the retry chains that recovered, and all that ended.
+
+    Chains that were aborted or have no end in the logs did not end.
+    """
     frame = overview.tables["retries-outcomes"].frame
     ends = [int(frame[name].sum()) for name in ("recovered", "exhausted", "surfaced", "escalated")]
     return ends[0], sum(ends)
 
 
 _SHOWN = 6
-"""Findings of one group of news; of more it is told that they are there."""
+"""The number of findings that are named of one kind of news; the others are only counted."""
 NEWS = ("New", "Worse", "Resolved", "Goes on", "Open", "Resolved before")
 """The kinds of news, in the order of interest."""
 
@@ -266,41 +278,45 @@ class News:
 
     title: str
     cases: tuple[Case, ...]
-    """Those that are named."""
+    """The findings that are named."""
     more: int
-    """Further ones."""
+    """The number of further findings."""
 
 
 def day_title(latest: LatestDay) -> str:
-    """Which day it is that the page begins with."""
+    """Name the day that the page begins with."""
     return f"{'Yesterday' if latest.yesterday else 'The last day with events'}, {latest.day:%A} {latest.day}"
 
 
 def day_words(latest: LatestDay) -> str:
-    """How much was looked at on the day, what that cost, and what was best and worst."""
+    """Describe a day: sessions, errors, their cost, the best and the worst caller."""
     value = latest.value
     sessions, errors = int(value("sessions") or 0), int(value("errors") or 0)
-    said = f"{counted(sessions, 'session')} looked at, "
-    said += (
-        f"{counted(errors, 'error')} in {count(int(value('error_sessions') or 0))} of them" if errors else "no error"
-    )
+    words = f"{counted(sessions, 'session')} looked at, "
+    if errors:
+        words += f"{counted(errors, 'error')} in {count(int(value('error_sessions') or 0))} of them"
+    else:
+        words += "no error"
     if failed := int(value("failed_sessions") or 0):
-        said += f"; in {count(failed)} a retry gave up"
+        words += f"; in {count(failed)} a retry gave up"
     if waited := value("waited_seconds"):
-        said += f"; {duration(float(waited))} waited for retries"
+        words += f"; {duration(float(waited))} waited for retries"
     if dropped := value("dropped_tokens"):
-        said += f"; {count(int(dropped))} tokens dropped by compaction"
-    said += "."
+        words += f"; {count(int(dropped))} tokens dropped by compaction"
+    words += "."
     if latest.worst:
-        said += f" Most errors: {_name(latest.worst[0])} ({count(latest.worst[1])})."
+        words += f" Most errors: {_name(latest.worst[0])} ({count(latest.worst[1])})."
     if latest.best:
         caller, recovered, ended = latest.best
-        said += f" Best recovery: {_name(caller)} ({count(recovered)} of {counted(ended, 'retried call')})."
-    return said
+        words += f" Best recovery: {_name(caller)} ({count(recovered)} of {counted(ended, 'retried call')})."
+    return words
 
 
 def news(overview: Overview) -> tuple[News, ...]:
-    """What is new, worse, resolved, goes on or is open, as of the latest day; groups without any are left out."""
+    """Group the findings by what is new, worse, resolved, goes on or is open on the latest day.
+
+    No group is empty.
+    """
     groups: dict[str, list[Case]] = {name: [] for name in NEWS}
     for case in overview.cases:
         groups[news_of(case, overview.latest)].append(case)
@@ -311,51 +327,66 @@ def news(overview: Overview) -> tuple[News, ...]:
 
 
 def news_of(case: Case, latest: LatestDay | None) -> str:
-    """The kind of news that a finding is on the latest day."""
-    one = case.finding
+    """Return the kind of news that a finding is on the latest day."""
+    finding = case.finding
     if not case.is_open:
-        recent = latest is None or (one.resolved_on is not None and one.resolved_on >= latest.day)
+        recent = latest is None or (finding.resolved_on is not None and finding.resolved_on >= latest.day)
         return "Resolved" if recent else "Resolved before"
-    if one.state == "new" or (latest is not None and one.opened_on >= latest.day):
+    if finding.state == "new" or (latest is not None and finding.opened_on >= latest.day):
         return "New"
-    if one.worse and (latest is None or one.last_on >= latest.day):
+    if finding.worse and (latest is None or finding.last_on >= latest.day):
         return "Worse"
-    return "Goes on" if one.goes_on else "Open"
+    return "Goes on" if finding.goes_on else "Open"
 
 
-def leading_words(one: Leading) -> str:
-    """A sentence that a report opens with, and what the errors say that it is about."""
-    return f"{one.text[:-1]}: “{' '.join(one.quote.split()).rstrip('.')}”." if one.quote else one.text
+def leading_words(sentence: Leading) -> str:
+    """Return a sentence that a report opens with, and quote the errors that it is about."""
+    if not sentence.quote:
+        return sentence.text
+    return f"{sentence.text[:-1]}: “{' '.join(sentence.quote.split()).rstrip('.')}”."
 
 
 def opening_words(leading: Iterable[Leading]) -> tuple[str, ...]:
-    """The sentences that a report opens with, each with what to do about it."""
-    return tuple(f"{leading_words(one)} {one.advice}".rstrip() for one in leading)
+    """Return the sentences that a report opens with, each with its advice."""
+    return tuple(f"{leading_words(sentence)} {sentence.advice}".rstrip() for sentence in leading)
 
 
-def dates(one: Finding) -> str:
-    """Say since when it is so, when it was last seen if it does not go on, or from when to when it was."""
-    if one.is_open:
-        return f"since {one.onset}" + (f", last seen {one.last_seen}" if one.state == "open" else "")
-    return f"from {one.onset} to {one.last_seen}" if one.last_seen > one.onset else f"on {one.onset}"
+def dates(finding: Finding) -> str:
+    """Say since when a finding is open, or when it was open and last seen."""
+    if finding.is_open:
+        return f"since {finding.onset}" + (f", last seen {finding.last_seen}" if finding.state == "open" else "")
+    if finding.last_seen > finding.onset:
+        return f"from {finding.onset} to {finding.last_seen}"
+    return f"on {finding.onset}"
 
 
-def cost_words(one: Finding) -> str:
-    """What its last day cost; empty for what has no cost."""
-    cost = one.cost
+def cost_words(finding: Finding) -> str:
+    """Say how many sessions failed on the finding's last day, and how long callers waited.
+
+    Empty without a cost.
+    """
+    cost = finding.cost
     if cost is None or not (cost.sessions_failed or cost.waited_seconds):
         return ""
-    of = f" of {counted(cost.sessions_seen, 'session')}" if cost.sessions_seen is not None else ""
-    failed = f"{count(cost.sessions_failed)}{of}" if of else counted(cost.sessions_failed, "session")
-    said = f"{failed} failed on {one.last_on}"
-    return said + (f", {duration(cost.waited_seconds)} waited" if cost.waited_seconds else "")
+    if cost.sessions_seen is None:
+        sessions = counted(cost.sessions_failed, "session")
+    else:
+        sessions = f"{count(cost.sessions_failed)} of {counted(cost.sessions_seen, 'session')}"
+    words = f"{sessions} failed on {finding.last_on}"
+    if cost.waited_seconds:
+        words += f", {duration(cost.waited_seconds)} waited"
+    return words
 
 
-def cost_beside(one: Finding) -> str:
-    """What its last day cost, beside its sentence; empty where the sentence counts the sessions itself."""
-    cost = one.cost
-    counts = cost is not None and f"{cost.sessions_failed:,} of {cost.sessions_seen or 0:,} sessions" in one.explanation
-    return "" if counts else cost_words(one)
+def cost_beside(finding: Finding) -> str:
+    """Return `cost_words` for a place beside the sentence of the finding.
+
+    Empty if that sentence counts the sessions itself.
+    """
+    cost = finding.cost
+    if cost and f"{cost.sessions_failed:,} of {cost.sessions_seen or 0:,} sessions" in finding.explanation:
+        return ""
+    return cost_words(finding)
 
 
 def _name(caller: str) -> str:

@@ -1,9 +1,11 @@
-"""The rows of a query become a table, JSON, CSV, Markdown or Parquet; one value, and the heading of a column, in the
-words of a reader.
+"""Write the rows of a query as a table, JSON, CSV, Markdown or Parquet.
 
-Invariants: what one text format says of a value, the others say too; NaN and infinities are null in all of them. Texts
-for readers are not escaped yet: each writer does that for its own medium. A name of a column carries its unit, which
-decides the form. The meanings of words are those of the glossary, word for word.
+Further functions word a value and the heading of a column for readers.
+
+Invariants: all text formats say the same of a value; NaN and infinities are null in all of them.
+Texts for readers are not escaped yet: each writer does that for its own medium. A name of a column
+carries its unit, which decides the form. The meanings of words are those of the glossary, word for
+word.
 """
 
 from __future__ import annotations
@@ -31,23 +33,24 @@ if TYPE_CHECKING:
 
 _CUT = "There are more rows: the limit cut them off."
 _NARROWEST = 12
-"""Cells that a folded column keeps."""
+"""The least width of a folded column, in cells."""
 _PLAN = ["explain_key", "explain_value"]
-"""The columns of the database's answer to EXPLAIN: its plan is a drawing, which a table would take apart."""
+"""The columns of the database's answer to EXPLAIN: its plan is a drawing, which a table would
+break up."""
 
 
 class _Answer(NamedTuple):
-    """What is written: a frame, or rows that never were one."""
+    """The rows to write, of a frame or of rows that never were a frame."""
 
     names: list[str]
     right: list[bool]
-    """Which columns are flush right, as numbers are."""
+    """True for the columns that are flush right, as numbers are."""
     rows: Iterable[tuple[Any, ...]]
-    """One after another: as Python objects, rows take ten times what they take in a frame."""
+    """Lazy: as Python objects rows take ten times the memory that they take in a frame."""
 
     @property
     def plain(self) -> Iterator[list[Any]]:
-        """The values of each row as JSON has them."""
+        """Yield the values of each row as JSON has them."""
         return ([plain(value) for value in row] for row in self.rows)
 
 
@@ -59,14 +62,16 @@ def render_rows(
     truncated: bool = False,
     width: int | None = None,
 ) -> str | bytes:
-    """The rows as text with a newline at its end, or as the bytes of a Parquet file, which wants a frame.
+    """Write rows as text with a newline at its end, or as the bytes of a Parquet file.
 
-    `name` is the schema of the JSON (`analyzer.query/1`). `truncated` says that rows are missing; csv, jsonl and
-    parquet have no place for that. `width` folds the longest texts of a table to fit so many cells; where they
-    cannot, each row becomes a block with a line a column.
+    Parquet needs a frame. `name` is the schema of the JSON (`analyzer.query/1`). `truncated` says
+    that rows are missing; csv, jsonl and parquet have no place for that. `width` folds the longest
+    texts of a table to fit so many cells; if they cannot fit, each row becomes a block with a line
+    a column.
 
     Raises:
-        AnalyzerError: no such format, or a date that only Parquet has room for.
+        AnalyzerError: there is no such format, or a date is outside of the years 1 to 9999, which
+            only Parquet can hold.
     """
     if format == "parquet" and not isinstance(frame, PlainRows):
         return _parquet(frame)
@@ -85,7 +90,10 @@ def render_rows(
 
 
 def plain(value: object) -> Any:
-    """A cell of any type as JSON has it: times in UTC as ISO 8601, durations in seconds, bytes in hexadecimal."""
+    """Convert a cell of any type for JSON.
+
+    Times are in UTC as ISO 8601, durations in seconds, bytes in hexadecimal.
+    """
     if value is None or isinstance(value, str | bool | int):
         return value
     for types, convert in _CONVERSIONS:
@@ -119,7 +127,12 @@ _CONVERSIONS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
 
 
 def _of_frame(frame: pl.DataFrame) -> _Answer:
-    """Polars panics at a date of another year than 1 to 9999 when it becomes one of Python's."""
+    """Take the rows of a frame.
+
+    Raises:
+        AnalyzerError: a date is outside of the years 1 to 9999, at which Polars panics when it
+            becomes one of Python's.
+    """
     import polars as pl
 
     for name, kind in frame.schema.items():
@@ -136,14 +149,17 @@ _IN_A_DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 
 
 def _json(answer: _Answer, schema: str, truncated: bool) -> str:
-    said = {"schema": schema, "columns": answer.names, "truncated": truncated}
-    head = "".join(f"{json_text(key)}: {json_text(value)}, " for key, value in said.items())
+    fields = {"schema": schema, "columns": answer.names, "truncated": truncated}
+    head = "".join(f"{json_text(key)}: {json_text(value)}, " for key, value in fields.items())
     rows = ",\n".join(json_text(dict(zip(answer.names, row, strict=True))) for row in answer.plain)
     return f'{{{head}"rows": [\n{rows}\n]}}\n' if rows else f'{{{head}"rows": []}}\n'
 
 
 def _text(value: object, *, rounded: bool = False) -> str:
-    """A plain value in a cell of text; six decimals are enough for a person, the other formats have them all."""
+    """Write a plain value as the text of a cell.
+
+    `rounded` keeps six decimals, which are enough for a person.
+    """
     if value is None:
         return ""
     if isinstance(value, float) and rounded:
@@ -151,17 +167,17 @@ def _text(value: object, *, rounded: bool = False) -> str:
     return value if isinstance(value, str) else json_text(value)
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def _csv(answer: _Answer) -> str:
-    lines = [",".join(map(_quoted, answer.names))]
-    for row in answer.plain:
-        cells = ["" if value is None else _text(value) if _is_number(value) else _quoted(_text(value)) for value in row]
-        # A lone null would be an empty line, which readers skip.
-        lines.append(",".join(cells) or '""')
+    # A lone null would be an empty line, which readers skip.
+    rows = (",".join(map(_csv_value, row)) or '""' for row in answer.plain)
+    lines = [",".join(map(_quoted, answer.names)), *rows]
     return "\n".join(lines) + "\n"
+
+
+def _csv_value(value: object) -> str:
+    if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
+        return _text(value)
+    return _quoted(_text(value))
 
 
 def _quoted(text: str) -> str:
@@ -201,26 +217,28 @@ def _footer(height: int, truncated: bool) -> str:
 
 
 def _records(header: list[str], body: list[list[str]], width: int) -> str:
-    """A block a row, a line a column: for rows of more columns than a line has room for."""
+    """Write a block a row and a line a column, for rows that are too wide for a line."""
     names = max(map(width_of, header))
     heads = [f"{pad(name, names)}  " for name in header]
-    blocks = (
-        [line for head, cell in zip(heads, row, strict=True) for line in hanging(head, cell, width, _NARROWEST)]
-        for row in body
-    )
-    return "\n\n".join(map("\n".join, blocks)) + "\n"
+    blocks = []
+    for row in body:
+        lines: list[str] = []
+        for head, cell in zip(heads, row, strict=True):
+            lines += hanging(head, cell, width, _NARROWEST)
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks) + "\n"
 
 
 def _narrowed(sizes: list[int], right: list[bool], width: int) -> list[int]:
-    """The widest columns of text, made narrower together until the line fits; numbers are never folded."""
+    """Narrow the widest columns of text together until the line fits; numbers are never folded."""
     sizes = list(sizes)
     excess = sum(sizes) + 2 * (len(sizes) - 1) - width
     while excess > 0:
-        texts = [place for place, flush in enumerate(right) if not flush and sizes[place] > _NARROWEST]
+        texts = [column for column, flush in enumerate(right) if not flush and sizes[column] > _NARROWEST]
         if not texts:
             break
-        widest = max(texts, key=lambda place: sizes[place])
-        below = max((sizes[place] for place in texts if sizes[place] < sizes[widest]), default=_NARROWEST)
+        widest = max(texts, key=lambda column: sizes[column])
+        below = max((sizes[column] for column in texts if sizes[column] < sizes[widest]), default=_NARROWEST)
         step = min(excess, max(1, sizes[widest] - below))
         sizes[widest] -= step
         excess -= step
@@ -234,13 +252,16 @@ def _parquet(frame: pl.DataFrame) -> bytes:
 
 
 NOTHING = "–"
-"""What stands for a value that the log does not say."""
+"""The sign for a value that the log does not have."""
 _PATHS = frozenset({"source_path", "session", "cwd"})
-"""Columns that hold paths, all or some of them."""
+"""The columns that hold paths, in all of their rows or in some."""
 
 
 def heading(column: str) -> str:
-    """`unknown_share` → `Unknown share`; times say their zone, units stand in brackets."""
+    """Write the name of a column as a heading, `unknown_share` as `Unknown share`.
+
+    Times say their zone, units are in brackets.
+    """
     words = column.replace("_", " ")
     if column.endswith("_at"):
         words = f"{words.removesuffix(' at')} (UTC)"
@@ -254,7 +275,7 @@ def heading(column: str) -> str:
 
 
 def shown(column: str, value: object) -> str:
-    """A cell: thousands separated, shares in percent, times to the minute."""
+    """Write a cell for readers: separated thousands, shares in percent, times to the minute."""
     if value is None:
         return NOTHING
     if isinstance(value, bool):
@@ -269,12 +290,15 @@ def shown(column: str, value: object) -> str:
 
 
 def count(number: int) -> str:
-    """`1,234`."""
+    """Write a count with separated thousands: `1,234`."""
     return f"{number:,}"
 
 
 def brief(number: int) -> str:
-    """A count in at most seven cells; from a million on it is rounded and says so by its unit."""
+    """Write a count in at most seven cells.
+
+    From a million on it is rounded to a unit, as `1.2M`.
+    """
     for size, unit in ((10**12, "T"), (10**9, "G"), (10**6, "M")):
         if number >= size:
             return f"{number / size:,.1f}{unit}"
@@ -282,7 +306,7 @@ def brief(number: int) -> str:
 
 
 def minute(moment: datetime) -> str:
-    """`2026-11-21 08:15`, of a naive UTC moment."""
+    """Write a naive UTC moment to the minute: `2026-11-21 08:15`."""
     return f"{moment:%Y-%m-%d %H:%M}"
 
 
@@ -315,7 +339,7 @@ PLAIN = {
     "quarantined": "unreadable lines",
     "chains": "retried calls",
 }
-"""Columns and outcomes with a plainer name for people."""
+"""The plainer names of columns and outcomes for people."""
 
 MEANINGS = {
     "caller": "Who made the call that failed: a component, a tool, a project.",
@@ -333,10 +357,10 @@ MEANINGS = {
     "surfaced": "An outcome: nothing more was tried, and the error was shown to whoever had asked for the call.",
     "unknown share": "The unknown errors divided by all errors that count.",
 }
-"""Words of the page, each with the sentence that the glossary begins with."""
+"""The words of the page, each with the first sentence of its entry in the glossary."""
 
 
 def plain_heading(column: str) -> str:
-    """The heading of a column, in plain words where there are some."""
+    """Write the heading of a column, in plain words if there are some."""
     plain = PLAIN.get(column)
     return heading(column) if plain is None else f"{plain[:1].upper()}{plain[1:]}"

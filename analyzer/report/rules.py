@@ -1,6 +1,7 @@
-"""Rules for a terminal and as JSON: listed, tested, explained, scored; the verdict first, then aligned lines.
+"""Write rules for a terminal and as JSON: lists, tests, explanations, scores.
 
-Texts of errors and of rules files are made safe for a terminal before they are laid out.
+The verdict comes first, then aligned lines. Texts of errors and of rules files are made safe for a
+terminal before they are laid out.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ if TYPE_CHECKING:
 
 WIDTH = 80
 INPUT_WIDTH = 60
-"""Cells of an error's text in a list."""
+"""The cells that an error's text has in a list."""
 
 
 def pack_sentence(chosen: Pack | None, present: Pack | None) -> str:
-    """Which pack of rules would be taken, or None for none, and which one holds now."""
+    """Say which pack of rules is chosen, and which pack is in use now; None is no pack."""
     was = "none" if present is None else f"{present.version} of {present.date}"
     return terminal_safe(f"Pack {_pack_words(chosen)}; the present one: {was}.")
 
@@ -45,7 +46,7 @@ def _pack_line(pack: Pack | None) -> list[str]:
 
 
 def render_listing(ruleset: Ruleset, chosen: Sequence[Rule], pack: Pack | None = None) -> str:
-    """One line a rule, in order, below the pack that the rules file names."""
+    """Write one line a rule, in order, below the pack that the rules file names."""
     from analyzer.classifier.rules.ruleset import EVIDENCE
 
     if not chosen:
@@ -60,7 +61,7 @@ def render_listing(ruleset: Ruleset, chosen: Sequence[Rule], pack: Pack | None =
 
 
 def render_ages(ruleset: Ruleset, chosen: Sequence[Rule], pack: Pack | None = None) -> str:
-    """One line a rule with the date of its newest source, in the order given."""
+    """Write one line a rule with the date of its newest source, in the order of `chosen`."""
     undated = sum(not rule.dated for rule in chosen)
     rows = [["dated", "rule", "reason", "source"]]
     rows += [[rule.dated or "undated", rule.id, rule.reason, terminal_safe(rule.source)] for rule in chosen]
@@ -69,24 +70,24 @@ def render_ages(ruleset: Ruleset, chosen: Sequence[Rule], pack: Pack | None = No
 
 
 def render_stream(ruleset: Ruleset, halves: Sequence[HalfYear]) -> str:
-    """One line a half-year, the whole stream below."""
+    """Write one line a half-year; the last line is the whole stream."""
     from analyzer.classifier.rules.scoring import KINDS
 
     rows = [["half-year", "rows", "right or acceptable", *KINDS]]
-    for each in halves:
-        found = [str(each.counts[kind]) for kind in KINDS]
-        rows += [[each.half, str(each.rows), percent(each.good_share), *found]]
+    for period in halves:
+        counts = [str(period.counts[kind]) for kind in KINDS]
+        rows += [[period.half, str(period.rows), percent(period.good_share), *counts]]
     total = halves[-1]
     good = total.counts["right"] + total.counts["acceptable"]
-    said = f"{good} of {counted(total.rows, 'labelled error')} right or acceptable, by ruleset {ruleset.digest}."
-    return "\n".join([said, "", *columns(rows, [False] + [True] * 7)])
+    sentence = f"{good} of {counted(total.rows, 'labelled error')} right or acceptable, by ruleset {ruleset.digest}."
+    return "\n".join([sentence, "", *columns(rows, [False] + [True] * 7)])
 
 
 def render_lint(report: Lint, own: Collection[str] = ()) -> str:
-    """The lint: what is wrong, with the place; overlaps below."""
-    found = counted(len(report.findings), "finding") if report.findings else "No findings"
+    """Write the findings of the lint with their places, then the overlaps."""
+    findings = counted(len(report.findings), "finding") if report.findings else "No findings"
     samples = f"{report.examples} examples and {report.counter_examples} counter-examples"
-    lines = [f"{found} in {report.rules} rules, {samples} of ruleset {report.ruleset}."]
+    lines = [f"{findings} in {report.rules} rules, {samples} of ruleset {report.ruleset}."]
     if report.corpus_lines is not None:
         lines.append(f"The corpus has {counted(report.corpus_lines, 'line')}.")
     for finding in report.findings:
@@ -99,7 +100,10 @@ def render_lint(report: Lint, own: Collection[str] = ()) -> str:
 
 
 def render_verdict(result: Classification, width: int = WIDTH) -> str:
-    """The reason of an error, by what it is known, and what to do, in lines of at most `width` cells."""
+    """Write the reason of an error, what it was matched on, and what to do.
+
+    No line is wider than `width` cells.
+    """
     from analyzer.classifier.recovery_table import PARTIES, advice
 
     name = result.reason if result.detail is None else f"{result.reason} ({result.detail})"
@@ -111,27 +115,27 @@ def render_verdict(result: Classification, width: int = WIDTH) -> str:
         ("action", result.action),
         ("what to do", advice(result.reason, result.detail)),
     ]
-    known = result.to_dict()
+    fields = result.to_dict()
     optional = ("retry_after_seconds", "reset_at", "current_tokens", "max_tokens", "provider", "model")
-    rows += [(key, str(known[key])) for key in optional if known[key] is not None]
+    rows += [(key, str(fields[key])) for key in optional if fields[key] is not None]
     head = fold(f"{name}, by rule {result.rule} of ruleset {result.ruleset}.", width)
     return "\n".join([*head, "", *_pairs(rows, width)])
 
 
-def render_explanation(found: Explanation) -> str:
-    """The reason, what to do, why, all matches, the facts."""
-    lines = [render_verdict(found.classification), "", "Why"]
-    lines += [line for sentence in found.why for line in indented(terminal_safe(sentence), WIDTH)]
-    if found.matches:
+def render_explanation(explanation: Explanation) -> str:
+    """Write the verdict on an error: the reason, what to do, why, all matches, and the facts."""
+    lines = [render_verdict(explanation.classification), "", "Why"]
+    lines += [line for sentence in explanation.why for line in indented(terminal_safe(sentence), WIDTH)]
+    if explanation.matches:
         lines += ["", "Rules with evidence, in order"]
-        table = [["", "  rule", "reason", "matched on", "held back by"]]
-        for match in found.matches:
+        table = [["", "rule", "reason", "matched on", "held back by"]]
+        for match in explanation.matches:
             mark = "→" if match.decides else " "
             level = "" if match.level == 0 else f" (cause {match.level})"
             matched = fit(terminal_safe(match.matched), 40)
             table.append([f"  {mark}", f"{match.rule}{level}", match.reason, matched, match.held_back or "-"])
-        lines += columns([[row[0], row[1].strip(), *row[2:]] for row in table], [False] * 5)
-    for depth, (facts, status) in enumerate(zip(found.levels, found.statuses, strict=True)):
+        lines += columns(table, [False] * 5)
+    for depth, (facts, status) in enumerate(zip(explanation.levels, explanation.statuses, strict=True)):
         shown = [(key, _flat(value)) for key, value in facts.to_dict().items() if key != "cause"]
         if facts.status is None and status is not None:
             shown.append(("status", f"{status}, as the text says"))
@@ -141,7 +145,7 @@ def render_explanation(found: Explanation) -> str:
 
 
 def render_backtest(result: Backtest) -> str:
-    """Figures before and after, then the errors that changed."""
+    """Write the figures before and after, then the errors whose reason changed."""
     before, after = result.before, result.after
     changes = f"{len(result.improved)} improved, {len(result.regressed)} regressed, {len(result.moved)} moved otherwise"
     lines = [f"{changes}, of {counted(result.cases, 'labelled error')}."]
@@ -167,17 +171,20 @@ def render_backtest(result: Backtest) -> str:
 
 
 def _overlaps(report: Lint, own: Collection[str]) -> list[str]:
-    """A line for each rule whose examples other rules match too; where there are own rules, of these alone."""
-    shown = [each for each in report.overlaps if not own or each.rule in own or each.other in own]
+    """Write a line for each rule whose examples other rules match too.
+
+    If there are `own` rules, they are the only ones.
+    """
+    shown = [overlap for overlap in report.overlaps if not own or overlap.rule in own or overlap.other in own]
     hidden = len(report.overlaps) - len(shown)
     if not shown:
         return ["", f"{counted(hidden, 'overlap')} among the built-in rules: --json lists them."] if hidden else []
     others: dict[str, list[str]] = {}
-    for each in shown:
-        others.setdefault(each.rule, []).append(each.other)
+    for overlap in shown:
+        others.setdefault(overlap.rule, []).append(overlap.other)
     width = max(map(len, others))
-    said = f"{counted(len(shown), 'overlap')}: examples that other rules match too; order decides."
-    lines = ["", said + (f" {hidden} more among the built-in rules: --json." if hidden else "")]
+    sentence = f"{counted(len(shown), 'overlap')}: examples that other rules match too; order decides."
+    lines = ["", sentence + (f" {hidden} more among the built-in rules: --json." if hidden else "")]
     for rule, names in others.items():
         lines += hanging(f"  {rule:{width}}  ", ", ".join(names), WIDTH)
     return lines
@@ -194,7 +201,7 @@ def _changes(title: str, changes: Sequence[ChangedCase]) -> list[str]:
 
 
 def _short(error: object) -> str:
-    """An error on one line, its end cut off."""
+    """Write an error on one line, its end cut off."""
     return fit(_flat(error), INPUT_WIDTH)
 
 
@@ -204,14 +211,17 @@ def _flat(value: object) -> str:
 
 
 def _pairs(rows: Iterable[tuple[str, str]], size: int = WIDTH) -> list[str]:
-    """Names and values; a value that is too long goes on below itself."""
+    """Write names and values in aligned lines; a value that is too long goes on below itself."""
     pairs = list(rows)
     width = max(len(name) for name, _ in pairs)
     return [line for name, value in pairs for line in hanging(f"  {name:{width}}  ", terminal_safe(value), size)]
 
 
 def listed(ruleset: Ruleset, chosen: Sequence[Rule], pack: Pack | None) -> dict[str, Any]:
-    """Some rules of a ruleset, in their order, with what they look at and what holds them back; the pack among them."""
+    """Return rules of a ruleset in their order JSON-ready, and the pack.
+
+    A rule has its evidence and its guards.
+    """
     from analyzer.classifier.rules.ruleset import EVIDENCE, GUARDS
 
     rules = [
@@ -235,27 +245,39 @@ def listed(ruleset: Ruleset, chosen: Sequence[Rule], pack: Pack | None) -> dict[
 
 
 def streamed(ruleset: Ruleset, halves: Sequence[HalfYear], skipped: int) -> dict[str, Any]:
-    """The half-years of a stream, `all` last; `skipped` lines were no labelled, dated errors."""
-    rows = [{"half": each.half, "rows": each.rows, **each.counts, "good_share": each.good_share} for each in halves]
+    """Return the half-years of a stream JSON-ready, `all` last.
+
+    `skipped` lines were no labelled, dated errors.
+    """
+    rows = [
+        {"half": period.half, "rows": period.rows, **period.counts, "good_share": period.good_share}
+        for period in halves
+    ]
     return {"ruleset": ruleset.digest, "halves": rows, "skipped": skipped}
 
 
-def explained(found: Explanation) -> dict[str, Any]:
-    """The verdict as `analyzer classify` gives it, why, every match, and the facts."""
-    verdict = found.classification
+def explained(explanation: Explanation) -> dict[str, Any]:
+    """Return an explanation JSON-ready: the verdict, why, every match, and the facts.
+
+    The verdict is that of `analyzer classify`.
+    """
+    verdict = explanation.classification
     return {
         **verdict.to_dict(),
         "remediation": verdict.remediation,
         "matched": verdict.matched,
         "evidence": verdict.evidence,
-        "why": list(found.why),
-        "matches": [asdict(match) for match in found.matches],
+        "why": list(explanation.why),
+        "matches": [asdict(match) for match in explanation.matches],
         "facts": verdict.facts.to_dict(),
     }
 
 
 def scored(result: Backtest, skipped: int) -> dict[str, Any]:
-    """Both sides of a backtest and what changed; `skipped` lines were no labelled errors."""
+    """Return both sides of a backtest and its changes JSON-ready.
+
+    `skipped` lines were no labelled errors.
+    """
     content = asdict(result)
     for side, score in (("before", result.before), ("after", result.after)):
         content[side]["macro_recall"] = score.macro_recall

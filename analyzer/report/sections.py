@@ -1,7 +1,7 @@
-"""The sections of a report in their order, each with the sentence to take away; their parts, and those of a finding.
+"""The sections of a report, each with its lead sentence and its parts; the parts of a finding.
 
-A part is a table under its title, perhaps with a chart. Every table of the overview stands in exactly one section,
-beside the name of its catalogue query.
+A part is a table under its title, perhaps with a chart. Every table of the overview is in exactly
+one section, beside the name of its catalogue query.
 """
 
 from __future__ import annotations
@@ -36,13 +36,15 @@ from analyzer.report.rows import shown
 from analyzer.store import find, narrows
 
 MAX_ROWS = 50
-"""Rows of one table in a report; it says where the others are."""
-_PLACES = {"cost_usd": -1, "fingerprint": 1}
-"""Columns that come first and last: the money that a table is in the order of, and what names a row to a machine."""
-_SAID = ("of_cost_usd",)
-"""Columns that are the same in each row; the sentence over the table says them."""
+"""The most rows of one table in a report; its command gives the others."""
+_ORDER = {"cost_usd": -1, "fingerprint": 1}
+"""The columns that come first (-1), as the money that sorts a table, or last (1), as a row's id
+for machines."""
+_CONSTANT = ("of_cost_usd",)
+"""The columns with the same value in all rows; the sentence over the table has the value."""
 _OPTIONAL = ("project", "provider", "detail", "named_party", "providers", "suggested_reason", "suggested_probability")
-"""Columns that are left out where all rows have nothing in them: few logs tell them, and a wide table hides its end."""
+"""The columns that are left out if no row has a value: few logs have them, and a wide table
+hides its end."""
 
 
 _CHARTS: dict[str, Callable[[Table], Chart]] = {
@@ -59,38 +61,38 @@ class Part:
     """A table, and the chart over it."""
 
     query: str
-    """Its name in the catalogue; empty where no single query gives it."""
+    """The name of its query in the catalogue; empty if no single query gives it."""
     title: str
     description: str
     columns: dict[str, str]
-    """Column name → what it means."""
+    """The meanings of the columns by name, in their order."""
     frame: pl.DataFrame
     chart: Callable[[], Chart] | None = None
-    """Makes its chart; None where the table says it all."""
+    """Makes the chart; None without one."""
     note: str = ""
-    """What is left out, where it is not said by the number of rows."""
+    """The words about missing rows, if the number of rows does not tell."""
     command: str = ""
-    """What gives all of its rows, as it is pasted into a shell; empty where nothing does."""
+    """The command that gives all of its rows, as it is pasted into a shell; empty if none does."""
 
     @property
     def cells(self) -> list[list[str]]:
-        """The texts of the rows that are shown, by column."""
+        """The texts of the shown rows, in the order of the columns."""
         rows = self.frame.select(list(self.columns)).head(MAX_ROWS).rows()
         return [[shown(name, value) for name, value in zip(self.columns, row, strict=True)] for row in rows]
 
     @property
     def names(self) -> list[str]:
-        """The columns in their order."""
+        """The names of the columns in their order."""
         return list(self.columns)
 
     @property
     def numeric(self) -> list[bool]:
-        """Which columns hold numbers."""
+        """True for the columns that hold numbers."""
         return [self.frame.schema[name].is_numeric() for name in self.columns]
 
     @property
     def cut(self) -> str:
-        """Says that rows are missing; empty where all are shown."""
+        """The words about missing rows; empty if all rows are shown."""
         if self.note or not self.query:
             return self.note
         total, limit = self.frame.height, _limit(self.query)
@@ -98,17 +100,17 @@ class Part:
             return f"The first {min(total, MAX_ROWS)} rows; there may be more."
         return f"{MAX_ROWS} of {total:,} rows." if total > MAX_ROWS else ""
 
-    def asked(self, overview: Overview, asking: Asking) -> Part:
-        """The same with the command that gives all of its rows."""
+    def with_command(self, overview: Overview, asking: Asking) -> Part:
+        """Return the part with the command that gives all of its rows."""
         if not self.query:
             return self
         header = find(self.query).header
-        known = {param.name for param in header.params}
+        params = {param.name for param in header.params}
         chosen, limit = overview.window, _limit(self.query)
-        since, until = chosen.since if "since" in known else None, chosen.until if "until" in known else None
-        zone = chosen.timezone if "timezone" in known else "UTC"
-        part = overview.only.given if overview.only and narrows(header.body) else {}
-        words = [word for name, value in part.items() for word in (f"--{name}", value)]
+        since, until = chosen.since if "since" in params else None, chosen.until if "until" in params else None
+        zone = chosen.timezone if "timezone" in params else "UTC"
+        filters = overview.only.given if overview.only and narrows(header.body) else {}
+        words = [word for name, value in filters.items() for word in (f"--{name}", value)]
         if limit is not None and self.frame.height >= limit:
             words += ["-p", f"limit={100 * limit}"]
         return replace(self, command=asking.command("query", self.query, *words, *window_words(since, until, zone)))
@@ -116,38 +118,38 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading with the sentence to take away and what it rests on."""
+    """A heading with its lead sentence and the parts that the sentence rests on."""
 
     name: str
-    """An id: lower case letters and hyphens."""
+    """The id: lower case letters and hyphens."""
     title: str
     lead: str
-    """Our own words and numbers; never text from a log."""
+    """The sentence to remember, of our own words and numbers; never text from a log."""
     parts: tuple[Part, ...]
 
 
 def part_of(overview: Overview, name: str) -> Part:
-    """A table of the overview as it is, with its chart if it has one."""
+    """Return the part of a table of the overview, with its chart if it has one."""
     table, chart = overview.tables[name], _CHARTS.get(name)
-    left_out = {*_SAID, *_saying_nothing(table.frame)}
-    named = {column: meaning for column, meaning in table.columns.items() if column not in left_out}
-    columns = dict(sorted(named.items(), key=lambda column: _PLACES.get(column[0], 0)))
-    drawn = partial(chart, table) if chart else None
-    return Part(table.query, table.title, table.description, columns, table.frame, drawn)
+    left_out = {*_CONSTANT, *_redundant_columns(table.frame)}
+    kept = {column: meaning for column, meaning in table.columns.items() if column not in left_out}
+    columns = dict(sorted(kept.items(), key=lambda column: _ORDER.get(column[0], 0)))
+    draw = partial(chart, table) if chart else None
+    return Part(table.query, table.title, table.description, columns, table.frame, draw)
 
 
-def _saying_nothing(frame: pl.DataFrame) -> Iterator[str]:
-    """Columns that a reader of these rows learns nothing from: empty ones, and a project that each caller names."""
+def _redundant_columns(frame: pl.DataFrame) -> Iterator[str]:
+    """Yield the columns without any value, and `project` if the caller of every row names it."""
     if frame.is_empty():
         return
     yield from (column for column in frame.columns if column in _OPTIONAL and frame[column].is_null().all())
-    named = pl.col("caller").str.ends_with("@" + pl.col("project")).fill_null(pl.col("project").is_null())
-    if {"caller", "project"} <= set(frame.columns) and frame.select(named.all()).item():
+    is_named = pl.col("caller").str.ends_with("@" + pl.col("project")).fill_null(pl.col("project").is_null())
+    if {"caller", "project"} <= set(frame.columns) and frame.select(is_named.all()).item():
         yield "project"
 
 
 def _limit(query: str) -> int | None:
-    """Rows that a query gives at most unless asked for more; None for all."""
+    """Return the most rows that a query gives by default; None if it gives all."""
     defaults = [param.default for param in find(query).header.params if param.name == "limit"]
     return int(defaults[0]) if defaults and defaults[0].isdigit() else None
 
@@ -157,11 +159,11 @@ DRIFTS = {
     "classifier": "the same errors are judged otherwise than they were when they were recorded",
     "wording": "texts that are new to a known reason, or a rule that fell silent while new unknown texts came",
 }
-"""The three drifts, and what each means."""
+"""The three drifts with their meanings."""
 
 
 def changes_part(changes: tuple[Drift, ...], title: str, query: str = "") -> Part:
-    """The drifts as a table, the most sessions first within each."""
+    """Return drifts as a table, by kind, those with the most sessions first."""
     order = list(DRIFTS)
     rows = sorted(changes, key=lambda change: (order.index(change.drift), -change.sessions))
     meanings = {
@@ -180,7 +182,7 @@ def changes_part(changes: tuple[Drift, ...], title: str, query: str = "") -> Par
 
 
 def templates_part(case: Case) -> Part:
-    """The messages that explain the finding."""
+    """Return the messages of the errors that explain a finding."""
     full = case.templates.height >= MAX_TEMPLATES
     return Part(
         "",
@@ -197,14 +199,14 @@ def templates_part(case: Case) -> Part:
 
 
 def _behind(case: Case) -> str:
-    """Say which errors stand behind the finding, and of which days."""
+    """Say which errors a finding rests on, and of which days."""
     behind = case.finding.kind.behind
     first, last = behind.span(case.finding, case.last)
     return f"{behind.said} ({first} to {last})" if first < last else f"{behind.said} ({first})"
 
 
 def sessions_part(case: Case) -> Part:
-    """The sessions to look at."""
+    """Return the sessions to look at for a finding."""
     full = case.sessions.height >= MAX_SESSIONS
     behind = case.finding.kind.behind
     what = behind.hand_offs or "Errors"
@@ -223,26 +225,26 @@ def sessions_part(case: Case) -> Part:
 
 
 def places_part(case: Case) -> Part:
-    """The sessions to look at, each with where it was at work and the command that takes it up again."""
+    """Return the sessions to look at, with agent, project and the command that resumes them."""
     part = sessions_part(case)
     places = case.places
     if case.sessions.is_empty() or places.is_empty():
         return part
     commands = [resuming(*row) for row in places.select("agent", "session", "cwd").iter_rows()]
-    told = places.select("session", "agent", "project", pl.Series("resume_with", commands, pl.String))
-    told = told.with_columns(pl.col("resume_with").replace("", None))
-    frame = case.sessions.join(told, on="session", how="left", maintain_order="left")
+    facts = places.select("session", "agent", "project", pl.Series("resume_with", commands, pl.String))
+    facts = facts.with_columns(pl.col("resume_with").replace("", None))
+    frame = case.sessions.join(facts, on="session", how="left", maintain_order="left")
     meanings = {
         "agent": "the program that was at work",
         "project": "the last name of the working directory",
         "resume_with": "the command that takes the session up again, for agents that have one",
     }
-    said = {name: meaning for name, meaning in meanings.items() if frame[name].null_count() < frame.height}
-    return replace(part, columns={**part.columns, **said}, frame=frame)
+    present = {name: meaning for name, meaning in meanings.items() if frame[name].null_count() < frame.height}
+    return replace(part, columns={**part.columns, **present}, frame=frame)
 
 
 def excerpts_part(case: Case) -> Part:
-    """The lines of the logs that some of its errors come from."""
+    """Return the first errors of a finding with their files and lines."""
     frame = case.excerpts
     line = pl.format("{}:{}", "source_path", "source_line") if frame.height else pl.lit(None, pl.String)
     shown = frame.with_columns(pl.coalesce(line, "source_path").alias("source_path")) if frame.height else frame
@@ -256,7 +258,7 @@ def excerpts_part(case: Case) -> Part:
 
 
 def numbers_part(case: Case) -> Part:
-    """The numbers of the chart of a finding that has one; of days the latest first."""
+    """Return the numbers of a finding's chart, the latest day first; the finding has a chart."""
     chart, frame = case.finding.kind.chart, case.numbers
     assert chart is not None, "causes have no chart"
     if "day" in frame.columns:
@@ -267,14 +269,17 @@ def numbers_part(case: Case) -> Part:
 
 
 def drift_part(case: Case) -> Part:
-    """Which of the three drifts it is."""
+    """Return the drifts at the onset of a finding."""
     return changes_part(case.changes, "What else changed at its onset")
 
 
 def sections(overview: Overview, asking: Asking) -> tuple[Section, ...]:
-    """The report's sections: what cost most money, then what lost most sessions, then the others in their order."""
+    """Return the sections: the cost of failures if there is one, then those by lost sessions.
+
+    Further sections are in their usual order.
+    """
     return tuple(
-        replace(section, parts=tuple(part.asked(overview, asking) for part in section.parts))
+        replace(section, parts=tuple(part.with_command(overview, asking) for part in section.parts))
         for section in sorted(_sections(overview), key=lambda section: _rank(overview, section.name))
     )
 
@@ -286,11 +291,15 @@ _LOST = {
     "endings": ("endings-by-kind", "sessions"),
     "tools": ("tools-loops", "session_id"),
 }
-"""Of sections the table and the column that sum up to the sessions or calls that were lost, or that names them."""
+"""By section, the table and the column with the lost sessions or calls: their sum, or for texts
+their number."""
 
 
 def _rank(overview: Overview, section: str) -> tuple[float, int]:
-    """What puts a section before others: its money, then what was lost; both negative."""
+    """Return the sort key of a section: its money in US dollars, then what was lost.
+
+    Both are negative.
+    """
     if section == "cost":
         return -round(failure_usd(overview.tables["cost-of-failure"]), 2), 0
     name, column = _LOST.get(section, ("", ""))
@@ -302,7 +311,7 @@ def _rank(overview: Overview, section: str) -> tuple[float, int]:
 
 def _sections(overview: Overview) -> Iterator[Section]:
     for name, tables in SECTIONS.items():
-        title, lead = _TOLD[name]
+        title, lead = _LEADS[name]
         parts = tuple(part_of(overview, table) for table in tables.split())
         yield Section(name, title, lead(overview), (*_rules(overview), *parts) if name == "rules" else parts)
 
@@ -311,23 +320,23 @@ def _unknown(overview: Overview) -> str:
     totals = overview.totals
     if not totals.counted_errors:
         return "No error in this window takes part in the unknown share."
-    said = (
+    words = (
         f"{totals.unknown_errors:,} of {counted(totals.counted_errors, 'error')} that count are unknown "
         f"({percent(totals.unknown_share)})."
     )
     if unjudged := overview.spikes.unjudged:
-        said += f" Too little history to judge {counted(unjudged, 'day')} of callers with many unknown errors."
-    return said
+        words += f" Too little history to judge {counted(unjudged, 'day')} of callers with many unknown errors."
+    return words
 
 
 def _errors(overview: Overview) -> str:
     totals = overview.totals
     if not totals.errors:
         return "No error in this window."
-    said = f"{counted(totals.errors, 'classified error')} by {counted(totals.callers, 'caller')}."
+    words = f"{counted(totals.errors, 'classified error')} by {counted(totals.callers, 'caller')}."
     if totals.without_facts:
-        said += f" {totals.without_facts:,} of them cannot be judged again: their events carry no facts."
-    return said
+        words += f" {totals.without_facts:,} of them cannot be judged again: their events carry no facts."
+    return words
 
 
 def _retries(overview: Overview) -> str:
@@ -340,20 +349,20 @@ def _retries(overview: Overview) -> str:
 
 
 def _relays(overview: Overview) -> str:
-    said, requests = relays_words(overview), overview.totals.requests
-    if not said:
+    words, requests = relays_words(overview), overview.totals.requests
+    if not words:
         return "No hand-off to a fresh context and no compaction in this window."
-    return said + (f" The logs that count them show {counted(requests, 'model request')}." if requests else "")
+    return words + (f" The logs that count them show {counted(requests, 'model request')}." if requests else "")
 
 
 def _cost(overview: Overview) -> str:
     frame = overview.tables["cost-of-failure"].frame
-    said = next((each.text for each in overview.leading if each.topic == "cost"), "")
+    lead = next((sentence.text for sentence in overview.leading if sentence.topic == "cost"), "")
     if frame.is_empty():
-        return said or "No request led nowhere, as far as logs state tokens."
+        return lead or "No request led nowhere, as far as logs state tokens."
     unpriced = int(frame.filter(frame["cost_usd"].is_null())["tokens"].sum())
-    told = "A retry is estimated by the prompt that came next; an answer that is an error costs nothing."
-    return f"{said} {told}" + (f" {counted(unpriced, 'token')} have no price." if unpriced else "")
+    note = "A retry is estimated by the prompt that came next; an answer that is an error costs nothing."
+    return f"{lead} {note}" + (f" {counted(unpriced, 'token')} have no price." if unpriced else "")
 
 
 def _exhaustions(overview: Overview) -> str:
@@ -362,23 +371,23 @@ def _exhaustions(overview: Overview) -> str:
 
 
 def _endings(overview: Overview) -> str:
-    said = endings_words(overview) or "No session ended in the middle of something."
-    return f"{said} Sessions that showed life in the last hour of the logs may still be at work and do not count."
+    words = endings_words(overview) or "No session ended in the middle of something."
+    return f"{words} Sessions that showed life in the last hour of the logs may still be at work and do not count."
 
 
 def _tools(overview: Overview) -> str:
     totals = overview.totals
     if not totals.tool_failures:
         return "No tool failed."
-    said = f"{totals.tools_said} Agents read what tools say, and go on: no error, share or finding rests on these."
+    words = f"{totals.tools_said} Agents read what tools say, and go on: no error, share or finding rests on these."
     if totals.tool_calls:
-        said += f" The logs that count them show {counted(totals.tool_calls, 'call')} of tools."
-    return said
+        words += f" The logs that count them show {counted(totals.tool_calls, 'call')} of tools."
+    return words
 
 
 def _rules(overview: Overview) -> tuple[Part, Part]:
-    """What changed under the errors of the whole fleet."""
-    found = overview.drifts
+    """Return the unknown share by day and the drifts, of the whole fleet."""
+    drifts = overview.drifts
     return (
         Part(
             "detection-counts",
@@ -391,11 +400,11 @@ def _rules(overview: Overview) -> tuple[Part, Part]:
                 "recorded_share": "of these recorded as unknown, 0..1",
                 "unknown_share": "of these unknown to the rules in force, 0..1",
             },
-            found.days,
-            partial(charts.rules, found),
+            drifts.days,
+            partial(charts.rules, drifts),
         ),
         changes_part(
-            found.found,
+            drifts.found,
             f"What the last {RECENT_DAYS} days have that the {BASELINE_DAYS} before them had not",
             "ruleset-groups",
         ),
@@ -403,27 +412,27 @@ def _rules(overview: Overview) -> tuple[Part, Part]:
 
 
 def _rules_lead(overview: Overview) -> str:
-    found = overview.drifts
+    drifts = overview.drifts
     if overview.judged_until is None:
         return "There is no history to judge."
-    if found.split is None:
-        said = f"Nothing comes before the last {RECENT_DAYS} days, so there is nothing to tell a drift from."
+    if drifts.split is None:
+        words = f"Nothing comes before the last {RECENT_DAYS} days, so there is nothing to tell a drift from."
     else:
-        kinds = [name for name in DRIFTS if any(change.drift == name for change in found.found)]
+        kinds = [name for name in DRIFTS if any(change.drift == name for change in drifts.found)]
         what = f"a drift of {' and '.join(kinds)}" if kinds else "no drift of traffic, classifier or wording"
-        said = f"The days from {found.split} to {overview.judged_until} show {what}."
-    if found.ruleset:
-        said += f" Ruleset {found.ruleset} is in force."
+        words = f"The days from {drifts.split} to {overview.judged_until} show {what}."
+    if drifts.ruleset:
+        words += f" Ruleset {drifts.ruleset} is in force."
     if overview.not_replayed:
-        said += f" It could not judge {counted(overview.not_replayed, 'error')}, which count as they were recorded."
-    return said
+        words += f" It could not judge {counted(overview.not_replayed, 'error')}, which count as they were recorded."
+    return words
 
 
 def _completeness(overview: Overview) -> str:
     return f"{completeness(overview)} {alarms(overview)}"
 
 
-_TOLD: dict[str, tuple[str, Callable[[Overview], str]]] = {
+_LEADS: dict[str, tuple[str, Callable[[Overview], str]]] = {
     "unknown": ("Unknown errors", _unknown),
     "errors": ("Errors", _errors),
     "retries": ("Retries", _retries),
@@ -435,4 +444,4 @@ _TOLD: dict[str, tuple[str, Callable[[Overview], str]]] = {
     "rules": ("Rules and drift", _rules_lead),
     "completeness": ("Completeness", _completeness),
 }
-"""Of each section its title, and what makes its sentence."""
+"""The title of each section, and the function that makes its lead sentence."""

@@ -1,4 +1,4 @@
-"""Stores for a terminal: work done on them, their checks, logs to read into them, queries and prices.
+"""Write for a terminal what was done on stores, and their checks, logs, queries and prices.
 
 Paths and texts of logs went through `terminal_safe`.
 """
@@ -20,19 +20,19 @@ from analyzer.store import Check, IngestResult, Prune, QuarantineRetry, Query, R
 from analyzer.store.prices import Difference, Price
 
 MAX_VANISHED = 5
-"""Logs that are gone which the summary of a rebuild names."""
+"""The number of vanished logs that the summary of a rebuild names."""
 
 
 def render_ingest(result: IngestResult, store_path: str, asking: Asking = HERE) -> str:
-    """What was read, what became of each line, and what is to come."""
+    """Write the summary of an ingest: files and lines read, their results, what is left to do."""
     logs = IngestResult([item for item in result.sources if item.status != "unsupported"])
     total = logs.total
     megabytes = total.bytes / 1e6
-    # The start of a process takes longer than a few lines: a rate of these would say nothing.
+    # The start of a process takes longer than a few lines: a rate of less than 1 MB says nothing.
     rate = f" ({megabytes / result.seconds:,.0f} MB/s)" if megabytes >= 1 and result.seconds else ""
-    met = f"{counted(len(logs.sources), 'file')}, {counted(total.lines, 'new line')}"
+    read = f"{counted(len(logs.sources), 'file')}, {counted(total.lines, 'new line')}"
     lines = [
-        f"{met}, {counted(total.events, 'new event')} → {terminal_safe(store_path)}",
+        f"{read}, {counted(total.events, 'new event')} → {terminal_safe(store_path)}",
         f"  {megabytes:,.1f} MB in {result.seconds:.1f} s{rate}",
         "",
     ]
@@ -59,18 +59,18 @@ def render_ingest(result: IngestResult, store_path: str, asking: Asking = HERE) 
     if result.pruned:
         lines.append(f"{counted(result.pruned, 'new event')} left out: {_PRUNED}")
     if result.unjudged:
-        said = f"{counted(result.unjudged, 'new error')} without a verdict of the active ruleset"
-        lines.append(f"{said}: {asking.command('reclassify', '--apply')}")
+        words = f"{counted(result.unjudged, 'new error')} without a verdict of the active ruleset"
+        lines.append(f"{words}: {asking.command('reclassify', '--apply')}")
     if unsupported := result.unsupported():
-        said = ", ".join(f"{name} ({files:,})" for name, files in sorted(unsupported.items()))
-        lines.append(f"Not read yet, or no log, by format (files): {said}")
+        words = ", ".join(f"{name} ({files:,})" for name, files in sorted(unsupported.items()))
+        lines.append(f"Not read yet, or no log, by format (files): {words}")
     return "\n".join(lines)
 
 
 def render_rebuild(result: Rebuild, store_path: str, asking: Asking = HERE) -> str:
-    """What there is now, what it was made from, what is missing."""
-    met = f"{counted(result.events, 'event')} of {counted(result.sources, 'file')}"
-    lines = [f"{met} → {terminal_safe(store_path)} in {result.seconds:.1f} s"]
+    """Write the summary of a rebuild: the new store, its sources, and what is missing."""
+    content = f"{counted(result.events, 'event')} of {counted(result.sources, 'file')}"
+    lines = [f"{content} → {terminal_safe(store_path)} in {result.seconds:.1f} s"]
     if os.path.islink(store_path):
         lines.append(f"  {terminal_safe(store_path)} is a link to {terminal_safe(result.store)}")
     lines.append(f"  {counted(result.journal_events, 'event')} from the journal")
@@ -97,10 +97,10 @@ def render_rebuild(result: Rebuild, store_path: str, asking: Asking = HERE) -> s
 
 
 def render_prune(result: Prune, *, files: bool) -> str:
-    """What went or would go; `files` says whether files were asked for, too."""
-    went = "Deleted" if result.done else "A dry run. Would delete"
+    """Write what a prune deleted or would delete; `files` is true if it was to delete files too."""
+    deleted = "Deleted" if result.done else "A dry run. Would delete"
     lines = [
-        f"{went} what happened before {result.before:%Y-%m-%d} UTC:",
+        f"{deleted} what happened before {result.before:%Y-%m-%d} UTC:",
         f"  {counted(result.events, 'event')}",
         f"  {counted(result.quarantined, 'row')} of quarantine",
     ]
@@ -109,12 +109,12 @@ def render_prune(result: Prune, *, files: bool) -> str:
         lines += [f"    {terminal_safe(path)}" for path in result.files]
     if result.kept_files:
         lines.append(f"{counted(len(result.kept_files), 'file')} of those days kept:")
-        lines += [f"  {terminal_safe(said)}" for said in result.kept_files]
+        lines += [f"  {terminal_safe(file)}" for file in result.kept_files]
     return "\n".join(lines)
 
 
 def render_retry(result: QuarantineRetry, asking: Asking = HERE) -> str:
-    """What became of the lines in quarantine."""
+    """Write the summary of a retry of the lines in quarantine."""
     lines = [
         f"{counted(result.mended, 'line')} of {result.tried:,} can be read now: {counted(result.events, 'new event')}.",
         f"{counted(result.remaining, 'line')} still in quarantine.",
@@ -136,30 +136,30 @@ _PRUNED = "older than what this store keeps since a prune."
 
 
 _STATE = 8
-"""Cells of the word that says how bad it is."""
-_WHOLE = 10_000
-"""Cells of a line that nobody folds: there is no terminal."""
+"""The cells of the state of a check."""
+_UNFOLDED = 10_000
+"""The width of a line in cells if there is no terminal, so that nothing is folded."""
 _NARROWEST = 40
-"""Cells that a sentence has, however long the names of the checks are."""
+"""The least cells of a sentence, however long the names of the checks are."""
 
 
 def render_checks(checks: Sequence[Check], problems: int, width: int | None = None) -> str:
-    """Aligned lines of at most `width` cells, None for any number, and how many problems there are in all.
+    """Write checks in aligned lines, then the number of problems.
 
-    A command is one line, however long.
+    No line is wider than `width` cells; None is any number. A command is one line, however long.
     """
     name = max((len(check.name) for check in checks), default=0)
     before = " " * (_STATE + name + 3)
-    room = max(_NARROWEST, (width or _WHOLE) - len(before))
+    room = max(_NARROWEST, (width or _UNFOLDED) - len(before))
     lines = []
     for check in checks:
         head = f"{check.state:{_STATE}} {check.name:{name}}  "
         lines += hanging(head, terminal_safe(check.said), len(before) + room)
         if check.todo and check.state != "ok":
-            said, found, command = check.todo.partition(": analyzer ")
-            if found:
-                # A command stays in one piece, so that it can be pasted.
-                lines += [before + part for part in fold(f"→ {terminal_safe(said)}:", room)]
+            advice, is_command, command = check.todo.partition(": analyzer ")
+            if is_command:
+                # A command is never folded, so that it can be pasted.
+                lines += [before + part for part in fold(f"→ {terminal_safe(advice)}:", room)]
                 lines.append(f"{before}analyzer {terminal_safe(command)}")
             else:
                 lines += step("", check.todo, len(before) + room, len(before))
@@ -167,13 +167,14 @@ def render_checks(checks: Sequence[Check], problems: int, width: int | None = No
 
 
 _MOST_AGENTS = 7
-"""Agents that are told one by one before their logs are read: with what is around them, ten lines."""
+"""The number of agents that are listed before their logs are read: the whole text has ten lines."""
 _MOST_PATHS = 2
-"""Places of an agent without any logs that are named; an editor's extension has one an editor."""
+"""The number of paths that are named of an agent without logs; an editor's extension has one an
+editor."""
 
 
 def render_found(survey: Survey, store_path: str, home: str | None, width: int) -> str:
-    """What was found, by agent, and where it is kept: ten lines at most."""
+    """Write the logs that were found, by agent, and where they are kept, in at most ten lines."""
     agents: dict[str, list[Stock]] = {}
     for stock in survey.found:
         agents.setdefault(stock.place.agent, []).append(stock)
@@ -190,12 +191,12 @@ def render_found(survey: Survey, store_path: str, home: str | None, width: int) 
 
 
 def render_sources(survey: Survey, store_path: str, home: str | None, width: int | None, asking: Asking = HERE) -> str:
-    """Every place that holds logs, with formats and what is new, then the others."""
+    """Write the places with logs, their formats and what is new, then the places without logs."""
     rows = [
         (stock.place.agent, *_figures([stock]), f"{_path(stock, home)} ({', '.join(stock.place.formats)})")
         for stock in survey.found
     ]
-    lines = _table(rows, width or _WHOLE)
+    lines = _table(rows, width or _UNFOLDED)
     new = sum(stock.new_bytes for stock in survey.found)
     files = sum(stock.new_files for stock in survey.found)
     if rows:
@@ -206,7 +207,7 @@ def render_sources(survey: Survey, store_path: str, home: str | None, width: int
 
 
 def render_nothing(survey: Survey, home: str | None, width: int | None) -> str:
-    """The places without logs, by agent."""
+    """Write the places without logs, by agent."""
     empty: dict[str, list[str]] = {}
     for stock in survey.stocks:
         if not stock.files:
@@ -216,7 +217,7 @@ def render_nothing(survey: Survey, home: str | None, width: int | None) -> str:
     lines = ["Nothing in:"]
     for agent, paths in empty.items():
         more = f" and {len(paths) - _MOST_PATHS} more" if len(paths) > _MOST_PATHS else ""
-        first, *rest = fold(f"{agent}: {', '.join(paths[:_MOST_PATHS])}{more}", (width or _WHOLE) - 4)
+        first, *rest = fold(f"{agent}: {', '.join(paths[:_MOST_PATHS])}{more}", (width or _UNFOLDED) - 4)
         lines += [f"  {first}", *(f"    {line}" for line in rest)]
     return "\n".join(lines)
 
@@ -238,8 +239,10 @@ def _table(rows: Sequence[Sequence[str]], width: int) -> list[str]:
 
 
 def _size(size: int) -> str:
-    unit, divisor = ("GB", 1e9) if size >= 1e9 else ("MB", 1e6) if size >= 1e6 else ("kB", 1e3)
-    return f"{size / divisor:,.1f} {unit}"
+    for unit, divisor in (("GB", 1e9), ("MB", 1e6)):
+        if size >= divisor:
+            return f"{size / divisor:,.1f} {unit}"
+    return f"{size / 1e3:,.1f} kB"
 
 
 def described(name: str | None = None) -> dict[str, Any]:
@@ -261,7 +264,7 @@ def _queries(name: str | None) -> list[Query]:
 
 
 def render_catalogue(name: str | None = None) -> str:
-    """All queries, or one of them with its columns.
+    """Write the list of all queries, or one query with its columns.
 
     Raises:
         AnalyzerError: there is no query of this name.
@@ -275,9 +278,9 @@ def render_catalogue(name: str | None = None) -> str:
             lines += ["What checks and reports ask for themselves:", ""]
         header = query.header
         lines += [query.name, f"    {header.title}. {header.description}"]
-        given = [f"-p {item.name}={item.default}" for item in header.params]
-        wide = max(map(len, given), default=0)
-        lines += [f"    {shown:{wide}}  {item.description}" for shown, item in zip(given, header.params, strict=True)]
+        options = [f"-p {item.name}={item.default}" for item in header.params]
+        wide = max(map(len, options), default=0)
+        lines += [f"    {shown:{wide}}  {item.description}" for shown, item in zip(options, header.params, strict=True)]
         if name:
             width = max(len(item.name) for item in header.columns)
             lines += ["", *(f"    {item.name:{width}}  {item.type:9}  {item.description}" for item in header.columns)]
@@ -286,14 +289,17 @@ def render_catalogue(name: str | None = None) -> str:
 
 
 def render_prices(prices: Sequence[Price]) -> str:
-    """One line a price: US dollars for a million tokens, and from when and from how many tokens of a prompt on."""
+    """Write one line a price, in US dollars for a million tokens.
+
+    Prices that begin at a date or at a prompt size say so.
+    """
     head = ("provider", "model", "input", "output", "cache read", "cache write", "for an hour", "prompts over", "from")
     rows = [list(head)]
-    for each in prices:
-        costs = each.input, each.output, each.cache_read, each.cache_write, each.cache_write_hour
-        over, since = f"{each.above_tokens:,}" if each.above_tokens else "-", str(each.valid_from or "-")
-        rows.append([each.provider, each.model, *map(_usd, costs), over, since])
-    sources = sorted({each.source for each in prices})
+    for price in prices:
+        costs = price.input, price.output, price.cache_read, price.cache_write, price.cache_write_hour
+        over, since = f"{price.above_tokens:,}" if price.above_tokens else "-", str(price.valid_from or "-")
+        rows.append([price.provider, price.model, *map(_usd, costs), over, since])
+    sources = sorted({price.source for price in prices})
     return "\n".join(
         [
             "US dollars for a million tokens, at list prices:",
@@ -306,12 +312,13 @@ def render_prices(prices: Sequence[Price]) -> str:
 
 
 def render_differences(different: Sequence[Difference], compared: int) -> str:
-    """The verdict, and one line a price that differs."""
+    """Write the verdict, then one line for each price that differs."""
     if not different:
         return f"None of {counted(compared, 'price')} differs."
     rows = [["provider", "model", "tokens", "ours", "theirs"]]
     rows += [
-        [each.provider, terminal_safe(each.model), each.kind, _usd(each.ours), _usd(each.theirs)] for each in different
+        [price.provider, terminal_safe(price.model), price.kind, _usd(price.ours), _usd(price.theirs)]
+        for price in different
     ]
     head = f"{len(different)} of {counted(compared, 'price')} differ, in US dollars for a million tokens:"
     return "\n".join([head, "", *columns(rows, [False, False, False, True, True])])

@@ -1,4 +1,4 @@
-"""Single things: the events of one, a line each on a terminal, what a watch sees, and what one run came to.
+"""Write the timeline of a session or chain, the lines of a watch, and the verdict on one run.
 
 Every text of a log went through `terminal_safe` or `one_line`.
 """
@@ -40,26 +40,29 @@ _OF_COMPACTIONS = {
     "relay.halted": "compaction failed",
     "relay.skipped": "compaction skipped",
 }
-"""The words of the same events where an agent shortened its own context."""
+"""The words of events of a compaction, in which an agent shortened its own context."""
 
 
 def render_timeline(shown: Timeline, width: int = 80) -> str:
-    """What it is and how it ended, the events in order, then the files that are gone and the command that resumes."""
+    """Write a timeline: its end, its events in order, the missing files, how to resume it."""
     size = max(NARROWEST, width)
     lines = [fit(f"{shown.kind} {terminal_safe(shown.id)}", size), *indented(terminal_safe(shown.said), size, 2), ""]
-    day, place = None, None
-    for one in shown.happenings:
-        if day != (day := one.occurred_at.date()):
+    day, last_source = None, None
+    for happening in shown.happenings:
+        if day != (day := happening.occurred_at.date()):
             lines.append(f"{day} UTC")
-        whose = f"  ({one.caller})" if one.caller and one.type == "error.classified" else ""
-        lines.append(fit(f"{one.occurred_at:%H:%M:%S}  {terminal_safe(happening_words(one) + whose)}", size))
-        if one.message:
-            lines += [fit(line, size) for line in indented(terminal_safe(" ".join(one.message.split())), size, 10)[:3]]
-        if one.source_path and one.source_line and (here := (one.source_path, one.source_line)) != place:
-            place = here
-            lines.append(f"          {terminal_safe(one.source_path)}:{one.source_line}")
-            if one.excerpt:
-                lines.append(fit(f"          | {terminal_safe(one.excerpt)}", size))
+        caller = f"  ({happening.caller})" if happening.caller and happening.type == "error.classified" else ""
+        what = terminal_safe(happening_words(happening) + caller)
+        lines.append(fit(f"{happening.occurred_at:%H:%M:%S}  {what}", size))
+        if happening.message:
+            message = terminal_safe(" ".join(happening.message.split()))
+            lines += [fit(line, size) for line in indented(message, size, 10)[:3]]
+        path, number = happening.source_path, happening.source_line
+        if path and number and (path, number) != last_source:
+            last_source = path, number
+            lines.append(f"          {terminal_safe(path)}:{number}")
+            if happening.excerpt:
+                lines.append(fit(f"          | {terminal_safe(happening.excerpt)}", size))
     if not shown.happenings:
         lines.append("Nothing of it is in the store.")
     if shown.gone:
@@ -70,24 +73,24 @@ def render_timeline(shown: Timeline, width: int = 80) -> str:
     return "\n".join(lines) + "\n"
 
 
-def happening_words(one: Happening) -> str:
-    """The event in a few words."""
-    words = _WORDS | _OF_COMPACTIONS if one.compaction else _WORDS
-    parts = [words.get(one.type, one.type)]
-    if one.type == "retry.scheduled":
-        parts.append(f"in {one.delay_seconds or 0:.1f} s, after call {one.attempt or 1}")
-    elif one.type == "retry.settled":
-        parts.append(f"{one.outcome or 'unresolved'} after {counted(one.attempts or 1, 'call')}")
-        parts.append(f"{one.waited_seconds or 0:.1f} s waited")
-    elif one.type == "tool.failed":
-        parts.append(one.tool or "")
+def happening_words(happening: Happening) -> str:
+    """Describe an event in a few words, with two spaces between its columns."""
+    words = _WORDS | _OF_COMPACTIONS if happening.compaction else _WORDS
+    parts = [words.get(happening.type, happening.type)]
+    if happening.type == "retry.scheduled":
+        parts.append(f"in {happening.delay_seconds or 0:.1f} s, after call {happening.attempt or 1}")
+    elif happening.type == "retry.settled":
+        parts.append(f"{happening.outcome or 'unresolved'} after {counted(happening.attempts or 1, 'call')}")
+        parts.append(f"{happening.waited_seconds or 0:.1f} s waited")
+    elif happening.type == "tool.failed":
+        parts.append(happening.tool or "")
     else:
-        parts += [one.reason or "", one.outcome or ""]
-    if one.tokens_before is not None:
-        after = f" to {one.tokens_after:,}" if one.tokens_after is not None else ""
-        parts.append(f"from {one.tokens_before:,}{after} tokens")
-    if one.reset_at is not None:
-        parts.append(f"until {one.reset_at:%Y-%m-%d %H:%M} UTC")
+        parts += [happening.reason or "", happening.outcome or ""]
+    if happening.tokens_before is not None:
+        after = f" to {happening.tokens_after:,}" if happening.tokens_after is not None else ""
+        parts.append(f"from {happening.tokens_before:,}{after} tokens")
+    if happening.reset_at is not None:
+        parts.append(f"until {happening.reset_at:%Y-%m-%d %H:%M} UTC")
     return "  ".join(filter(None, parts))
 
 
@@ -102,44 +105,51 @@ _LEVELS = {
 }
 
 
-def watched_line(one: Happening, width: int | None = None, *, colour: bool = False) -> str:
-    """An event in a line of at most `width` cells; None: as long as it is."""
-    what = f"{happening_words(one)}  {one.message or ''}"
-    return _line(one.occurred_at, one.caller or one.session_id or "", what, width, _LEVELS.get(one.type), colour)
+def watched_line(happening: Happening, width: int | None = None, *, colour: bool = False) -> str:
+    """Write an event in a line of at most `width` cells (None: any number)."""
+    what = f"{happening_words(happening)}  {happening.message or ''}"
+    return _line(
+        happening.occurred_at,
+        happening.caller or happening.session_id or "",
+        what,
+        width,
+        _LEVELS.get(happening.type),
+        colour,
+    )
 
 
-def watched_finding(one: Finding, at: datetime, width: int | None = None, *, colour: bool = False) -> str:
-    """A finding in such a line, told at a moment (naive UTC)."""
-    return _line(at, one.scope.who, f"finding  {one.explanation}", width, one.severity, colour)
+def watched_finding(finding: Finding, at: datetime, width: int | None = None, *, colour: bool = False) -> str:
+    """Write a finding in a line of at most `width` cells, as reported at a moment (naive UTC)."""
+    return _line(at, finding.scope.who, f"finding  {finding.explanation}", width, finding.severity, colour)
 
 
 def _line(at: datetime, who: str, what: str, width: int | None, level: str | None, colour: bool) -> str:
-    # Two spaces go between what is a column.
-    said = "  ".join(filter(None, map(one_line, what.split("  "))))
+    # Two spaces separate the columns.
+    words = "  ".join(filter(None, map(one_line, what.split("  "))))
     before = f"{at:%H:%M:%S}  {pad(fit(one_line(who), WHO_CELLS), WHO_CELLS)}  "
-    line = before + said
+    line = before + words
     line = line if width is None else fit(line, width)
     if not (colour and level):
         return line
-    return before + painted(line[len(before) :], said.partition("  ")[0], level)
+    return before + painted(line[len(before) :], words.partition("  ")[0], level)
 
 
 _WARNINGS = frozenset({"retry", "wait"})
-"""Answers that nobody has to act on."""
+"""The answers that nobody has to act on."""
 _FAILURES = frozenset({"failed", "hollow"})
-"""Answers that are about the work, which JUnit keeps apart from errors."""
+"""The answers about the work itself, which JUnit keeps apart from errors."""
 _NO_FILES = frozenset({"-", "stdout", "stderr"})
 _NOT_IN_XML = dict.fromkeys((0xFFFE, 0xFFFF), "\ufffd")
 
 
 def render_verdict_text(verdict: RunVerdict, width: int = 80) -> str:
-    """The sentence, and the line that it rests on."""
-    places = [f"  {one_line(one.file)}:{one.line}" for one in verdict.evidence if one.line]
+    """Write the sentence of a verdict, and the lines of the log that it rests on."""
+    places = [f"  {one_line(source.file)}:{source.line}" for source in verdict.evidence if source.line]
     return "\n".join([*fold(one_line(verdict.sentence), width), *places]) + "\n"
 
 
 def render_verdict_markdown(verdict: RunVerdict) -> str:
-    """The summary of a job: the sentence, and a table of what is known."""
+    """Write the summary of a job: the sentence of the verdict, and a table of its fields."""
     rows = {
         "means": MEANINGS[verdict.verdict],
         "agent": verdict.agent,
@@ -153,39 +163,42 @@ def render_verdict_markdown(verdict: RunVerdict) -> str:
             f"{count:,} {name.removesuffix('_tokens')}" for name, count in (verdict.tokens or {}).items()
         ),
         "cost": f"${verdict.cost_usd:.4f}" if verdict.cost_usd is not None else None,
-        "evidence": "; ".join(f"{one.file}:{one.line}" for one in verdict.evidence if one.line),
+        "evidence": "; ".join(f"{source.file}:{source.line}" for source in verdict.evidence if source.line),
     }
-    lines = [f"| {name} | {markdown_text(str(said))} |" for name, said in rows.items() if said not in (None, "")]
+    lines = [f"| {name} | {markdown_text(str(value))} |" for name, value in rows.items() if value not in (None, "")]
     return "\n".join([f"**{markdown_text(verdict.sentence)}**", "", "| | |", "| --- | --- |", *lines, ""]) + "\n"
 
 
 def workflow_outputs(verdict: RunVerdict) -> str:
-    """Outputs of a step, a line each, empty where nothing is known."""
-    found = verdict.to_dict()
+    """Write the outputs of a step, one a line; a field without a value is empty."""
+    fields = verdict.to_dict()
     names = ("verdict", "reason", "rule", "party", "reset_at", "retry_after_seconds", "sentence")
-    return "".join(f"{name}={one_line(str(found[name])) if found[name] is not None else ''}\n" for name in names)
+    return "".join(f"{name}={one_line(str(fields[name])) if fields[name] is not None else ''}\n" for name in names)
 
 
 def workflow_annotation(verdict: RunVerdict) -> str:
-    """The command that marks a job with the answer; empty for a run that passed."""
+    """Write the command that marks a job with the verdict; empty for a run that passed."""
     if verdict.verdict == "passed":
         return ""
     level = "warning" if verdict.verdict in _WARNINGS else "error"
-    place = next((one for one in verdict.evidence if one.line and one.file not in _NO_FILES), None)
+    place = next((source for source in verdict.evidence if source.line and source.file not in _NO_FILES), None)
     where = f",file={_property(place.file)},line={place.line}" if place else ""
     return f"::{level} title=agent run: {verdict.verdict}{where}::{_escaped(one_line(verdict.sentence))}\n"
 
 
 def render_junit(verdict: RunVerdict) -> str:
-    """One test case: a run that passed, one that failed or did nothing, or an error around the work."""
+    """Write a run as a test case of JUnit.
+
+    It passed, failed (also if it did nothing), or met an error around the work.
+    """
     failed = verdict.verdict in _FAILURES
     error = not failed and verdict.verdict != "passed"
     inner = ""
     if failed or error:
         kind = "/".join(filter(None, (verdict.verdict, verdict.reason, verdict.detail)))
-        lines = (f"{one_line(one.file)}:{one.line or ''} {one_line(one.text)}" for one in verdict.evidence)
-        said = {"type": kind, "message": one_line(verdict.sentence)}
-        inner = _element("failure" if failed else "error", said, html.escape("\n".join(lines)))
+        lines = (f"{one_line(source.file)}:{source.line or ''} {one_line(source.text)}" for source in verdict.evidence)
+        attributes = {"type": kind, "message": one_line(verdict.sentence)}
+        inner = _element("failure" if failed else "error", attributes, html.escape("\n".join(lines)))
     case = _element("testcase", {"classname": one_line(verdict.agent or "agent"), "name": "run"}, inner)
     counts = {"tests": "1", "failures": str(int(failed)), "errors": str(int(error))}
     document = _element("testsuite", {"name": "analyzer verdict", **counts}, case).translate(_NOT_IN_XML)
@@ -193,9 +206,9 @@ def render_junit(verdict: RunVerdict) -> str:
 
 
 def _element(name: str, attributes: dict[str, str], inner: str) -> str:
-    """An element of XML; what is inside is XML already."""
-    given = "".join(f' {key}="{html.escape(value)}"' for key, value in attributes.items())
-    return f"<{name}{given}>{inner}</{name}>"
+    """Write an element of XML; `inner` is XML already."""
+    written = "".join(f' {key}="{html.escape(value)}"' for key, value in attributes.items())
+    return f"<{name}{written}>{inner}</{name}>"
 
 
 def _escaped(text: str) -> str:

@@ -1,7 +1,7 @@
-"""Unknown errors for a terminal, and drafts of rules for them as the text of a rules file.
+"""Write unknown errors for a terminal, and drafts of rules for them as the text of a rules file.
 
-No line is wider than asked; every text of a log went through `terminal_safe`. The rules file is TOML that loads: a
-draft without a reason is commented out, since nobody has chosen one yet.
+No line is wider than `width`; every text of a log went through `terminal_safe`. The rules file is
+TOML that loads: a draft without a reason is commented out, since nobody has chosen one yet.
 """
 
 from __future__ import annotations
@@ -21,33 +21,39 @@ from analyzer.report.rows import count, minute
 
 NARROWEST, WIDEST = 60, 200
 TREND_DAYS = 28
-"""Days, or stretches of several days, that a trend shows."""
+"""The most bars of a trend; a bar is a day, or several days of a long span."""
 _LEVELS = "▁▂▃▄▅▆▇█"
 _NONE = "·"
 
 
-def render_unknowns(found: Unknowns, width: int = 80, asking: Asking = HERE) -> str:
-    """All groups, in lines of at most `width` cells, with a newline at its end."""
+def render_unknowns(unknowns: Unknowns, width: int = 80, asking: Asking = HERE) -> str:
+    """Write all groups of unknown errors in lines of at most `width` cells.
+
+    The text ends with a newline.
+    """
     size = max(NARROWEST, min(width, WIDEST))
-    lines = fold(found.headline, size)
-    if not found.groups:
+    lines = fold(unknowns.headline, size)
+    if not unknowns.groups:
         return "\n".join(lines) + "\n"
-    first = min(group.first_seen_at for group in found.groups)
-    last = max(group.last_seen_at for group in found.groups)
-    lines += fold(f"{minute(first)} to {minute(last)} UTC, {counted(found.sessions, 'session')}", size)
-    days = [day for group in found.groups for day, _ in group.by_day]
-    heads = columns([_head(group, min(days), max(days)) for group in found.groups], [True, True, True, False, False])
-    for group, head in zip(found.groups, heads, strict=True):
+    first = min(group.first_seen_at for group in unknowns.groups)
+    last = max(group.last_seen_at for group in unknowns.groups)
+    lines += fold(f"{minute(first)} to {minute(last)} UTC, {counted(unknowns.sessions, 'session')}", size)
+    days = [day for group in unknowns.groups for day, _ in group.by_day]
+    heads = columns([_head(group, min(days), max(days)) for group in unknowns.groups], [True, True, True, False, False])
+    for group, head in zip(unknowns.groups, heads, strict=True):
         lines += ["", fit(head, size), *_body(group, size)]
-    hidden = found.templates - len(found.groups)
+    hidden = unknowns.templates - len(unknowns.groups)
     if hidden:
-        lines += ["", *fold(f"{count(hidden)} more with --limit {found.templates}", size)]
+        lines += ["", *fold(f"{count(hidden)} more with --limit {unknowns.templates}", size)]
     lines += ["", "Drafts of rules:", f"  {asking.command('unknowns', '--suggest', '--output', 'draft.toml')}"]
     return "\n".join(lines) + "\n"
 
 
 def trend(group: UnknownGroup, first: date, last: date) -> str:
-    """Errors by day as a row of bars, the highest one full; `·` where there are none. Long spans share a bar."""
+    """Draw errors by day as a row of bars, the highest of them full.
+
+    `·` is none. Days of a long span share a bar.
+    """
     span = (last - first).days + 1
     bars = min(span, TREND_DAYS)
     heights = [0] * bars
@@ -91,32 +97,32 @@ WIDTH = 120
 _MAX_LISTED = 5
 
 
-def render_rules(found: Unknowns) -> str:
-    """A rules file with a draft for each group that has one."""
-    drafted = [group for group in found.groups if group.suggestion]
+def render_rules(unknowns: Unknowns) -> str:
+    """Write a rules file with the draft of each group that has one."""
+    drafted = [group for group in unknowns.groups if group.suggestion]
     backtest = command_line("rules", "backtest", "--rules", "FILE", store="STORE")
     lines = [
-        *_comment(found.headline),
+        *_comment(unknowns.headline),
         *_comment(f"Drafts of rules. Read each one, mend it, then: {command_line('rules', 'test', '--rules', 'FILE')}"),
         *_comment(f"and see what it does to history: {backtest}"),
     ]
     reasons = ", ".join(reason for reason in REASONS if reason != "unknown")
     lines += _comment(f"Where nothing speaks for a reason, the rule is commented out. The reasons: {reasons}.")
-    left = len(found.groups) - len(drafted)
+    left = len(unknowns.groups) - len(drafted)
     if left:
         lines += _comment(f"{counted(left, 'group')} below have no draft: their texts share no words to hold on to.")
-    for group in found.groups:
-        lines += ["", *_drafted(group)]
+    for group in unknowns.groups:
+        lines += ["", *_draft_lines(group)]
     return "\n".join(lines) + "\n"
 
 
-def _drafted(group: UnknownGroup) -> list[str]:
-    said = f"{counted(group.count, 'error')} in {counted(group.sessions, 'session')}: {group.template}"
-    lines = _comment(said, more="    ")
+def _draft_lines(group: UnknownGroup) -> list[str]:
+    heading = f"{counted(group.count, 'error')} in {counted(group.sessions, 'session')}: {group.template}"
+    lines = _comment(heading, more="    ")
     draft = group.suggestion
     if draft is None:
         return [*lines, *_comment("No draft.")]
-    lines += _takes(draft)
+    lines += _match_lines(draft)
     for sentence in draft.evidence:
         lines += _comment(f"Evidence: {sentence}", more="    ")
     if draft.refused is not None:
@@ -128,30 +134,32 @@ def _drafted(group: UnknownGroup) -> list[str]:
     return [*lines, *(f"# {line}" for line in entry(draft, draft.reason or ""))]
 
 
-def _takes(draft: RuleDraft) -> list[str]:
+def _match_lines(draft: RuleDraft) -> list[str]:
+    """Comment on the errors that a draft matches, also those of other groups and rules."""
     lines = _comment(f"Takes {counted(draft.errors, 'unknown error')} in {counted(draft.groups, 'group')}.")
     for title, listed in (("ALSO TAKES", draft.also), ("COLLIDES WITH", draft.collisions)):
-        lines += [line for each in listed[:_MAX_LISTED] for line in _comment(f"{title} {_taken(each)}", more="    ")]
+        for taken in listed[:_MAX_LISTED]:
+            lines += _comment(f"{title} {_taken_words(taken)}", more="    ")
         if len(listed) > _MAX_LISTED:
             lines += _comment(f"{title} {count(len(listed) - _MAX_LISTED)} more: --json lists them.")
     return lines
 
 
-def _taken(each: Taken) -> str:
-    if each.rule == "none":
-        return f"{counted(each.errors, 'unknown error')} of another group: {each.template}"
-    where = counted(each.errors, "error") if each.errors else "an example"
-    return f"{where} of rule {each.rule} ({each.reason}): {each.template}"
+def _taken_words(taken: Taken) -> str:
+    if taken.rule == "none":
+        return f"{counted(taken.errors, 'unknown error')} of another group: {taken.template}"
+    where = counted(taken.errors, "error") if taken.errors else "an example"
+    return f"{where} of rule {taken.rule} ({taken.reason}): {taken.template}"
 
 
 def with_rule(text: str, draft: RuleDraft, reason: str) -> str:
-    """The text of a rules file with the entry of a draft at its end."""
+    """Append the entry of a draft to the text of a rules file."""
     source = replace(draft, source=f"{draft.source}; {draft.evidence[0]}")
     return "\n\n".join(filter(None, (text.rstrip("\n"), "\n".join(entry(source, reason))))) + "\n"
 
 
 def entry(draft: RuleDraft, reason: str) -> list[str]:
-    """The lines of one `[[rule]]`."""
+    """Return the lines of a draft's `[[rule]]`."""
     return [
         "[[rule]]",
         f"id = {_string(draft.id)}",
@@ -167,7 +175,7 @@ def entry(draft: RuleDraft, reason: str) -> list[str]:
 def _patterns(draft: RuleDraft) -> list[str]:
     if not draft.wordings:
         return [f"text = ['{draft.text}']"]
-    return ["text = [", *(f"  '{each}'," for each in (draft.text, *draft.wordings)), "]"]
+    return ["text = [", *(f"  '{wording}'," for wording in (draft.text, *draft.wordings)), "]"]
 
 
 def _list(name: str, texts: Iterable[str]) -> list[str]:
@@ -175,7 +183,7 @@ def _list(name: str, texts: Iterable[str]) -> list[str]:
 
 
 def _string(text: str) -> str:
-    """A basic string of TOML, every invisible character as an escape."""
+    """Write a text as a basic string of TOML, every invisible character as an escape."""
     out = []
     for character in text:
         if character in '"\\':

@@ -1,1 +1,1 @@
-"""A night of `analyzer check` as text, Markdown, mail, messages, metrics, and the job that runs it."""
+"""Turn a night of `analyzer check` into text, Markdown, mail, messages, metrics; run it nightly."""

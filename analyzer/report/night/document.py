@@ -1,4 +1,4 @@
-"""A night and its findings as documents: the verdict first, the gravest finding first; and what is made of them."""
+"""Write a night and its findings as text, Markdown and mail, the gravest finding first."""
 
 from __future__ import annotations
 
@@ -15,150 +15,159 @@ from analyzer.report.overview_words import course, draft_words, entry_of, handle
 
 NARROWEST, WIDEST = 60, 100
 _ID = 8
-"""Characters of an id in a list: enough to name one with."""
+"""The characters of an id in a list: enough to name a finding with."""
 
 
 def night_document(night: Night, asking: Asking | None = None) -> list[Block]:
-    """The night: a heading, a table, an entry for each finding, the remarks, and what the judgement rests on.
+    """Return a night as blocks: heading, table, findings, remarks, and the ground of the judgement.
 
     `asking` says how the store is asked where the document is read; None: from anywhere.
     """
     blocks: list[Block] = [Heading(night.headline, 2), *map(Paragraph, night.opening)]
-    quiet = [one for one in night.findings if one.is_quiet]
-    loud = [one for one in night.findings if not one.is_quiet]
+    quiet = [finding for finding in night.findings if finding.is_quiet]
+    loud = [finding for finding in night.findings if not finding.is_quiet]
     if loud:
         names = ("Severity", "State", "Finding", "Caller", "Observed", "Expected", "Sessions")
         right = (False, False, False, False, True, True, True)
         blocks.append(TextTable(names, tuple(map(_row, loud)), right, repeats=True))
-    blocks += [entry_of(one, asking) for one in loud]
+    blocks += [entry_of(finding, asking) for finding in loud]
     if quiet:
-        blocks.append(Items(tuple(f"{open_words(one)}; id {one.id[:_ID]}" for one in quiet)))
+        blocks.append(Items(tuple(f"{open_words(finding)}; id {finding.id[:_ID]}" for finding in quiet)))
     return [*blocks, *(Paragraph(f"Note: {note}") for note in night.remarks), Paragraph(ground(night))]
 
 
 def ground(night: Night) -> str:
-    """What the judgement rests on, in one sentence."""
+    """Say in one sentence what the judgement rests on."""
     if night.since is None:
         return "There is no history to judge."
     same = "the same hours of " if night.hours else ""
-    rests = f"Judged from {same}{night.caller_days:,} caller-days since {night.since}"
+    words = f"Judged from {same}{night.caller_days:,} caller-days since {night.since}"
     if night.ruleset:
-        rests += f" under ruleset {night.ruleset}"
+        words += f" under ruleset {night.ruleset}"
     if night.warnings_a_week is not None:
-        rests += f"; in the weeks before, {night.warnings_a_week:.1f} warnings opened a week"
-    return f"{rests}."
+        words += f"; in the weeks before, {night.warnings_a_week:.1f} warnings opened a week"
+    return f"{words}."
 
 
-def _row(one: Finding) -> tuple[str, ...]:
-    figures = (one.latest.observed, one.latest.expected)
-    observed, expected = (
-        percent(value) if one.kind.percent else "" if value is None else f"{value:,.2f}" for value in figures
-    )
-    return one.severity, one.state, one.kind.title, one.scope.who, observed, expected, f"{one.latest.sessions or 0:,}"
+def _row(finding: Finding) -> tuple[str, ...]:
+    latest = finding.latest
+    observed, expected = (_figure(finding, value) for value in (latest.observed, latest.expected))
+    words = finding.severity, finding.state, finding.kind.title, finding.scope.who
+    return *words, observed, expected, f"{latest.sessions or 0:,}"
+
+
+def _figure(finding: Finding, value: float | None) -> str:
+    if finding.kind.percent:
+        return percent(value)
+    return "" if value is None else f"{value:,.2f}"
 
 
 def render_night_text(night: Night, width: int = 80, *, colour: bool = False, asking: Asking | None = None) -> str:
-    """The night for a terminal, in lines of at most `width` cells (60 to 100 of them), with a newline at its end."""
+    """Write a night for a terminal in lines of at most `width` cells, which are 60 to 100.
+
+    The text ends with a newline.
+    """
     return to_text(night_document(night, asking), night_width(width), colour=colour)
 
 
 def night_width(width: int) -> int:
-    """The cells that a night takes of a terminal: 60 to 100."""
+    """Return the cells that a night takes of a terminal, which are 60 to 100."""
     return max(NARROWEST, min(width, WIDEST))
 
 
 def render_night_markdown(night: Night) -> str:
-    """The night for job summaries and chats."""
+    """Write a night as Markdown for job summaries and chats."""
     return to_markdown(night_document(night))
 
 
 def night_subject(night: Night) -> str:
-    """The verdict in one line, the gravest severity first."""
+    """Write the verdict of a night in one line, the gravest severity first."""
     worst = night.worst()
     return f"analyzer: {f'{worst}: ' if worst else ''}{one_line(night.headline)}"
 
 
 def night_text(night: Night) -> str:
-    """The text of a mail: what the terminal shows, in 78 columns."""
+    """Write the text of a mail: the text of the terminal, in 78 columns."""
     return render_night_text(night, 78)
 
 
 def night_html(night: Night) -> str:
-    """The page of a mail."""
+    """Write the HTML of a mail."""
     return to_mail(night_document(night))
 
 
 def render_nights_text(nights: Sequence[Night], width: int = 80) -> str:
-    """What many nights would have reported: a line for each finding that opens or ends, in order."""
+    """Write a line for each finding that opens or ends in many nights, in order."""
     rows = tuple(
-        (night.day.isoformat(), one.state, one.severity, one.kind.title, one.scope.who)
+        (night.day.isoformat(), finding.state, finding.severity, finding.kind.title, finding.scope.who)
         for night in nights
-        for one in night.findings
-        if one.state not in {"ongoing", "open"}
+        for finding in night.findings
+        if finding.state not in {"ongoing", "open"}
     )
     if not rows:
-        return f"No findings in {len(nights):,} nights{_young(nights)}.\n"
+        return f"No findings in {len(nights):,} nights{_unjudged_words(nights)}.\n"
     opened = sum(len(night.of("new")) for night in nights)
-    still = sum(one.is_open for one in nights[-1].findings)
-    said = f"{counted(opened, 'finding')} in {len(nights):,} nights, {still:,} still open on the last."
+    still = sum(finding.is_open for finding in nights[-1].findings)
+    summary = f"{counted(opened, 'finding')} in {len(nights):,} nights, {still:,} still open on the last."
     table = TextTable(("night", "", "severity", "finding", "caller"), rows, (False,) * 5)
-    return to_text((Paragraph(said), table), width)
+    return to_text((Paragraph(summary), table), width)
 
 
 def nothing_to_report(nights: Sequence[Night]) -> str:
-    """What is said of nights without any finding: one line, and the remarks of a single night below it."""
+    """Describe nights without any finding in one line; for a single night its remarks follow."""
     if not nights:
         return "No findings: there is no history in this window."
     if len(nights) > 1:
-        return f"No findings for {len(nights)} nights up to {nights[-1].day}{_young(nights)}."
+        return f"No findings for {len(nights)} nights up to {nights[-1].day}{_unjudged_words(nights)}."
     return "\n".join([nights[0].headline, *(f"Note: {note}" for note in nights[0].remarks)])
 
 
-def _young(nights: Sequence[Night]) -> str:
-    young = sum(bool(night.unjudged) for night in nights)
-    return f"; {young:,} of them could not be judged, too little history" if young else ""
+def _unjudged_words(nights: Sequence[Night]) -> str:
+    unjudged = sum(bool(night.unjudged) for night in nights)
+    return f"; {unjudged:,} of them could not be judged, too little history" if unjudged else ""
 
 
 def render_findings(findings: Sequence[Finding], width: int = 80) -> str:
-    """A line a finding, below it its sentence and what was decided of it."""
+    """Write a line a finding, below it its sentence and the decision about it."""
     if not findings:
         return "No open findings.\n"
     size = max(NARROWEST, width)
     rows = [("id", "severity", "state", "since", "finding")]
     rows += [
-        (one.id[:_ID], one.severity, one.state, one.onset.isoformat(), terminal_safe(title_of(one))) for one in findings
+        (finding.id[:_ID], finding.severity, finding.state, finding.onset.isoformat(), terminal_safe(title_of(finding)))
+        for finding in findings
     ]
     head, *lines = [fit(line, size) for line in columns(rows, [False] * 5)]
     blocks = [head]
-    for one, line in zip(findings, lines, strict=True):
-        said = [
-            one.explanation,
-            *([course(one)] if one.is_quiet else []),
-            *([handled(one.handling)] if one.handling else []),
+    for finding, line in zip(findings, lines, strict=True):
+        texts = [
+            finding.explanation,
+            *([course(finding)] if finding.is_quiet else []),
+            *([handled(finding.handling)] if finding.handling else []),
         ]
-        blocks += [line, *(each for text in said for each in indented(terminal_safe(text), size, _ID + 2))]
+        blocks += [line, *(folded for text in texts for folded in indented(terminal_safe(text), size, _ID + 2))]
     return "\n".join(blocks) + "\n"
 
 
-def render_known_finding(one: Finding, width: int = 80, asking: Asking = HERE) -> str:
-    """All that the last night said of a finding."""
+def render_known_finding(finding: Finding, width: int = 80, asking: Asking = HERE) -> str:
+    """Write all that the last night recorded of a finding."""
     facts = [
-        ("id", one.id),
-        ("severity", one.severity),
-        ("state", one.state),
-        ("opened on", one.opened_on.isoformat()),
-        ("began on", one.onset.isoformat()),
-        ("last seen on", one.last_seen.isoformat()),
-        ("counts", f"{counted(one.errors, 'event')}, {one.span}" if one.errors else ""),
-        ("resolved", "" if one.is_open else course(one).partition(", resolved on ")[2]),
-        ("decided", handled(one.handling) if one.handling else ""),
-        ("draft", draft_words(one).removeprefix("draft of a rule: ")),
+        ("id", finding.id),
+        ("severity", finding.severity),
+        ("state", finding.state),
+        ("opened on", finding.opened_on.isoformat()),
+        ("began on", finding.onset.isoformat()),
+        ("last seen on", finding.last_seen.isoformat()),
+        ("counts", f"{counted(finding.errors, 'event')}, {finding.span}" if finding.errors else ""),
+        ("resolved", "" if finding.is_open else course(finding).partition(", resolved on ")[2]),
+        ("decided", handled(finding.handling) if finding.handling else ""),
+        ("draft", draft_words(finding).removeprefix("draft of a rule: ")),
     ]
-    blocks: list[Block] = [Heading(title_of(one)), Paragraph(one.explanation)]
+    blocks: list[Block] = [Heading(title_of(finding)), Paragraph(finding.explanation)]
     blocks.append(TextTable((), tuple(fact for fact in facts if fact[1]), (False, False)))
-    blocks.append(Command(asking.command(*one.words), one.advice))
-    events = one.evidence
-    if (more := (one.errors or 0) - len(events)) > 0:
-        events = (*events, f"and {more:,} more: {asking.command('show', one.id)}")
-    blocks += [Items(texts, name) for name, texts in (("messages", one.samples), ("events", events)) if texts]
+    blocks.append(Command(asking.command(*finding.words), finding.advice))
+    events = finding.evidence
+    if (more := (finding.errors or 0) - len(events)) > 0:
+        events = (*events, f"and {more:,} more: {asking.command('show', finding.id)}")
+    blocks += [Items(texts, name) for name, texts in (("messages", finding.samples), ("events", events)) if texts]
     return to_text(blocks, max(NARROWEST, width))

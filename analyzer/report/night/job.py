@@ -1,7 +1,7 @@
-"""The nightly job: what its steps did, as text, JSON and Markdown, and the units that run it every night.
+"""Write the steps of the nightly job, and the units that run it every night.
 
-A step that failed is told with its reason and its hint, and the exit code is that of the gravest step. Every argument
-of a unit is quoted for the program that reads it.
+A failed step has its reason and its hint, and the exit code is that of the gravest step. Every
+argument of a unit is quoted for the program that reads it.
 """
 
 from __future__ import annotations
@@ -32,22 +32,28 @@ class JobStep:
     name: str
     """`ingest`, `check`, `report`, `prune`, `prometheus` or `webhook`."""
     exit_code: int
-    """The code that the single command would have ended with."""
+    """The exit code that the command of the step would have."""
     said: str
-    """What came of it, or why nothing did."""
+    """The result of the step, or the reason of its failure."""
     hint: str = ""
-    """What to do about a failure."""
+    """The advice about a failure."""
 
 
 def gravest_code(steps: Sequence[JobStep]) -> int:
-    """The one exit code of all steps: unreadable before usage, partial, findings, fine; any other code comes first."""
+    """Return the gravest exit code: unreadable, usage, partial, findings, fine.
+
+    Any other code comes first.
+    """
     codes = {step.exit_code for step in steps}
     other = codes - set(_GRAVEST)
     return max(other) if other else next((code for code in _GRAVEST if code in codes), OK)
 
 
 def job_dict(steps: Sequence[JobStep], night: Night | None, store: str) -> dict[str, Any]:
-    """JSON-ready: the steps in order, and the night as `analyzer.check/1`, null where it could not be judged."""
+    """Return the steps in order JSON-ready, and the night as `analyzer.check/1`.
+
+    The night is null if it could not be judged.
+    """
     return {
         "schema": SCHEMA,
         "store": store,
@@ -64,20 +70,21 @@ def job_dict(steps: Sequence[JobStep], night: Night | None, store: str) -> dict[
 def render_job_text(
     steps: Sequence[JobStep], night: Night | None, width: int = 80, *, colour: bool = False, asking: Asking = HERE
 ) -> str:
-    """A line a step, and below them the night where it has findings or remarks."""
+    """Write a line a step, and below them the night if it has findings or remarks."""
     names = columns([(step.name, _WORDS.get(step.exit_code, "FAILED")) for step in steps], [False, False])
     widest = max(map(len, names))
-    pairs = zip(names, steps, strict=True)
-    lines = [line for name, step in pairs for line in hanging(f"{name:{widest}}  ", terminal_safe(step.said), width)]
-    said = "\n".join(lines) + "\n"
+    lines = []
+    for name, step in zip(names, steps, strict=True):
+        lines += hanging(f"{name:{widest}}  ", terminal_safe(step.said), width)
+    text = "\n".join(lines) + "\n"
     if not night or not (night.findings or night.remarks or night.opening):
-        return said
-    # Its headline stands with the step.
-    return f"{said}\n{to_text(night_document(night, asking)[1:], night_width(width), colour=colour)}"
+        return text
+    # The step has its headline already.
+    return f"{text}\n{to_text(night_document(night, asking)[1:], night_width(width), colour=colour)}"
 
 
 def render_job_markdown(steps: Sequence[JobStep], night: Night | None) -> str:
-    """A table of the steps, with the hints of those that failed, and below it the night."""
+    """Write a table of the steps, with the hints of those that failed, and below it the night."""
     rows = [(step.name, str(step.exit_code), "; ".join(filter(None, (step.said, step.hint)))) for step in steps]
     table = TextTable(("Step", "Exit code", "What came of it"), tuple(rows), (False, True, False))
     return to_markdown([table, *(night_document(night) if night else ())])
@@ -139,12 +146,13 @@ jobs:
 
 
 def job_units(kind: str, command: Sequence[str], folder: str) -> dict[str, str]:
-    """The files that run a command in a folder every night: their texts by their place below the home directory.
+    """Return the files that run a command in a folder every night, by path.
 
-    A workflow's place is below the repository, and what cron reads has none: an empty name.
+    The paths are below the home directory. A workflow's path is below the repository; the line for
+    cron has no path, but an empty name.
     """
     if kind == "systemd":
-        service = _SERVICE.format(folder=_systemd(folder), command=" ".join(_quoted(each) for each in command))
+        service = _SERVICE.format(folder=_systemd(folder), command=" ".join(_quoted(argument) for argument in command))
         places = ".config/systemd/user/analyzer.service", ".config/systemd/user/analyzer.timer"
         return dict(zip(places, (service, _TIMER), strict=True))
     if kind == "launchd":
@@ -162,22 +170,22 @@ def job_units(kind: str, command: Sequence[str], folder: str) -> dict[str, str]:
         return {
             ".github/workflows/nightly.yml": _WORKFLOW.format(command=_yaml(shlex.join(command)), folder=_yaml(folder))
         }
-    # cron makes a new line of a bare percent sign.
+    # cron reads a bare percent sign as a new line.
     line = f"cd {shlex.quote(folder)} && {shlex.join(command)}".replace("%", "\\%")
     return {"": f'{MINUTE} {HOUR} * * * {line} >nightly.log 2>&1 || {{ echo "exit code $?"; cat nightly.log; }}\n'}
 
 
 def _systemd(text: str) -> str:
-    """A text with the specifiers of systemd written out."""
+    """Escape the percent signs of a text, which begin systemd's specifiers."""
     return text.replace("%", "%%")
 
 
 def _quoted(text: str) -> str:
-    """An argument of ExecStart, where a dollar sign would name a variable."""
+    """Quote an argument of ExecStart, in which a dollar sign would name a variable."""
     inner = _systemd(text).replace("\\", "\\\\").replace('"', '\\"').replace("$", "$$")
     return f'"{inner}"'
 
 
 def _yaml(text: str) -> str:
-    """A scalar of YAML in single quotes."""
+    """Write a scalar of YAML in single quotes."""
     return "'" + text.replace("'", "''") + "'"

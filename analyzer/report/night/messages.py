@@ -1,8 +1,11 @@
-"""A night as messages: to chats what is new, worse or resolved; to on-call services what opens and what resolves.
+"""Write a night as messages to chats and to on-call services.
 
-The forms are those of https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks, of an Adaptive Card as
-Teams' workflows take it (https://adaptivecards.io/explorer), of https://discord.com/developers/docs/resources/webhook,
-of PagerDuty's Events API v2 (https://developer.pagerduty.com/docs/events-api-v2-overview), and of Alertmanager's API v2
+Chats get what is new, worse or resolved, on-call services what opens and what resolves.
+
+The forms are those of https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks, of
+an Adaptive Card as Teams' workflows take it (https://adaptivecards.io/explorer), of
+https://discord.com/developers/docs/resources/webhook, of PagerDuty's Events API v2
+(https://developer.pagerduty.com/docs/events-api-v2-overview), and of Alertmanager's API v2
 (https://prometheus.io/docs/alerting/latest/alerts_api).
 """
 
@@ -30,16 +33,16 @@ from analyzer.report.overview_words import entry_of
 
 MAX_TEXT_FINDINGS = 10
 MAX_SLACK_SECTION = 3_000
-"""Characters of one block of text."""
+"""The most characters of a block of text."""
 MAX_DISCORD_COMMAND = 300
-"""Characters of a command that an embed has room for."""
+"""The most characters of a command in an embed."""
 _SIGNS = {"critical": "🔴", "warning": "🟠", "info": "🔵", "resolved": "✅"}
 _COLOURS = {"critical": 0xB42318, "warning": 0xB54708, "info": 0x175CD3}
 _TEAMS_COLOURS = {"critical": "attention", "warning": "warning", "info": "accent"}
 
 
 def news_document(night: Night) -> list[Block]:
-    """What a chat is told of a night: what is new, worse or resolved, and how much else there is."""
+    """Return the findings of a night that are new, worse or resolved, and the number of others."""
     news = night.news()
     more = [f"{len(news) - MAX_TEXT_FINDINGS} more"] if len(news) > MAX_TEXT_FINDINGS else []
     if others := len(night.findings) - len(news):
@@ -49,23 +52,26 @@ def news_document(night: Night) -> list[Block]:
 
 
 def webhook_body(night: Night) -> dict[str, Any]:
-    """Make JSON: `text` is plain text for whatever shows it, the keys of `analyzer.check/1` are for programs."""
+    """Make the body of a webhook: `text` for people, `analyzer.check/1` for programs."""
     lines = []
     for block in news_document(night):
         if isinstance(block, FindingBlock):
             command = f" → {one_line(block.command_in_chats)}" if block.command_in_chats else ""
-            lines.append(f"• {_state(block)}: {plain_text(f'{block.title}. {_said(block)}')}{command}")
+            lines.append(f"• {_state(block)}: {plain_text(f'{block.title}. {_sentence(block)}')}{command}")
         elif isinstance(block, Heading | Paragraph):
             lines.append(plain_text(block.text))
     return {"text": "\n".join(lines), **night.to_dict()}
 
 
 def slack_message(night: Night) -> dict[str, Any]:
-    """A header and a section for each finding; `text` is what notifications show."""
+    """Make a message for Slack: a header and a section for each finding.
+
+    Notifications show `text`.
+    """
     blocks: list[dict[str, Any]] = []
     for block in news_document(night):
         if isinstance(block, FindingBlock):
-            text = f"{_SIGNS[block.level]} *{_state(block)}*: {chat_text(_said(block))}"
+            text = f"{_SIGNS[block.level]} *{_state(block)}*: {chat_text(_sentence(block))}"
             if block.command_in_chats:
                 text += f"\n{chat_code(block.command_in_chats)}"
             section = {"type": "mrkdwn", "text": _cut(text, MAX_SLACK_SECTION), "verbatim": True}
@@ -79,13 +85,13 @@ def slack_message(night: Night) -> dict[str, Any]:
 
 
 def teams_message(night: Night) -> dict[str, Any]:
-    """An Adaptive Card of version 1.4 in the envelope that a workflow's webhook takes."""
+    """Make an Adaptive Card of version 1.4 in the envelope that a workflow's webhook takes."""
     body: list[dict[str, Any]] = []
     for block in news_document(night):
         if isinstance(block, FindingBlock):
             body.append(_teams_text(f"{_SIGNS[block.level]} {_state(block)}", weight="bolder", spacing="medium"))
             body[-1]["color"] = _TEAMS_COLOURS[block.severity]
-            body.append(_teams_text(bare_markdown_text(_said(block)), spacing="none"))
+            body.append(_teams_text(bare_markdown_text(_sentence(block)), spacing="none"))
             if block.command_in_chats:
                 command = bare_markdown_code(block.command_in_chats)
                 body.append(_teams_text(command, fontType="monospace", spacing="none"))
@@ -108,7 +114,10 @@ def _teams_text(text: str, **looks: object) -> dict[str, Any]:
 
 
 def discord_message(night: Night) -> dict[str, Any]:
-    """An embed for each finding, ten at most, coloured by severity; nobody is mentioned, whatever a log says."""
+    """Make an embed for each finding, ten at most, coloured by severity.
+
+    No text of a log can mention anybody.
+    """
     embeds, content = [], []
     for block in news_document(night):
         if isinstance(block, FindingBlock):
@@ -116,10 +125,10 @@ def discord_message(night: Night) -> dict[str, Any]:
             embed: dict[str, Any] = {
                 "title": _cut(f"{_SIGNS[block.level]} {_state(block)}", 256),
                 # Ten descriptions, titles and fields together may have 6,000 characters.
-                "description": _cut(bare_markdown_text(_said(block)), 520 - min(len(command), MAX_DISCORD_COMMAND)),
+                "description": _cut(bare_markdown_text(_sentence(block)), 520 - min(len(command), MAX_DISCORD_COMMAND)),
                 "color": _COLOURS[block.severity],
             }
-            # Half a command does another thing than the whole.
+            # A command that is cut off could do something else.
             embed |= {"footer": {"text": command}} if command and len(command) <= MAX_DISCORD_COMMAND else {}
             embeds.append(embed)
         elif isinstance(block, Heading | Paragraph):
@@ -129,15 +138,15 @@ def discord_message(night: Night) -> dict[str, Any]:
 
 
 CHATS = {"webhook": webhook_body, "slack": slack_message, "teams": teams_message, "discord": discord_message}
-"""Forms of delivery to the message of a night."""
+"""The functions that make the message of a night, by the form of delivery."""
 
 
 def _state(entry: FindingBlock) -> str:
     return f"{entry.severity}, {entry.state}"
 
 
-def _said(entry: FindingBlock) -> str:
-    """The sentence of a finding, and the rule that would name its errors."""
+def _sentence(entry: FindingBlock) -> str:
+    """Return the sentence of a finding, and the rule that would name its errors."""
     return one_line(f"{entry.sentence} {entry.draft}")
 
 
@@ -147,69 +156,73 @@ def _cut(text: str, most: int) -> str:
 
 SOURCE = "analyzer"
 ALERT_HOURS = 36
-"""An open alert ends by itself so long after its night, unless the next night sends it again: a job may be late."""
+"""An open alert ends by itself so many hours after its night, unless the next night, which may
+be late, sends it again."""
 MAX_SUMMARY = 1_024
-"""Characters that PagerDuty takes."""
+"""The most characters that PagerDuty takes."""
 
 
 def pagerduty_events(night: Night, routing_key: str) -> list[tuple[Finding, dict[str, Any]]]:
-    """The event of each finding that is new, worse or resolved; the same finding has the same `dedup_key` every night.
+    """Return each finding that is new, worse or resolved with its event.
 
-    What is resolved is so even if somebody had acknowledged it here.
+    A finding has the same `dedup_key` every night. A resolved finding is reported even if somebody
+    acknowledged it here.
     """
-    told = [one for one in night.news() if one.is_open] + list(night.of("resolved"))
-    return [(one, _pagerduty(one, routing_key)) for one in told]
+    changed = [finding for finding in night.news() if finding.is_open] + list(night.of("resolved"))
+    return [(finding, _pagerduty(finding, routing_key)) for finding in changed]
 
 
-def _pagerduty(found: Finding, routing_key: str) -> dict[str, Any]:
-    action = "trigger" if found.is_open else "resolve"
-    event: dict[str, Any] = {"routing_key": routing_key, "event_action": action, "dedup_key": found.id}
-    if found.is_open:
+def _pagerduty(finding: Finding, routing_key: str) -> dict[str, Any]:
+    action = "trigger" if finding.is_open else "resolve"
+    event: dict[str, Any] = {"routing_key": routing_key, "event_action": action, "dedup_key": finding.id}
+    if finding.is_open:
         payload = {
-            "summary": _summary(found)[:MAX_SUMMARY],
-            "source": found.scope.who,
-            "severity": found.severity,
-            "timestamp": format_time(datetime.combine(found.onset, time())),
+            "summary": _summary(finding)[:MAX_SUMMARY],
+            "source": finding.scope.who,
+            "severity": finding.severity,
+            "timestamp": format_time(datetime.combine(finding.onset, time())),
             "component": SOURCE,
-            "class": found.finding,
-            "custom_details": {"advice": found.advice, "command": found.command, "scope": found.scope.to_dict()},
+            "class": finding.finding,
+            "custom_details": {"advice": finding.advice, "command": finding.command, "scope": finding.scope.to_dict()},
         }
         event["payload"] = each_text(payload)
     return event
 
 
 def alertmanager_alerts(night: Night) -> list[dict[str, Any]]:
-    """All open findings that nobody silenced, which Alertmanager wants to hear of again, and the alerts that are over.
+    """Return the alerts of all open findings that nobody silenced, and the alerts that are over.
 
-    Labels name an alert. They are the same every night but for the severity: of a finding that got worse, the alerts
-    of lower severity are over.
+    Alertmanager expects open alerts again every night. Labels name an alert, and only the severity
+    changes between nights: if a finding got worse, its alerts of lower severity are over.
     """
     ends_at = night.judged_at + timedelta(hours=ALERT_HOURS)
     alerts = []
-    for one in night.heard():
-        if one.is_open:
-            alerts.append(_alert(one, one.severity, ends_at))
-            lower = SEVERITIES[: SEVERITIES.index(one.severity)] if one.worse else ()
-            alerts += [_alert(one, severity, night.judged_at) for severity in lower]
-    return alerts + [_alert(one, severity, night.judged_at) for one in night.of("resolved") for severity in SEVERITIES]
+    for finding in night.heard():
+        if finding.is_open:
+            alerts.append(_alert(finding, finding.severity, ends_at))
+            lower = SEVERITIES[: SEVERITIES.index(finding.severity)] if finding.worse else ()
+            alerts += [_alert(finding, severity, night.judged_at) for severity in lower]
+    for finding in night.of("resolved"):
+        alerts += [_alert(finding, severity, night.judged_at) for severity in SEVERITIES]
+    return alerts
 
 
-def _alert(found: Finding, severity: str, ends_at: datetime) -> dict[str, Any]:
-    scope = {name: value for name, value in found.scope.to_dict().items() if value is not None and name != "template"}
+def _alert(finding: Finding, severity: str, ends_at: datetime) -> dict[str, Any]:
+    scope = {name: value for name, value in finding.scope.to_dict().items() if value is not None and name != "template"}
     alert = {
         "labels": {
             **scope,
             "alertname": "AgentFinding",
-            "finding": found.finding,
-            "finding_id": found.id,
+            "finding": finding.finding,
+            "finding_id": finding.id,
             "severity": severity,
         },
-        "annotations": {"summary": _summary(found), "advice": found.advice, "command": found.command},
-        "startsAt": format_time(datetime.combine(found.onset, time())),
+        "annotations": {"summary": _summary(finding), "advice": finding.advice, "command": finding.command},
+        "startsAt": format_time(datetime.combine(finding.onset, time())),
         "endsAt": format_time(ends_at),
     }
     return cast("dict[str, Any]", each_text(alert))
 
 
-def _summary(found: Finding) -> str:
-    return one_line(found.explanation or found.kind.title)
+def _summary(finding: Finding) -> str:
+    return one_line(finding.explanation or finding.kind.title)

@@ -1,4 +1,4 @@
-"""A night of `analyzer check` becomes gauges for Prometheus' node exporter, by the official client."""
+"""Write a night of `analyzer check` as gauges for Prometheus' node exporter."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from analyzer.analysis.summary.day_figures import NightFigures
 from analyzer.report.escape import one_line
 
 MAX_FINDINGS = 100
-"""Series of single findings; what is beyond them is in the counts."""
+"""The most findings with series of their own; the counts have all findings."""
 
 
 def render_prometheus(night: Night, figures: NightFigures) -> bytes:
-    """The exposition of one night and its figures, in the text format 0.0.4."""
+    """Write the exposition of one night and its figures, in the text format 0.0.4."""
     registry = CollectorRegistry()
     count = Gauge("analyzer_findings", "Findings of the last judged night.", ("severity", "state"), registry=registry)
     for severity, state in product(SEVERITIES, STATES):
-        found = sum(one.severity == severity and one.state == state for one in night.findings)
-        count.labels(severity=severity, state=state).set(found)
+        number = sum(finding.severity == severity and finding.state == state for finding in night.findings)
+        count.labels(severity=severity, state=state).set(number)
     single = Gauge(
         "analyzer_finding_observed",
         "What each open finding observed, in its own unit.",
         ("id", "finding", "caller", "severity"),
         registry=registry,
     )
-    for one in [one for one in night.findings if one.state != "resolved"][:MAX_FINDINGS]:
-        caller = one_line(one.scope.caller or "")
-        single.labels(id=one.id, finding=one.finding, caller=caller, severity=one.severity).set(
-            one.latest.observed or 0.0
-        )
+    unresolved = [finding for finding in night.findings if finding.state != "resolved"]
+    for finding in unresolved[:MAX_FINDINGS]:
+        caller = one_line(finding.scope.caller or "")
+        labelled = single.labels(id=finding.id, finding=finding.finding, caller=caller, severity=finding.severity)
+        labelled.set(finding.latest.observed or 0.0)
     for name, words, labels, values in (
         ("analyzer_errors", "Errors of the judged day.", ("caller", "reason"), figures.errors),
         ("analyzer_error_sessions", "Sessions that met them.", ("caller", "reason"), figures.error_sessions),
     ):
         gauge = Gauge(name, words, labels, registry=registry)
         for (caller, reason), amount in values.items():
-            # Two callers may be one on a line.
+            # On one line two callers may have the same name.
             gauge.labels(caller=one_line(caller), reason=one_line(reason)).inc(amount)
     by_caller: tuple[tuple[str, str, Mapping[str, float]], ...] = (
         ("analyzer_sessions", "Sessions at work on the judged day, with errors or without.", figures.sessions),

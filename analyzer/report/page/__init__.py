@@ -1,1 +1,1 @@
-"""The report as one HTML page: templates own its structure, Python its data; charts are SVG in its colours."""
+"""The report as one HTML page: its templates, its data, and its charts as SVG in its colours."""

@@ -1,6 +1,7 @@
-"""The plots of a figure over one horizontal axis: scales, grids, ticks, titles, numbers, moments.
+"""Lay out the plots of a figure over one horizontal axis: scales, grids, ticks, titles.
 
-Widths are percent of the plot, so that one picture fits a phone and a desk; heights and texts are pixels.
+Widths are in percent of the plot, so that one picture fits a phone and a desk; heights and texts
+are in pixels.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def number(value: float, form: str) -> str:
-    """The number by a format of d3: empty, `,d`, `,~r`, `~s`, or a share as `.0%` with any digits."""
+    """Write a number by a format of d3: empty, `,d`, `,~r`, `~s`, or a share as `.0%`.
+
+    A share may have any number of digits.
+    """
     if form.endswith("%"):
         return f"{value:{form}}"
     if form == "~s":
@@ -33,7 +37,7 @@ def number(value: float, form: str) -> str:
 
 
 def moment(at: datetime, form: str) -> str:
-    """The moment by a format of strftime, month names in English."""
+    """Write a moment by a format of strftime, with the months in English."""
     day = form.replace("%-d", str(at.day)).replace("%b", _MONTHS[at.month - 1]).replace("%Y", str(at.year))
     return re.sub(r"%([HM])", lambda part: f"{at.hour if part[1] == 'H' else at.minute:02}", day).replace(
         "%S", f"{at.second:02}"
@@ -43,19 +47,19 @@ def moment(at: datetime, form: str) -> str:
 SECOND = 1_000
 _EPOCH = datetime.fromisoformat("1970-01-01")
 _CLOCK = tuple(
-    SECOND * each for each in (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200)
+    SECOND * seconds for seconds in (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200)
 )
 _DAYS = (1, 2, 7, 14)
 _MONDAY = 4
 """Days from 1 January 1970, a Thursday, to the Monday after it."""
 _MONTH_STEPS = (1, 2, 3, 6)
 _MOST = 6
-"""Ticks where the axis does not say how many."""
+"""The most ticks, unless the axis has a number of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A value with its words."""
+    """A value of an axis with the lines of its label."""
 
     value: float
     lines: tuple[str, ...]
@@ -63,7 +67,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class AxisScale:
-    """One axis."""
+    """An axis with its range and its ticks."""
 
     axis: Axis
     low: float
@@ -72,31 +76,37 @@ class AxisScale:
     categories: tuple[str, ...] = ()
 
     def place(self, value: float) -> float:
-        """The place of a number on it, 0 at the low end and 1 at the high one; beyond them where it is outside."""
+        """Return the position of a number: 0 is the low end, 1 the high one.
+
+        A number outside of the range is below 0 or above 1.
+        """
         return (value - self.low) / (self.high - self.low)
 
     def share(self, at: At) -> float:
-        """The place of what a mark stands at."""
+        """Return the position of a mark, whose value may be a category, a date or a number."""
         return self.place(self.categories.index(at) if isinstance(at, str) else as_number(at))
 
     @property
     def inside(self) -> list[Tick]:
-        """The ticks that are not beyond its ends."""
+        """The ticks within the range."""
         return [tick for tick in self.ticks if -1e-9 <= self.place(tick.value) <= 1 + 1e-9]
 
     @property
     def deepest(self) -> int:
-        """The lines of the tick that has most."""
+        """The most lines of a tick's label."""
         return max((len(tick.lines) for tick in self.ticks), default=1)
 
 
 def scale_of(axis: Axis, names: Sequence[str], ends: tuple[float, float]) -> AxisScale:
-    """The scale of an axis; `names` are its categories, from the top, `ends` what is drawn needs."""
+    """Return the scale of an axis.
+
+    `names` are its categories from the top, `ends` the range of the drawn values.
+    """
     if axis.kind == "category":
-        ticks = tuple(Tick(place, (name,)) for place, name in enumerate(names))
+        ticks = tuple(Tick(index, (name,)) for index, name in enumerate(names))
         return AxisScale(axis, max(1, len(names)) - 0.5, -0.5, ticks, tuple(names))
     low, high = axis.ends or ends
-    if low == high:  # A single value stands in the middle.
+    if low == high:  # A single value is in the middle.
         low, high = low - 1, high + 1
     ticks = tuple((_dates if axis.kind == "date" else _numbers)(low, high, axis))
     return AxisScale(axis, low, high, ticks)
@@ -108,13 +118,13 @@ def _numbers(low: float, high: float, axis: Axis) -> Iterator[Tick]:
         least = {",d": 1.0, ",~r": 1.0, ".0%": 0.01}.get(axis.form, 0.0)
         step = axis.step or max(least, _round_step((high - low) / (axis.most_ticks or _MOST)))
         first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-        values = [place * step for place in range(first, last + 1)]
+        values = [multiple * step for multiple in range(first, last + 1)]
     for value in values:
         yield Tick(value, (number(value, axis.form),))
 
 
 def _round_step(least: float) -> float:
-    """The smallest of 1, 2, 5 and their tenfolds that is not below."""
+    """Return the smallest of 1, 2, 5 and their tenfolds that is at least `least`."""
     size = 10.0 ** math.floor(math.log10(least))
     return next(step * size for step in (1.0, 2.0, 5.0, 10.0) if step * size >= least * (1 - 1e-9))
 
@@ -133,24 +143,24 @@ def _moments(low: float, high: float, axis: Axis) -> list[float]:
     if axis.step:
         return _every(axis.step, low, high, math.ceil(low / DAY) * DAY)
     for step in _CLOCK:
-        if len(found := _every(step, low, high)) <= most:
-            return found
+        if len(moments := _every(step, low, high)) <= most:
+            return moments
     for days in _DAYS:
-        if len(found := _every(days * DAY, low, high, _MONDAY * DAY if days > 2 else 0)) <= most:
-            return found
+        if len(moments := _every(days * DAY, low, high, _MONDAY * DAY if days > 2 else 0)) <= most:
+            return moments
     return _firsts(low, high, most)
 
 
 def _every(step: float, low: float, high: float, begin: float = 0) -> list[float]:
     first, last = math.ceil((low - begin) / step), math.floor((high - begin) / step)
-    # Of very many the number says enough.
-    return [begin + place * step for place in range(first, min(last, first + 1000) + 1)]
+    # A thousand are enough to count: no axis has as many ticks.
+    return [begin + multiple * step for multiple in range(first, min(last, first + 1000) + 1)]
 
 
 def _firsts(low: float, high: float, most: int) -> list[float]:
-    """First days of months or years, as many as go."""
+    """Return the first days of months or years as milliseconds, at most `most` of them."""
     first, last = _month(max(low, milliseconds(date.min))), _month(min(high, milliseconds(date.max)))
-    step = next(each for each in _steps() if last // each - (first - 1) // each <= most)
+    step = next(months for months in _steps() if last // months - (first - 1) // months <= most)
     begins = (date(month // 12, month % 12 + 1, 1) for month in range(-(-first // step) * step, last + 1, step))
     return [value for begin in begins if low <= (value := milliseconds(begin)) <= high]
 
@@ -170,84 +180,79 @@ def _steps() -> Iterator[int]:
 
 TOP, RIGHT = 12, 20
 _LETTER = 7.2
-"""Pixels of a letter in a label, rather too many."""
+"""The width of a letter in a label, in pixels, rather too much."""
 _LINE, _GAP, _TITLE = 15, 8, 22
-"""Heights of a line of a label, of what is between it and the plot, and of a title."""
+"""The heights of a label's line, of the gap between label and plot, and of a title, in pixels."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """One of the plots above each other."""
+    """One of the plots above each other; sizes are in pixels."""
 
     scale: AxisScale
     top: float
     height: float
 
     def y(self, at: At) -> float:
-        """Where a value stands: pixels from the top of the picture."""
+        """Return the height of a value, in pixels from the top of the picture."""
         return self.level(self.scale.share(at))
 
     def level(self, share: float) -> float:
-        """The same of a place on the scale."""
+        """Return the height of a position on the scale, in pixels from the top of the picture."""
         return self.top + (1 - share) * self.height
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """All plots."""
+    """All plots of a picture over their horizontal scale."""
 
     x: AxisScale
     plots: tuple[Plot, ...]
-    """The upper one, and perhaps a lower one."""
+    """The upper plot, and the lower one if there is one."""
     left: float
-    """Pixels beside the plots, for labels and titles."""
+    """The pixels beside the plots, for labels and titles."""
     bottom: float
-    """Pixels from the top of the picture to the end of the lowest plot."""
+    """The pixels from the top of the picture to the end of the lowest plot."""
 
     def percent(self, at: At) -> str:
-        """The horizontal place of a value."""
+        """Return the horizontal position of a value in percent."""
         return part(self.x.share(at))
 
     def grid(self) -> Svg:
-        """The lines behind what is drawn."""
+        """Draw the grid lines."""
         lines: list[str] = []
         for plot in self.plots:
             if plot.scale.axis.grid:
                 lines += (f"M0 {pixels(plot.level(plot.scale.place(tick.value)))}H1000" for tick in plot.scale.inside)
             if self.x.axis.grid:
-                places = (pixels(1000 * self.x.place(tick.value)) for tick in self.x.inside)
-                lines += (f"M{place} {pixels(plot.top)}v{pixels(plot.height)}" for place in places)
+                xs = (pixels(1000 * self.x.place(tick.value)) for tick in self.x.inside)
+                lines += (f"M{x} {pixels(plot.top)}v{pixels(plot.height)}" for x in xs)
         return self.stretched(stroke("".join(lines), "var(--line)", 1))
 
     def stretched(self, *inside: Svg, clipped: bool = False) -> Svg:
-        """Shapes whose horizontal places are thousandths of the width."""
+        """Stretch shapes, whose horizontal positions are thousandths, over the width."""
         return element(
             "svg", *inside, width="100%", height=self.bottom, viewBox=f"0 0 1000 {pixels(self.bottom)}",
             preserveAspectRatio="none", overflow="hidden" if clipped else "visible",
         )  # fmt: skip
 
     def labels(self) -> Iterator[Svg]:
-        """The ticks and the titles of all axes."""
+        """Draw the labels of the ticks and the titles of all axes."""
         for plot in self.plots:
             axis, away = plot.scale.axis, _GAP + plot.scale.axis.standoff
-            yield element(
-                "g",
-                *(
-                    element(
-                        "text", " ".join(tick.lines), x=-away, y=plot.level(plot.scale.place(tick.value)), dy=".35em"
-                    )
-                    for tick in plot.scale.inside
-                ),
-                text_anchor="end",
-            )
+            texts = []
+            for tick in plot.scale.inside:
+                y = plot.level(plot.scale.place(tick.value))
+                texts.append(element("text", " ".join(tick.lines), x=-away, y=y, dy=".35em"))
+            yield element("g", *texts, text_anchor="end")
             if axis.title:
                 middle = plot.top + plot.height / 2
                 turned = f"translate({pixels(_LINE - 3 - self.left)} {pixels(middle)}) rotate(-90)"
                 yield element("text", axis.title, transform=turned, text_anchor="middle")
         lines = [
-            element("text", line, x=part(self.x.place(tick.value)), y=self.bottom + _GAP + 10 + _LINE * place)
+            element("text", line, x=part(self.x.place(tick.value)), y=self.bottom + _GAP + 10 + _LINE * index)
             for tick in self.x.inside
-            for place, line in enumerate(tick.lines)
+            for index, line in enumerate(tick.lines)
         ]
         yield element("g", *lines, text_anchor="middle")
         if self.x.axis.title:
@@ -256,7 +261,7 @@ class Frame:
 
 
 def frame(x: AxisScale, ys: Sequence[AxisScale], height: int) -> Frame:
-    """The plots of these vertical scales, the upper one first, in a picture of so many pixels of height."""
+    """Lay out plots by their vertical scales, the upper first, `height` pixels high."""
     bottom = height - _GAP - _LINE * x.deepest - (_TITLE if x.axis.title else 4)
     room = bottom - TOP
     parts = ((0.0, 1.0),) if len(ys) == 1 else ((UPPER_BOTTOM, 1.0), (0.0, LOWER_TOP))
@@ -271,12 +276,12 @@ def frame(x: AxisScale, ys: Sequence[AxisScale], height: int) -> Frame:
 
 
 def part(share: float) -> str:
-    """A share of the width in percent."""
+    """Write a share of the width in percent."""
     return f"{round(100 * share, 2) + 0.0:g}%"
 
 
 def stroke(path: str, colour: str, width: float, dashed: str | None = None, *inside: Svg, **more: object) -> Svg:
-    """A line that is as thick as it says however wide the picture is."""
+    """Draw a line of `width` pixels, however far the picture is stretched."""
     return element(
         "path", *inside, d=path, fill="none", stroke=colour, stroke_width=f"{width:g}", stroke_dasharray=dashed,
         vector_effect="non-scaling-stroke", **more,

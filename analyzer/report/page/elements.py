@@ -1,7 +1,7 @@
-"""`Svg`: markup that is ready for the page, and what series look like: colours, patterns, symbols, swatches.
+"""`Svg`, markup for the page, and the looks of series: colours, patterns, symbols.
 
-What is not `Svg` is a text, and leaves with invisible characters as codes and everything else escaped. No colour is
-written into a picture: each is a custom property, which the page sets for light and for dark.
+Any other text is escaped, and its invisible characters become codes. No colour is written into a
+picture: each is a custom property, which the page sets for light and for dark.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from analyzer.report.escape import terminal_safe
 
 
 class Svg(str):
-    """Markup; templates put it in as it is."""
+    """Markup, which templates do not escape."""
 
     __slots__ = ()
 
@@ -22,7 +22,10 @@ class Svg(str):
 
 
 def element(tag: str, *children: str, **attributes: object) -> Svg:
-    """An element. In the names of attributes `_` stands for `-`, and a last one is dropped; None leaves one out."""
+    """Make an element; `_` in the name of an attribute becomes `-`, and is dropped at the end.
+
+    An attribute that is None is left out.
+    """
     named = "".join(
         f' {name.rstrip("_").replace("_", "-")}="{_text(value)}"'
         for name, value in attributes.items()
@@ -33,12 +36,15 @@ def element(tag: str, *children: str, **attributes: object) -> Svg:
 
 
 def title(text: str) -> Svg:
-    """The tooltip of what it is put into; the line breaks of the text are our own, and stay."""
+    """Make the tooltip of the element that contains it.
+
+    The line breaks of the text are our own, and stay.
+    """
     return Svg(f"<title>{html.escape(terminal_safe(text, keep=chr(10)))}</title>")
 
 
 def pixels(value: float) -> str:
-    """A length or a coordinate to a tenth of a pixel, as short as it goes."""
+    """Write a length or a coordinate to a tenth of a pixel, without a zero at its end."""
     # Adding zero takes the sign from a zero.
     return f"{round(value, 1) + 0.0:.1f}".removesuffix(".0")
 
@@ -49,7 +55,7 @@ def _text(value: object) -> str:
 
 SWATCH_WIDTH, SWATCH_HEIGHT = 22, 12
 _OWN = {INK: "var(--soft)", HALO: "var(--card)", MARK: "var(--card)"}
-"""Colours of the page itself."""
+"""The colours of the page itself."""
 _PATTERNS = {
     "/": "M-1 1L1-1M0 6L6 0M5 7L7 5",
     "\\": "M-1 5L1 7M0 0L6 6M5-1L7 1",
@@ -70,27 +76,30 @@ _SYMBOLS = {
     "hexagon": "M0-6L5.2-3V3L0 6L-5.2 3V-3Z",
     "x": "M-6-3.5L-3.5-6L0-2.5L3.5-6L6-3.5L2.5 0L6 3.5L3.5 6L0 2.5L-3.5 6L-6 3.5L-2.5 0Z",
 }
-"""Outlines around the middle, ten units wide or a little more."""
+"""The outlines of symbols around their middle, ten units wide or a little more."""
 DASHES = {"": None, "dash": "6 4", "dot": "2 3"}
 BAND, FAINT = ".22", "0.6"
-"""Opacities: of a band, and of what stands behind the rest."""
+"""The opacities of a band and of a series in the background."""
 
 
 def paint(colour: str) -> str:
-    """The colour as a property of the page."""
+    """Return the custom property of the page that holds a colour."""
     assert colour in _OWN or colour in DARK, f"the page has no colour {colour}"
     return _OWN.get(colour) or f"var(--c-{colour[1:]})"
 
 
 def palette() -> str:
-    """The style that sets the colours of all series, for light paper and for dark."""
+    """Return the style that sets the colours of all series, for light paper and for dark."""
     light = "".join(f"--c-{colour[1:]}:{colour};" for colour in DARK)
     dark = "".join(f"--c-{colour[1:]}:{other};" for colour, other in DARK.items())
     return f":root{{{light}}}\n@media screen and (prefers-color-scheme: dark){{:root{{{dark}}}}}\n"
 
 
 def pattern(name: str, style: Style) -> tuple[str, Svg]:
-    """How a bar is filled, and what `name` stands for in its picture; empty where it is one colour."""
+    """Return the fill of a bar, and the pattern with the id `name` that it uses.
+
+    Empty for a plain colour.
+    """
     colour, shape = paint(style[0]), style[1]
     if not shape:
         return colour, Svg("")
@@ -105,7 +114,7 @@ def pattern(name: str, style: Style) -> tuple[str, Svg]:
 
 
 def symbol(line: Points, *inside: Svg, **placed: object) -> Svg:
-    """A mark of a line in its size, around the middle of where it is placed."""
+    """Draw a mark of a line in its size; `placed` are the coordinates of its middle."""
     halo = {"stroke": paint(HALO), "stroke_width": f"{line.size / 9:.3g}"} if line.symbol else {}
     scale = line.size / 12
     transform = None if scale == 1 else f"scale({scale:.3g})"
@@ -115,7 +124,10 @@ def symbol(line: Points, *inside: Svg, **placed: object) -> Svg:
 
 
 def swatch(mark: Mark, name: str) -> Svg:
-    """A piece of a series for its entry in a legend; `name` becomes the id of its pattern."""
+    """Draw the sample of a series for its entry in a legend.
+
+    `name` becomes the id of its pattern.
+    """
     middle = SWATCH_HEIGHT / 2
     parts: list[Svg] = []
     if isinstance(mark, Bars):

@@ -1,4 +1,4 @@
-"""The key figures of the page with their trends, and the heat map of errors by caller and reason."""
+"""The key figures of the page with their trends, and the heat map of errors."""
 
 from __future__ import annotations
 
@@ -22,33 +22,35 @@ from analyzer.report.rows import count
 from analyzer.report.sections import part_of
 
 WIDTH, HEIGHT = 120, 28
-"""Units of the drawing; the page's style says how large they are."""
+"""The size of the drawing in its own units; the page's style says how large they are."""
 _EDGE = 3.0
-"""Room for the dot at the end and half a stroke."""
+"""The room for the dot at the end and half a stroke, in units."""
 _MOST_TILES = 7
-"""What stands in one row of a wide window."""
+"""The number of tiles in one row of a wide window."""
 
 
-def sparkline(values: Sequence[float | None], said: str, shown: Callable[[float], str] | None = None) -> Svg:
-    """The values from left to right, None where there is no data (a gap, never a zero); empty without any value.
+def sparkline(values: Sequence[float | None], name: str, shown: Callable[[float], str] | None = None) -> Svg:
+    """Draw values from left to right; empty without any value.
 
-    `said` says in our own words what they are (`Errors of each of the last 14 days`); the sentence that is read aloud
-    adds the first and the last value, the range, and the gaps. `shown` writes a value, by default as a count. The scale
-    begins at zero, or at the lowest value where that is below.
+    None is a gap without data, never a zero. `name` says in our own words what the values are
+    (`Errors of each of the last 14 days`); the sentence that is read aloud adds the first and the
+    last value, the range, and the gaps. `shown` writes a value, by default as a count. The scale
+    begins at zero, or at the lowest value if that is below zero.
     """
     shown = shown or (lambda value: count(round(value)))
-    known = [value for value in values if value is not None]
-    if not known:
+    present = [value for value in values if value is not None]
+    if not present:
         return Svg("")
-    low, high = min(0.0, *known), max(0.0, *known)
+    low, high = min(0.0, *present), max(0.0, *present)
     span = (high - low) or 1.0
     step = (WIDTH - 2 * _EDGE) / max(1, len(values) - 1)
     points = [
-        None if value is None else (_EDGE + place * step, HEIGHT - _EDGE - (value - low) / span * (HEIGHT - 2 * _EDGE))
-        for place, value in enumerate(values)
+        None if value is None else (_EDGE + index * step, HEIGHT - _EDGE - (value - low) / span * (HEIGHT - 2 * _EDGE))
+        for index, value in enumerate(values)
     ]
-    words = f"{said}: from {shown(known[0])} to {shown(known[-1])}, between {shown(min(known))} and {shown(max(known))}"
-    if missing := len(values) - len(known):
+    words = f"{name}: from {shown(present[0])} to {shown(present[-1])}"
+    words += f", between {shown(min(present))} and {shown(max(present))}"
+    if missing := len(values) - len(present):
         words += f"; {counted(missing, 'gap')} without data"
     (x, y) = next(point for point in reversed(points) if point is not None)
     return element(
@@ -64,14 +66,14 @@ def sparkline(values: Sequence[float | None], said: str, shown: Callable[[float]
 
 
 def _path(points: Sequence[tuple[float, float] | None]) -> str:
-    """One stroke for each stretch without a gap; a value alone is a dot, by the round ends of the stroke."""
+    """Draw one stroke for each stretch without a gap; the round ends make a single value a dot."""
     steps: list[str] = []
-    for place, point in enumerate(points):
+    for index, point in enumerate(points):
         if point is None:
             continue
-        begins = place == 0 or points[place - 1] is None
-        alone = begins and (place + 1 == len(points) or points[place + 1] is None)
-        steps.append(f"{'M' if begins else 'L'}{pixels(point[0])} {pixels(point[1])}{'h0' if alone else ''}")
+        is_first = index == 0 or points[index - 1] is None
+        is_single = is_first and (index + 1 == len(points) or points[index + 1] is None)
+        steps.append(f"{'M' if is_first else 'L'}{pixels(point[0])} {pixels(point[1])}{'h0' if is_single else ''}")
     return "".join(steps)
 
 
@@ -83,20 +85,20 @@ class Tile:
     """One key figure of the window."""
 
     anchor: str
-    """The section that it leads to."""
+    """The id of the section that it links to."""
     name: str
     figure: str
     more: str
-    """What it is a part of."""
+    """The words below the figure, as the whole that it is a part of."""
     trend: str = ""
     """The compared days against the same days of the week before; empty without any to compare."""
     line: Svg = _NO_LINE
-    """The fortnight; empty where there is nothing to draw."""
+    """The sparkline of the last 14 days; empty if there is nothing to draw."""
 
 
 def tiles(overview: Overview) -> list[Tile]:
-    """The key figures of the window."""
-    totals, known, latest = overview.totals, overview.completeness, overview.latest
+    """Return the tiles of the key figures of the window."""
+    totals, coverage, latest = overview.totals, overview.completeness, overview.latest
     recovered, ended = ended_chains(overview)
     still = sum(case.is_open for case in overview.cases)
     made = [
@@ -149,14 +151,17 @@ def tiles(overview: Overview) -> list[Tile]:
                 *_course(latest, "relays", "", "Hand-offs and compactions a day"),
             )
         )
-    unreadable = f"{count(known.quarantined)} unreadable" if known.quarantined else "all of them readable"
-    lines = Tile("completeness", "Lines read", count(known.lines - known.quarantined), unreadable)
-    # The verdict says, too, how many lines were read.
+    unreadable = f"{count(coverage.quarantined)} unreadable" if coverage.quarantined else "all of them readable"
+    lines = Tile("completeness", "Lines read", count(coverage.lines - coverage.quarantined), unreadable)
+    # A full row leaves this tile out, since the verdict says, too, how many lines were read.
     return [*made, lines] if len(made) < _MOST_TILES else made
 
 
 def _cost_tile(overview: Overview) -> list[Tile]:
-    """What failures cost of all requests, or what these cost where no failure did; none without a price."""
+    """Return the tile of what failures cost, or if none did, of what all requests cost.
+
+    None without a price.
+    """
     usd, whole = failure_usd(overview.tables["cost-of-failure"]), whole_usd(overview.tables["cost-by-model"])
     if usd >= LEAST_USD:
         more = f"of ${whole:,.2f}, at list prices or as logged"
@@ -165,8 +170,11 @@ def _cost_tile(overview: Overview) -> list[Tile]:
     return [Tile("cost", "Cost", f"${whole:,.2f}", more)] if whole >= LEAST_USD else []
 
 
-def _course(latest: LatestDay | None, part: str, whole: str, said: str) -> tuple[str, Svg]:
-    """The trend and the line of a count, or of the share that it is of a `whole`."""
+def _course(latest: LatestDay | None, part: str, whole: str, name: str) -> tuple[str, Svg]:
+    """Return the trend and the sparkline of a count, or of its share of a `whole`.
+
+    `part` and `whole` are names of a day's figures; without a `whole` it is the count.
+    """
     if latest is None:
         return "", _NO_LINE
     shown = percent if whole else None
@@ -176,13 +184,13 @@ def _course(latest: LatestDay | None, part: str, whole: str, said: str) -> tuple
         values = [a / b if b and a is not None else None for a, b in pairs]
     # One day is no course.
     drawn = sum(value is not None for value in values) > 1
-    line = sparkline(values, f"{said}, of the last 14 days", shown) if drawn else _NO_LINE
+    line = sparkline(values, f"{name}, of the last 14 days", shown) if drawn else _NO_LINE
     (now, before), (all_now, all_before) = latest.weeks(part), latest.weeks(whole) if whole else (1, 1)
     if before is None or not all_now or not all_before:
         return "", line
-    here, there = now / all_now, before / all_before
-    words = (percent(here), percent(there)) if whole else (count(round(here)), count(round(there)))
-    return _against(latest, *words, here - there), line
+    rate, rate_before = now / all_now, before / all_before
+    words = (percent(rate), percent(rate_before)) if whole else (count(round(rate)), count(round(rate_before)))
+    return _against(latest, *words, rate - rate_before), line
 
 
 def _against(latest: LatestDay, now: str, before: str, change: float) -> str:
@@ -195,15 +203,16 @@ def _against(latest: LatestDay, now: str, before: str, change: float) -> str:
 
 MAX_CALLERS = 30
 _DARKEST = 60
-"""Percent of the shade's colour in the fullest cell."""
+"""The percent of the shade's colour in the fullest cell."""
 _OTHER = "other"
 
 
 def heat_map(overview: Overview, asking: Asking) -> dict[str, Any]:
-    """The map as its template takes it: the command that gives its numbers, the `reasons` that occur, all `callers`,
-    and of those with the most errors a row each, with errors and shade (percent of the colour) by reason.
+    """Return the heat map as its template takes it.
 
-    Reasons that no rule of today gives are counted together.
+    `command` gives its numbers, `reasons` are those that occur, and `callers` is the number of all.
+    `rows` are those of the callers with the most errors, with errors and shade (percent of the
+    colour) by reason. Reasons that no rule of today gives are counted together.
     """
     query = "errors-by-reason-caller-outcome"
     callers = overview.tables["errors-by-caller"].frame
@@ -216,18 +225,16 @@ def heat_map(overview: Overview, asking: Asking) -> dict[str, Any]:
     shown = shown.group_by("caller", "reason").agg(pl.col("errors").sum())
     top = max(shown["errors"], default=0)
     counts = {(caller, name): errors for caller, name, errors in shown.iter_rows()}
-    rows = [
-        {
-            "caller": caller,
-            "cells": [(found := counts.get((caller, name), 0), _shade(found, top)) for name in reasons],
-            "errors": errors,
-        }
-        for caller, errors in ranked.iter_rows()
-    ]
-    command = part_of(overview, query).asked(overview, asking).command
+    rows = []
+    for caller, errors in ranked.iter_rows():
+        numbers = [counts.get((caller, name), 0) for name in reasons]
+        rows.append(
+            {"caller": caller, "cells": [(number, _shade(number, top)) for number in numbers], "errors": errors}
+        )
+    command = part_of(overview, query).with_command(overview, asking).command
     return {"command": command, "reasons": reasons, "rows": rows, "callers": len(callers)}
 
 
 def _shade(errors: int, top: int) -> int:
-    # By the root: one loud caller must not leave all others white.
+    # The root keeps a single loud caller from leaving all others white.
     return max(4, round(_DARKEST * sqrt(errors / top)))

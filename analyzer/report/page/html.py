@@ -1,7 +1,7 @@
-"""The report as one HTML file that needs nothing else and may reach nothing else: all charts are inside.
+"""Write the report as one HTML file that needs no other file and no network: all charts are inside.
 
-Invariants: the templates escape every text that they are given, none by hand; a policy forbids the network and every
-script but our own, by hash; charts are there without a script.
+Invariants: the environment of the templates escapes every text, none is escaped by hand; a policy
+forbids the network and all scripts except our own, by hash; charts are there without a script.
 """
 
 from __future__ import annotations
@@ -52,15 +52,18 @@ if TYPE_CHECKING:
 
 
 def filtered(case: Case) -> Svg:
-    """The attributes: the names of caller, reasons, agents and projects as JSON arrays."""
-    one, scope, places = case.finding, case.finding.scope, case.places
-    # A change of verdict is about both reasons; unknown errors are, whatever the finding calls them.
-    reasons = dict.fromkeys([*(scope.reason or "").split(" → "), one.kind.evidence.reason(one)])
+    """Return the attributes that filters read, as JSON arrays of names.
+
+    They name the caller, the reasons, the agents and the projects.
+    """
+    finding, scope, places = case.finding, case.finding.scope, case.places
+    # A change of verdict names two reasons; the evidence adds the reason of unknown errors.
+    reasons = dict.fromkeys([*(scope.reason or "").split(" → "), finding.kind.evidence.reason(finding)])
     names = {"caller": [scope.caller], "reason": [*reasons]}
     for what in ("agent", "project"):
         names[what] = sorted(set(places[what].drop_nulls())) if places.height else []
-    given = {what: [terminal_safe(name) for name in found if name] for what, found in names.items()}
-    return Svg(" ".join(f'data-{what}="{html.escape(json.dumps(found))}"' for what, found in given.items()))
+    attributes = {what: [terminal_safe(name) for name in values if name] for what, values in names.items()}
+    return Svg(" ".join(f'data-{what}="{html.escape(json.dumps(values))}"' for what, values in attributes.items()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +71,15 @@ class Made:
     """The circumstances of a page."""
 
     host: str = ""
-    """The machine; empty where nobody said."""
+    """The machine; empty if nobody named it."""
     store: str = ""
-    """The store's file; empty for a throw-away one, which nothing can be asked of later."""
+    """The store's file; empty for a throw-away store, which answers nothing later."""
     asking: Asking = HERE
-    """How the store is asked from wherever the page is read."""
+    """How the store is asked from where the page is read."""
 
 
 ANYWHERE = Made()
-"""Where nobody said."""
+"""The circumstances if nobody named any."""
 
 
 ICONS = {
@@ -92,28 +95,32 @@ _OPENED = frozenset(
     {"unknown-messages", "errors-messages", "exhaustions-list", "tools-by-tool", "tools-messages"}
     | {"cost-of-failure", "cost-by-model"}
 )
-"""Tables without a chart that stand open; the others are a click away."""
+"""The tables without a chart that are open; the others are a click away."""
 _DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 _ENDED_HEIGHT = 240
-"""Pixels of the chart of a finding that is resolved."""
+"""The height of the chart of a resolved finding, in pixels."""
 
 
 def render_html(overview: Overview, made: Made = ANYWHERE, *, interactive: bool = False) -> str:
-    """The whole file; `made` says where, and which store its commands ask.
+    """Write the whole file; `made` says on which machine, and which store its commands ask.
 
-    Where it is `interactive` plotly.js is inside and draws the charts again.
+    If it is `interactive`, plotly.js is inside and draws the charts again.
     """
     cases = overview.cases
-    told = sections(overview, made.asking)
+    all_sections = sections(overview, made.asking)
     # A section whose every table is empty is a name in one line, unless its sentence says why.
-    shown = [one for one in told if one.name == "completeness" or any(part.frame.height for part in one.parts)]
+    shown = [
+        section
+        for section in all_sections
+        if section.name == "completeness" or any(part.frame.height for part in section.parts)
+    ]
+    parts = [part for section in all_sections for part in section.parts]
     findings = [
-        (case, _finding_drawing(place, case, interactive=interactive)) for place, case in enumerate(cases[:MAX_CASES])
+        (case, _finding_drawing(index, case, interactive=interactive)) for index, case in enumerate(cases[:MAX_CASES])
     ]
     drawings = {
         part.query: draw(part.chart(), f"chart-{part.query}", interactive=interactive)
-        for section in shown
-        for part in section.parts
+        for part in parts
         if part.chart and not part.frame.is_empty()
     }
     drawn = [*(drawing for _, drawing in findings if drawing is not None), *drawings.values()]
@@ -135,7 +142,7 @@ def render_html(overview: Overview, made: Made = ANYWHERE, *, interactive: bool 
             findings=findings,
             shown=shown,
             opened=_OPENED,
-            nothing=[part for one in told for part in one.parts if part.query and part.frame.is_empty()],
+            nothing=[part for part in parts if part.query and part.frame.is_empty()],
             meanings=MEANINGS,
             drawings=drawings,
             tiles=tiles(overview),
@@ -144,7 +151,7 @@ def render_html(overview: Overview, made: Made = ANYWHERE, *, interactive: bool 
             unsupported=overview.completeness.unsupported,
             style=palette() + _file("style.css"),
             plotly=plotly,
-            scripts=[*plotly, *(each.script for each in drawn if interactive), *last],
+            scripts=[*plotly, *(drawing.script for drawing in drawn if interactive), *last],
             last=last,
         )
     )
@@ -152,18 +159,18 @@ def render_html(overview: Overview, made: Made = ANYWHERE, *, interactive: bool 
 
 
 def page_title(overview: Overview, made: Made) -> str:
-    """What a tab and a bookmark say: whose errors, of which window, made when."""
-    whose = " on ".join(each for each in (Path(made.store).stem, made.host) if each)
-    of = f" of {whose}" if whose else ""
+    """Return the title of tab and bookmark: whose errors, of which window, made when."""
+    origin = " on ".join(name for name in (Path(made.store).stem, made.host) if name)
+    of = f" of {origin}" if origin else ""
     return f"Agent errors{of}: {window_words(overview)}; made {minute(overview.generated_at)} UTC"
 
 
 @lru_cache(maxsize=1)
 def environment() -> Environment:
-    """The templates, which escape every text that is put into them and fail on a name that they are not given."""
+    """Return the templates, which escape every text and fail on a name without a value."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    made = Environment(
+    templates = Environment(
         loader=PackageLoader("analyzer.report.page"),
         autoescape=True,
         finalize=_visible,
@@ -189,25 +196,25 @@ def environment() -> Environment:
         *(drift_part, excerpts_part, numbers_part, places_part, templates_part),
         *(cost_beside, cost_words, dated, dates, day_title, day_words, filtered, plain_heading),
     )
-    made.filters.update({each.__name__: each for each in filters}, digest=_digest, figure=count)
-    made.globals["icons"] = ICONS
-    return made
+    templates.filters.update({function.__name__: function for function in filters}, digest=_digest, figure=count)
+    templates.globals["icons"] = ICONS
+    return templates
 
 
 def load_templates() -> None:
-    """Compile all templates, which takes a while."""
+    """Compile all templates ahead of their first use."""
     for name in environment().list_templates(["jinja"]):
         environment().get_template(name)
 
 
 def dated(text: str) -> Svg:
-    """A text whose dates are marked, so that no line ends inside of one."""
+    """Mark the dates of a text, so that no line ends inside of a date."""
     escaped = html.escape(terminal_safe(text), quote=False)
     return Svg(_DATE.sub(r"<time>\g<0></time>", escaped))
 
 
 def _visible(value: object) -> object:
-    """What a template puts in, before it is escaped: invisible and steering characters shown as codes."""
+    """Show invisible and control characters as codes, before a template escapes the value."""
     return value if hasattr(value, "__html__") else terminal_safe(str(value))
 
 
@@ -219,9 +226,9 @@ def _file(name: str) -> str:
     return resources.files("analyzer.report.page").joinpath("templates", name).read_text("utf-8")
 
 
-def _finding_drawing(place: int, case: Case, *, interactive: bool) -> Drawing | None:
-    """The chart of a finding that has one; what is resolved gets a smaller one."""
+def _finding_drawing(index: int, case: Case, *, interactive: bool) -> Drawing | None:
+    """Draw the chart of a finding, smaller if it is resolved; None without numbers."""
     if case.numbers.is_empty():
         return None
     height = None if case.is_open else _ENDED_HEIGHT
-    return draw(charts.finding(case), f"chart-finding-{place}", height, interactive=interactive)
+    return draw(charts.finding(case), f"chart-finding-{index}", height, interactive=interactive)

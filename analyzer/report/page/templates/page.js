@@ -1,16 +1,16 @@
 (() => {
   const root = document.documentElement, opened = performance.getEntriesByType('navigation')[0]?.type === 'navigate';
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
-  const made = (tag, given = {}, ...inside) => { const one = Object.assign(document.createElement(tag), given); one.append(...inside); return one; };
+  const made = (tag, properties = {}, ...children) => { const element = Object.assign(document.createElement(tag), properties); element.append(...children); return element; };
 
-  // What cells say, without the button beside a command and the gist under which a long text is folded.
-  const known = new WeakMap();
-  const said = cell => {
+  // The texts of cells, without the button beside a command and the gist above a folded text.
+  const cache = new WeakMap();
+  const textOf = cell => {
     const command = cell.querySelector('code.command'), fold = cell.querySelector('summary');
     if (command) return command.textContent;
     return (fold ? fold.parentElement.textContent.slice(fold.textContent.length) : cell.textContent).trim();
   };
-  const texts = row => { if (!known.has(row)) known.set(row, [...row.cells].map(said)); return known.get(row); };
+  const texts = row => { if (!cache.has(row)) cache.set(row, [...row.cells].map(textOf)); return cache.get(row); };
 
   // Copying, for commands and tables.
   const copy = async text => {
@@ -23,10 +23,10 @@
     }
   };
   const button = (label, act, about) => {
-    const one = made('button', {type: 'button', className: 'tool', textContent: label});
-    if (about) one.setAttribute('aria-label', about);
-    one.addEventListener('click', async () => { one.textContent = await act() ? 'Done' : 'Not copied'; setTimeout(() => { one.textContent = label; }, 1500); });
-    return one;
+    const tool = made('button', {type: 'button', className: 'tool', textContent: label});
+    if (about) tool.setAttribute('aria-label', about);
+    tool.addEventListener('click', async () => { tool.textContent = await act() ? 'Done' : 'Not copied'; setTimeout(() => { tool.textContent = label; }, 1500); });
+    return tool;
   };
   all('code.command').forEach(code => code.after(button('Copy', () => copy(code.textContent), `Copy: ${code.textContent}`)));
 
@@ -42,8 +42,8 @@
   let lost = [];
   const columnsOf = table => Object.fromEntries(all('thead th', table).map((head, place) => [head.dataset.column, place]));
 
-  // Of a table that lacks rows, how many are left, and of one that cannot be filtered, whose it is; read aloud to who is
-  // searching, not of every table to who filters.
+  // Counters: how many rows are left, and the names of filters that a table has no column for. They are read aloud
+  // during a search in their table; filters would read those of all tables.
   const counters = new Map();
   const recount = table => {
     const rows = [...table.tBodies[0].rows], left = rows.filter(row => !row.hidden).length;
@@ -58,7 +58,7 @@
       head.replaceChildren(sort);
       sort.addEventListener('click', () => {
         const down = head.getAttribute('aria-sort') !== 'descending' && (head.classList.contains('number') || head.getAttribute('aria-sort') === 'ascending');
-        heads.forEach(each => each.removeAttribute('aria-sort'));
+        heads.forEach(other => other.removeAttribute('aria-sort'));
         head.setAttribute('aria-sort', down ? 'descending' : 'ascending');
         body.append(...[...rows].sort((a, b) => compared(texts(a)[place], texts(b)[place]) * (down ? -1 : 1)));
       });
@@ -86,7 +86,7 @@
     table.closest('.scroll').before(bar);
   });
 
-  // Filters: rows, findings and shades that are about something else are hidden; figures and charts stay those of all.
+  // Filters hide rows, findings and shades about other names; figures and charts stay those of all.
   const places = all('table.data').map(table => [table, columnsOf(table)]);
   const about = item => name => { try { return JSON.parse(item.dataset[name] ?? '[]'); } catch { return []; } };
   const findings = all('article.finding');
@@ -114,7 +114,7 @@
   const options = names.map(name => [name, values(name)]).filter(([, texts]) => texts.length > 1);
   const selects = Object.fromEntries(options.map(([name, texts]) => {
     const select = made('select', {ariaLabel: `Only one ${name}`}, new Option(`Every ${name}`, ''), ...texts.map(text => new Option(text.length > 40 ? `${text.slice(0, 39)}…` : text, text)));
-    // The keyboard passes options on its way; all of them until the focus goes are one choice.
+    // A keyboard passes several options: all changes until the focus leaves are a single choice.
     let passing = false;
     select.addEventListener('focus', () => { passing = false; });
     select.addEventListener('change', () => { choose({...chosen, [name]: select.value}); write(passing ? 'replaceState' : 'pushState'); passing = true; });
@@ -128,8 +128,8 @@
   clear.addEventListener('click', () => { choose({}); write('pushState'); Object.values(selects)[0].focus(); });
   if (options.length) document.querySelector('nav.contents').append(made('div', {className: 'filters', role: 'group', ariaLabel: 'Filters'}, ...Object.values(selects), clear, count));
 
-  // The address holds the filters behind the place that a link led to, as in #errors&caller=lint-hook: what is seen can be
-  // sent, and Back takes the last choice back.
+  // The address has the filters after the target of a link, as in #errors&caller=lint-hook, so that a view can be sent
+  // and Back undoes the last choice.
   const anchor = () => location.hash.slice(1).split('&').find(part => !part.includes('=')) ?? '';
   const write = (how, at = '') => {
     const held = [at, new URLSearchParams(Object.entries(chosen).filter(([, value]) => value)).toString()].filter(Boolean).join('&');
@@ -137,12 +137,12 @@
   };
   const read = () => choose(Object.fromEntries(new URLSearchParams(location.hash.slice(1))));
 
-  // What is led to, by a link or by the keyboard, ends below the bar, which is higher where its filters wrap.
+  // The target of a link or of the keyboard stops below the bar, which is higher if its filters wrap.
   const bar = document.querySelector('nav.contents');
   const measure = () => root.style.setProperty('--bar', `${bar.offsetHeight}px`);
   measure(); new ResizeObserver(measure).observe(bar);
 
-  // A link into what is folded or filtered away opens it.
+  // A link to a folded or filtered target shows it.
   const reveal = id => {
     const at = id && document.getElementById(id);
     if (!at) return;
@@ -155,16 +155,16 @@
     if (link) { followed = link.hash; reveal(followed.slice(1)); }
   });
   addEventListener('hashchange', () => {
-    // A link of the page keeps the filters; Back and an address that was typed bring theirs.
+    // A link of the page keeps the filters; Back and a typed address have their own.
     if (location.hash === followed) write('replaceState', anchor()); else read();
     followed = null;
     reveal(anchor());
   });
   if (location.hash) { read(); reveal(anchor()); }
-  // A page that is opened by a link had not its whole bar when it went there; one that is loaded again stays where it was.
+  // A page that a link opens scrolls before its bar has its full height, and so scrolls again; a reloaded page stays.
   addEventListener('load', () => { if (opened) document.getElementById(anchor())?.scrollIntoView({behavior: 'instant'}); });
 
-  // The contents say where one is: in the last section that begins in the upper quarter, or in what a link led to.
+  // The contents mark the section on the screen: the last one that begins in the upper quarter, or the target of a link.
   const links = all('nav.contents a'), targets = links.map(link => document.getElementById(link.hash.slice(1)));
   const mark = () => {
     const tops = targets.map(target => target.getBoundingClientRect().top), led = links.findIndex(link => link.hash === `#${anchor()}`);
@@ -176,6 +176,6 @@
   addEventListener('scroll', () => { due ||= requestAnimationFrame(() => { due = 0; mark(); }); }, {passive: true});
   addEventListener('load', mark);
 
-  // Charts measure themselves again when they come to light.
+  // Charts measure themselves again when they are unfolded.
   all('details').forEach(item => item.addEventListener('toggle', () => dispatchEvent(new Event('resize'))));
 })();
