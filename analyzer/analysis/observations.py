@@ -222,9 +222,8 @@ def _versions(daily: pl.DataFrame) -> pl.DataFrame:
 def exposed(seen: Observations) -> pl.DataFrame:
     """Return every day of callers with hand-offs, for each of their steps.
 
-    Each has the exposure: the sessions at work.
-
-    The columns of `relays` but `at_work`, and `exposure`. At work are sessions with an error or with any hand-off.
+    Columns are those of `relays` without `at_work`, and `exposure`: the sessions at work, which are
+    those with an error or with any hand-off.
     """
     steps = seen.relays.select("caller", "step").unique()
     handing_off = seen.relays.select("day", "caller", pl.col("at_work").alias("exposure")).unique()

@@ -62,7 +62,7 @@ HELD_SECONDS = 900.0
 """A longer wait is none that a job should sit through: the answer is `wait`."""
 PAUSE_SECONDS = Backoff().cap_seconds
 """Before another try where nothing tells how long to wait."""
-_SAID_CHARS = 300
+_EXCERPT_CHARS = 300
 _TEXT_BYTES = 64 * 1024
 _ANSWERS: Mapping[str, Answer] = {
     "rate_limited": "retry",
@@ -635,4 +635,4 @@ def _plain(
 
 def _shown(words: str) -> str:
     first = next((line.strip() for line in redact(words[:20_000]).splitlines() if line.strip()), "")
-    return first if len(first) <= _SAID_CHARS else f"{first[: _SAID_CHARS - 1]}…"
+    return first if len(first) <= _EXCERPT_CHARS else f"{first[: _EXCERPT_CHARS - 1]}…"

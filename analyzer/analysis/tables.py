@@ -100,14 +100,11 @@ def window(
 def as_window(asked: str | Window | None, **words: Unpack[WindowWords]) -> Window:
     """Return the window that a caller names: a `Window`, or a text such as `7d`.
 
-    A text may also have two ends, as `2026-11-01..2026-11-08`. None is all time.
+    A text may also have two ends, as `2026-11-01..2026-11-08`. Either may be left out, and is anything
+    that `window` takes: `yesterday..`, `..2026-11-08T06:00`. Its days are those of UTC. None is all time.
 
-    None is all time.
-
-    In its place there may be the words that `window` takes: `last="7d"`, or `since` and `until`, and `timezone`.
-
-    Either end may be left out, and is anything that `window` takes: `yesterday..`, `..2026-11-08T06:00`. Days are those
-    of UTC; a window with days of another zone comes from `window`.
+    Instead there may be the words that `window` takes: `last="7d"`, or `since` and `until`, and
+    `timezone`.
 
     Raises:
         AnalyzerError: a text that names none, or an empty one.

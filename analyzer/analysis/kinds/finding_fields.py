@@ -186,11 +186,10 @@ def warning(_day: Detection) -> str:
 def with_cost(severity: str, day: Detection, cost: Cost) -> str:
     """Return the severity that follows from a finding's figures and its cost.
 
-    Only the cost of its last day beyond what was expected counts.
-
-    It is critical where every session fails, where ten failed that are half of all, or where four hours were spent
-    waiting, and a warning at least from one hour on. Where retries recovered most of the sessions that met it, and
-    fewer than ten failed, it is a warning at most.
+    Only the cost of its last day beyond what was expected counts. The finding is critical if every
+    session fails, if ten failed that are half of all, or if four hours were spent waiting, and at
+    least a warning from one hour on. If retries recovered most of the sessions that met it, and
+    fewer than ten failed, it is at most a warning.
     """
     beyond = max(0.0, 1 - (day.expected or 0.0) / day.observed) if day.observed else 1.0
     failed, waited = beyond * cost.sessions_failed, beyond * cost.waited_seconds

@@ -200,9 +200,8 @@ def chain_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
 def chain_chart(case: Charted) -> Chart:
     """Draw the share of retry chains that recovered over a week, and the chains of each day.
 
-    A week's share is drawn at its last day.
-
-    The band is what is expected of the share where it fell, else what all days together say of it.
+    A week's share is drawn at its last day. The band is what is expected of the share if it fell,
+    else what all days together say of it.
     """
     rows = case.numbers.with_columns(failed=pl.col("chains") - pl.col("recovered"))
     latest, week = case.finding.latest, f"{RECENT_DAYS} days"

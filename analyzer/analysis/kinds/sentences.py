@@ -21,9 +21,7 @@ def sentence(finding: Finding, message: str | None = None, timezone: str = "UTC"
     """Say what happened, what it cost before all else.
 
     `message` is what the errors of its most frequent message all say, or of hand-offs how many were
-    given up.
-
-    `when` names what was looked at, if it is not its last day.
+    given up. `when` names what was looked at, if it is not its last day.
     """
     every = finding.cost is not None and finding.cost.every_session
     text = f"{_every_session(finding, timezone) if every else finding.scope.who}: {finding.kind.sentence(finding)}"

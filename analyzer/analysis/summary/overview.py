@@ -283,10 +283,9 @@ def overview(
 ) -> Overview:
     """Return everything that a report says about a window of a store.
 
-    History is judged by the rules that `check` goes by.
-
-    Of a part of the store (`only`) the report has its tables and the findings about it; drifts are those of the fleet.
-    A window without any event is widened to all there is, which `asked` and `widened` say.
+    History is judged by the rules that `check` goes by. The report of a part of the store (`only`) has
+    its tables and the findings about it; drifts are those of the fleet. A window without any event is
+    widened to all there is, which `asked` and `widened` say.
 
     Raises:
         AnalyzerError: a window that cannot be read, rules that cannot be used.
