@@ -216,9 +216,12 @@ class Undelivered:
 
         It knows a finding if it was sent it in this state, with this severity or a graver one.
         """
-        return replace(
-            self.night, findings=tuple(finding for finding in self.night.findings if not self._knows(target, finding))
-        )
+        unknown = []
+        for finding in self.night.findings:
+            as_grave = SEVERITIES[SEVERITIES.index(finding.severity) :]
+            if not any((finding.id, _state(finding), severity, target) in self.known for severity in as_grave):
+                unknown.append(finding)
+        return replace(self.night, findings=tuple(unknown))
 
     def write_down(self, store: Store, deliveries: Iterable[tuple[str, Finding]]) -> None:
         """Write down which targets were sent which findings.
@@ -233,10 +236,6 @@ class Undelivered:
         ]
         if payloads:
             store.decide(("finding.delivered", {**payload, **night}) for payload in payloads)
-
-    def _knows(self, target: str, finding: Finding) -> bool:
-        as_grave = SEVERITIES[SEVERITIES.index(finding.severity) :]
-        return any((finding.id, _state(finding), severity, target) in self.known for severity in as_grave)
 
 
 def _state(finding: Finding) -> str:

@@ -186,15 +186,17 @@ def _without_consequences(
     consequences: dict[_Outage, dict[str, set[str]]] = {}
     for detection in detections:
         days, _ = _CONSEQUENCES.get(detection.finding, (0, ""))
-        of = [
+        causes = [
             outage
             for outage in outages
             if 0 <= (detection.day - outage.detection.day).days < days and outage.has_hit(detection)
         ]
-        for outage in of:
+        for outage in causes:
             if detection.caller is not None and outage.detection.day == detection.day:
                 consequences.setdefault(outage, {}).setdefault(detection.finding, set()).add(detection.caller)
-        if not of and not any((detection.caller, detection.day - timedelta(days=back)) in own for back in range(days)):
+        if not causes and not any(
+            (detection.caller, detection.day - timedelta(days=back)) in own for back in range(days)
+        ):
             kept.append(detection)
     notes = {id(outage.detection): _consequences_note(callers) for outage, callers in consequences.items()}
     return [

@@ -69,7 +69,9 @@ def _incident_of(
     key: Identity, run: Sequence[Detection], traffic: Mapping[str, Sequence[date]], night: date
 ) -> Finding:
     opened, last = run[0].day, run[-1].day
-    accepted = _accepted(run)
+    # It becomes the new normal by its test or by the calendar.
+    is_normal = (row.day for row in run if row.state == "accepted" or (row.day - opened).days >= ACCEPT_DAYS)
+    accepted = next(is_normal, None)
     over, why = _end_of(key, last, traffic.get(key.scope.caller or "", ()), night)
     ended = accepted or over
     state = "open"
@@ -86,7 +88,7 @@ def _incident_of(
     return Finding(
         id=finding_id(key, opened),
         state=state,
-        severity=_severity(run),
+        severity=max((kind_of(row.finding).severity(row) for row in run), key=SEVERITIES.index),
         opened_on=opened,
         last_on=last,
         resolved_on=ended,
@@ -94,12 +96,6 @@ def _incident_of(
         # Only the finding says whether it is new; the journal keeps no state of its days.
         latest=replace(latest, finding=name, onset=run[0].onset or opened, state="new", begins_at=run[0].begins_at),
     )
-
-
-def _accepted(run: Sequence[Detection]) -> date | None:
-    """Return the day on which an incident became the new normal, by its test or by the calendar."""
-    accepted = (row.day for row in run if row.state == "accepted" or (row.day - run[0].day).days >= ACCEPT_DAYS)
-    return next(accepted, None)
 
 
 def _kind_of_run(run: Sequence[Detection]) -> str:
@@ -127,11 +123,6 @@ def _end_of(key: Identity, last: date, traffic: Sequence[date], until: date) -> 
     if len(quiet) == days and quiet[-1] <= min(until, silent):
         return quiet[-1], "quiet"
     return (silent, "silent") if silent <= until else (None, None)
-
-
-def _severity(run: Sequence[Detection]) -> str:
-    """Return the severity of the worst day of an incident."""
-    return max((kind_of(row.finding).severity(row) for row in run), key=SEVERITIES.index)
 
 
 def gravest_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:

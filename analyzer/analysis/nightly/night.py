@@ -350,7 +350,8 @@ def _nested(reported: pl.DataFrame) -> list[dict[str, Any]]:
     by_place: dict[int, dict[str, Any]] = {}
     heads: list[dict[str, Any]] = []
     for place, part_of, content in reported.select("place", "part_of", "content").iter_rows():
-        by_place[place] = finding = _from_payload(json.loads(content))
+        payload = json.loads(content)
+        by_place[place] = finding = {**payload, "id": payload["finding_id"], "parts": []}
         (heads if part_of is None else by_place[part_of]["parts"]).append(finding)
     return heads
 
@@ -360,7 +361,3 @@ def _payload(finding: Finding) -> dict[str, Any]:
     # What people decide of it is written down by itself.
     own = {name: value for name, value in fields.items() if name not in {"id", "parts", "handling", "command"}}
     return {"finding_id": fields["id"], **own}
-
-
-def _from_payload(payload: Mapping[str, Any]) -> dict[str, Any]:
-    return {**payload, "id": payload["finding_id"], "parts": []}

@@ -135,7 +135,8 @@ def callers_of(store: Store, only: Selection) -> frozenset[str]:
 
 def concerns(finding: Finding, only: Selection, callers: frozenset[str]) -> bool:
     """Return whether a finding is about a part: its reason, if asked for, and a caller or what callers share."""
-    if only.reason and only.reason != _reason_of(finding):
+    unknown = "unknown" if finding.kind.behind.unknown or finding.scope.template else None
+    if only.reason and only.reason != (finding.scope.reason or unknown):
         return False
     if finding.scope.caller is not None:
         return finding.scope.caller in callers
@@ -164,11 +165,6 @@ def select_judged(store: Store, judged: Judged, only: Selection) -> Judged:
         detections=tuple(detection for detection in judged.detections if detection.caller in callers),
         unjudged=tuple((day, caller) for day, caller in judged.unjudged if caller in callers),
     )
-
-
-def _reason_of(finding: Finding) -> str | None:
-    """Return the reason that a finding is about; None if it is about none."""
-    return finding.scope.reason or ("unknown" if finding.kind.behind.unknown or finding.scope.template else None)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -361,15 +357,14 @@ def _cases(store: Store, findings: Sequence[Finding], seen: Observations, last: 
 def _days_to_read(finding: Finding, last: date) -> CallerDays:
     """Return the days whose errors are looked at.
 
-    A finding of the fleet has many errors a day; only its own days are read.
+    They begin with the baseline. A finding of the fleet has many errors a day, so only its own days
+    are read.
     """
-    first = _first_day(finding) if finding.scope.caller is not None else finding.kind.behind.span(finding, last)[0]
+    first, _ = finding.kind.behind.span(finding, last)
+    if finding.scope.caller is not None:
+        week = finding.last_on - timedelta(days=RECENT_DAYS - 1)
+        first = min(finding.onset, week) - timedelta(days=BASELINE_DAYS)
     return CallerDays(finding.scope.caller, first, last)
-
-
-def _first_day(finding: Finding) -> date:
-    """Return the first day that says anything of a finding: the first of its baseline."""
-    return min(finding.onset, finding.last_on - timedelta(days=RECENT_DAYS - 1)) - timedelta(days=BASELINE_DAYS)
 
 
 def _without_evidence(finding: Finding, last: date) -> Case:
