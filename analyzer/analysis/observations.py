@@ -28,7 +28,10 @@ class SessionRows(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Observations:
-    """History up to the end of one day, as sums by day; what is counted by session counts each once a day."""
+    """History up to the end of one day, as sums by day.
+
+    What is counted by session counts each once a day.
+    """
 
     night: date
     """The last day of it."""

@@ -168,7 +168,9 @@ class Table(ShownRows):
 
 
 def table(store: Store, query: str, window: str | Window | None = None, **params: object) -> Table:
-    """Run a catalogue query over a window, or its words (`last="7d"`); parameters that it does not have are left out.
+    """Run a catalogue query over a window, or its words (`last="7d"`).
+
+    Parameters that it does not have are left out.
 
     Raises:
         QueryError: unknown query or a bad value.

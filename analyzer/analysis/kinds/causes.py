@@ -29,7 +29,7 @@ MAX_SESSIONS = 1_000
 
 
 def with_causes(seen: Observations, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """Add to new findings their causes, as parts."""
+    """Add the causes of new findings to their parts."""
     asked = [finding for finding in findings if finding.state == "new" and finding.kind.asked][:MAX_ASKED]
     ids = [finding.id for finding in asked]
     seen = seen.holding(
@@ -134,7 +134,7 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class Drifts:
-    """What changed under the errors of the fleet in a window."""
+    """The changes under the errors of the fleet in a window."""
 
     days: pl.DataFrame
     """A row a day of the window: `day`, `errors` that count, and of these the share 0..1 that was recorded as unknown

@@ -44,7 +44,7 @@ def bars(rows: pl.DataFrame, column: str, name: str, style: tuple[str, str], *, 
 def share_line(rows: pl.DataFrame, name: str, unit: str) -> Points:
     """Draw a line of shares.
 
-    `rows` has the day, the share, and the third column of the fourth: of how many `unit` it is.
+    `rows` has four columns: the day, the share, and the part and the whole of it, counted in `unit`.
     """
     drawn = [tuple(row.values()) for row in with_gaps(rows.iter_rows(named=True))]
     days, shares, *_ = zip(*drawn, strict=True)
@@ -60,7 +60,7 @@ def dashes(name: str, days: Iterable[date], values: Iterable[float], *, stepped:
 def band(
     name: str, days: Iterable[date], low: Iterable[float], high: Iterable[float], *, stepped: bool = False
 ) -> Points:
-    """Draw the area between two lines, with dots along its ends: its shade only is faint in print."""
+    """Draw the area between two lines, with dots along its ends: a shade is faint in print."""
     values, floor = tuple(high), tuple(low)
     return Points(name, EXPECTED, tuple(days), values, width=1, dash="dot", floor=floor, stepped=stepped)
 

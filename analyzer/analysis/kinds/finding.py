@@ -56,7 +56,7 @@ SHARED = (*SHARED_OF_ERRORS, "tool", "version")
 
 
 def who_of(caller: str) -> str:
-    """Return the name of a caller for people: one as long as a log may make it is cut, an empty one named so."""
+    """Return the name of a caller for people: a long one is cut, an empty one is `(none)`."""
     name = caller if caller.strip() else "(none)"
     return name if len(name) <= WHO_CHARS else f"{name[: WHO_CHARS - 1]}…"
 
@@ -458,7 +458,7 @@ def own_reason(finding: Finding) -> str | None:
 
 
 def noted(finding: Finding) -> str:
-    """Say what the test noted that detected it, and since when it holds."""
+    """Say the note of the test that detected it, and since when it holds."""
     return f"{note_of(finding)}, {since(finding)}"
 
 

@@ -32,7 +32,7 @@ _CLEAR = 6.0
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What the errors of a finding cost on its last day."""
+    """The cost of a finding's errors on its last day."""
 
     error_sessions: int
     """Sessions that met them."""

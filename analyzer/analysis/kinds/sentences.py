@@ -67,7 +67,7 @@ def _lost(finding: Finding, timezone: str, when: str) -> str:
 
 
 def _whose(finding: Finding, cost: Cost) -> str:
-    """Name the callers of failed sessions, where the finding is about no single one, and what their requests cost."""
+    """Name the callers of failed sessions, if the finding is about several, and their cost."""
     text = ""
     if finding.scope.caller is None and cost.callers:
         more = len(cost.callers) - MAX_CALLERS

@@ -206,7 +206,10 @@ def _without_consequences(
 
 
 def _without_fallen(detections: Sequence[Detection], counts: pl.DataFrame) -> Iterator[Detection]:
-    """Drop a caller's lower rate of recovery where its retries, or its provider's, ran out within the week before."""
+    """Drop a caller's lower rate of recovery if retries ran out within the week before.
+
+    The retries are its own, or its provider's.
+    """
     ran_out = [detection for detection in detections if detection.finding == "retries_exhausted"]
     chains = counts.filter(pl.col("signal") == "exhausted").select("name", "caller").unique().rows()
     exhausted_on = {
@@ -228,7 +231,7 @@ def _consequences_note(callers: Mapping[str, Collection[str]]) -> str:
 
 
 def _without_share_rises(rises: Iterable[Detection], shares: Iterable[Detection]) -> Iterable[Detection]:
-    """Drop the rises of unknown errors where the unknown share of the same caller rose within the week before."""
+    """Drop the rises of unknown errors of callers whose unknown share rose in the week before."""
     share_days = {(detection.caller, detection.day) for detection in shares if detection.finding in _SHARES}
     week = [timedelta(days=number) for number in range(RECENT_DAYS)]
     return (

@@ -137,9 +137,10 @@ def failure_usd(causes: Table, basis: str = "measured") -> float:
 
 
 def failure_cost(causes: Table) -> Leading | None:
-    """Say what failures cost, and on what most was spent; their tokens where nobody bills them or no model has a price.
+    """Say what failures cost, and on what most was spent.
 
-    Measured costs are a part of what all requests cost; what is estimated comes on top of that.
+    If nobody bills them or no model has a price, it says their tokens. Measured costs are a part of
+    what all requests cost; what is estimated comes on top of that.
     """
     rows = causes.frame.rows(named=True)
     if not rows:

@@ -128,7 +128,7 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class Completeness:
-    """How much of the logs could be read: of all sources, whatever the window."""
+    """The part of the logs that could be read: of all sources, whatever the window."""
 
     sources: int
     lines: int

@@ -134,7 +134,10 @@ def callers_of(store: Store, only: Selection) -> frozenset[str]:
 
 
 def concerns(finding: Finding, only: Selection, callers: frozenset[str]) -> bool:
-    """Return whether a finding is about a part: its reason, if asked for, and a caller or what callers share."""
+    """Return whether a finding is about a part of the store.
+
+    It has its reason, if asked for, and its caller or what callers share.
+    """
     unknown = "unknown" if finding.kind.behind.unknown or finding.scope.template else None
     if only.reason and only.reason != (finding.scope.reason or unknown):
         return False
