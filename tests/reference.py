@@ -333,9 +333,10 @@ def views_page() -> str:
     lines += [
         "",
         "`errors_under` and `comparable_errors` are asked with arguments, as functions are:",
-        "`select reason, count(*) from errors_under(null) group by all`. Three more functions say in one place what is",
+        "`select reason, count(*) from errors_under(null) group by all`. Four more functions say in one place what is",
         "counted: `is_unknown(reason, detail)` holds for an error that counts as unknown, `is_counted(reason, detail)`",
-        "for one that takes part in the unknown share, and `is_decision(type)` for an event of the analyzer itself.",
+        "for one that takes part in the unknown share, `is_compaction(step_id, strategy)` for a hand-off in `relays`",
+        "that is an agent's own compaction, and `is_decision(type)` for an event of the analyzer itself.",
     ]
     for name, header in sorted(known.items()):
         asked = ", ".join(f"{param.name} {param.type}" for param in header.params)

@@ -17,18 +17,21 @@ from analyzer.store import CallerDays, Store
 
 
 class SessionRows(Protocol):
-    """What is behind the sums, session by session: asked for where a finding is about it."""
+    """The rows that the sums were made of, session by session: asked for only for a finding."""
 
     def groups(self, asked: Iterable[CallerDays]) -> pl.DataFrame:
-        """The rows of `detection-groups` of some callers' days, or of all callers' on some days."""
+        """Return the rows of `detection-groups` of some callers' days, or of all callers."""
 
     def hand_offs(self, asked: Iterable[CallerDays]) -> pl.DataFrame:
-        """The rows of `detection-relays` of some callers' days."""
+        """Return the rows of `detection-relays` of some callers' days."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observations:
-    """History up to the end of one day, as sums by day; what is counted by session counts each once a day."""
+    """History up to the end of one day, as sums by day.
+
+    What is counted by session counts each once a day.
+    """
 
     night: date
     """The last day of it."""
@@ -70,18 +73,19 @@ class Observations:
 
     @property
     def days(self) -> list[date]:
-        """The days of history with anything to judge, in order."""
+        """Return the days of history with anything to judge, in order."""
         return self.counts["day"].unique().sort().to_list()
 
     def days_before(self, day: date) -> list[date]:
-        """The earlier days with an error or with anybody at work."""
+        """Return the earlier days with an error or with anybody at work."""
         days = pl.concat([self.counts["day"], self.work["day"]])
         return days.filter(days < day).unique().sort().to_list()
 
     def traffic(self, callers: Iterable[str | None]) -> dict[str, tuple[date, ...]]:
-        """The days on which each of some callers had anything to judge, in order; under an empty name any caller.
+        """Return the days on which each of some callers had anything to judge, in order.
 
-        That is an error, or a session of which a log would have told one.
+        That is an error, or a session whose log would have shown an error. None among `callers` asks
+        for the days of any caller, under an empty name.
         """
         callers = set(callers)
         asked = pl.DataFrame({"caller": list(callers - {None})}, {"caller": pl.String})
@@ -97,25 +101,28 @@ class Observations:
         return {caller: tuple(own) for caller, own in days.items()}
 
     def errors(self, caller: str | None, first: date, last: date) -> pl.DataFrame:
-        """The rows of `detection-groups` of a caller, or of everybody without one, from one day to another."""
+        """Return the rows of `detection-groups` of a caller (None: of all) from one day to another."""
         return self.rows.groups([CallerDays(caller, first, last)])
 
     def around(self, split: date, until: date, caller: str | None) -> pl.DataFrame:
-        """A caller's errors to `until`, with `period`: `before` in the baseline of `split`, else `after`."""
+        """Return a caller's errors to `until`, with a `period`, `before` or `after` the split.
+
+        `before` is the baseline of `split`.
+        """
         own = self.errors(caller, split - timedelta(days=BASELINE_DAYS), until)
         before = pl.when(pl.col("day") < split).then(pl.lit("before"))
         return own.with_columns(period=before.otherwise(pl.lit("after")))
 
     def holding(self, errors: Iterable[CallerDays], hand_offs: Iterable[CallerDays] = ()) -> Observations:
-        """The same with the errors and hand-offs of some days at hand, asked for at once; there are no others then."""
+        """Return the history with only the errors and hand-offs of some days, asked for at once."""
         asked, handed = list(errors), list(hand_offs)
-        parts = ([one for one in asked if (one.caller is None) == of_all] for of_all in (False, True))
-        known = pl.concat([self.rows.groups(some) for some in parts]).unique(maintain_order=True)
+        parts = ([days for days in asked if (days.caller is None) == of_all] for of_all in (False, True))
+        rows = pl.concat([self.rows.groups(some) for some in parts]).unique(maintain_order=True)
         relays = self.rows.hand_offs(handed) if handed else pl.DataFrame(schema={"caller": pl.String})
-        return replace(self, rows=_Held(_ByCaller(known), _ByCaller(relays)))
+        return replace(self, rows=_Held(_ByCaller(rows), _ByCaller(relays)))
 
     def up_to(self, day: date) -> Observations:
-        """The same history as it was at the end of an earlier day."""
+        """Return the history as it was at the end of an earlier day."""
         dated = {name: getattr(self, name).filter(pl.col("day") <= day) for name in DATED}
         return replace(self, night=day, **dated, versions=self.versions.filter(pl.col("first_on") <= day))
 
@@ -142,7 +149,7 @@ class _Held:
 
 
 class _ByCaller:
-    """Rows that are found by their caller: a look at all of them for every finding would take long."""
+    """Rows by their caller: a look at all of them for every finding would take long."""
 
     def __init__(self, rows: pl.DataFrame) -> None:
         self._none, self._all = rows.clear(), rows
@@ -150,10 +157,10 @@ class _ByCaller:
 
     def of(self, asked: Iterable[CallerDays]) -> pl.DataFrame:
         own = (
-            (self._all if one.caller is None else self._rows.get((one.caller,), self._none)).filter(
-                pl.col("day").is_between(one.first, one.last)
+            (self._all if days.caller is None else self._rows.get((days.caller,), self._none)).filter(
+                pl.col("day").is_between(days.first, days.last)
             )
-            for one in asked
+            for days in asked
         )
         return pl.concat([self._none, *own])
 
@@ -171,7 +178,9 @@ _AT_ONCE = 28
 def observe(
     store: Store, night: date, timezone: str = "UTC", ruleset: str | None = None, *, judged_from: date | None = None
 ) -> Observations:
-    """The observations of a store up to the end of `night`, for nights from `judged_from` (all of them) on.
+    """Return the observations of a store up to the end of `night`.
+
+    They are for nights from `judged_from` on; None is for all nights.
 
     Raises:
         QueryError: the store cannot be asked.
@@ -181,29 +190,29 @@ def observe(
     hourly = {name: sums.frames[name] for name in ("volumes", "work")}
     frames = {name: sums.frames[name] for name in DATED if name in sums.frames}
     for name, frame in hourly.items():
-        frames[name] = without_hours(frame)
+        frames[name] = daily_totals(frame)
     frames |= {f"hourly_{name}": frame for name, frame in hourly.items()}
     versions = _versions(sums.frames["versions"])
     return Observations(night, timezone, ruleset, **frames, versions=versions, rows=sums)
 
 
-def without_hours(hourly: pl.DataFrame) -> pl.DataFrame:
-    """The sums of days of a frame with hours, sorted."""
+def daily_totals(hourly: pl.DataFrame) -> pl.DataFrame:
+    """Sum hourly counts to days, sorted by day and name columns."""
     names = [name for name, kind in hourly.schema.items() if not kind.is_numeric()]
     days = hourly["day"].unique().sort().to_list()
-    # Some weeks after the other: groups take several times the room of what they are made of.
+    # Four weeks at a time: a group-by needs several times the memory of its input.
     parts = [
-        hourly.filter(pl.col("day").is_between(days[at], days[min(at + _AT_ONCE, len(days)) - 1]))
+        hourly.filter(pl.col("day").is_between(days[start], days[min(start + _AT_ONCE, len(days)) - 1]))
         .group_by(names)
         .agg(pl.exclude("hour").sum())
         .sort(names)
-        for at in range(0, len(days), _AT_ONCE)
+        for start in range(0, len(days), _AT_ONCE)
     ]
     return pl.concat([hourly.clear().drop("hour").select(*names, pl.exclude(names)), *parts])
 
 
 def _versions(daily: pl.DataFrame) -> pl.DataFrame:
-    """The rows of `detection-versions`."""
+    """Return the rows of `detection-versions`."""
     whole = daily.group_by("caller", "ruleset").agg(
         pl.col("day").min().alias("first_on"),
         pl.col("day").max().alias("last_on"),
@@ -214,9 +223,10 @@ def _versions(daily: pl.DataFrame) -> pl.DataFrame:
 
 
 def exposed(seen: Observations) -> pl.DataFrame:
-    """Every day of callers with hand-offs, for each of their steps, with the exposure: the sessions at work.
+    """Return every day of callers with hand-offs, for each of their steps.
 
-    The columns of `relays` but `at_work`, and `exposure`. At work are sessions with an error or with any hand-off.
+    Columns are those of `relays` without `at_work`, and `exposure`: the sessions at work, which are
+    those with an error or with any hand-off.
     """
     steps = seen.relays.select("caller", "step").unique()
     handing_off = seen.relays.select("day", "caller", pl.col("at_work").alias("exposure")).unique()
@@ -235,8 +245,10 @@ def exposed(seen: Observations) -> pl.DataFrame:
 
 
 def over_midnight(seen: Observations, hand_offs: pl.DataFrame, many: int) -> pl.DataFrame:
-    """The rows of `exposed`; the `most` of a day counts a session's hand-offs of the day before along, where that makes
-    `many` of them: midnight lies elsewhere in each zone.
+    """Return the rows of `exposed`, with sessions that handed off often over midnight.
+
+    The `most` of a day counts a session's hand-offs of the day before along, if that makes `many`
+    of them: midnight lies elsewhere in each zone.
     """
     unit = ["caller", "step", "day"]
     before = hand_offs.select("caller", "step", pl.col("day") + timedelta(days=1), pl.col("most").alias("before"))
@@ -249,21 +261,24 @@ def over_midnight(seen: Observations, hand_offs: pl.DataFrame, many: int) -> pl.
     earlier = rows.unique().with_columns(pl.col("day") + timedelta(days=1))
     of_session = rows.unique().join(earlier, on=[*unit, "session"], suffix="_before")
     sums = of_session.group_by(unit).agg((pl.col("relays") + pl.col("relays_before")).max().alias("together"))
-    known = near.join(sums, on=unit)
-    whole = hand_offs.join(known, on=unit, how="left", maintain_order="left")
+    recounted = near.join(sums, on=unit)
+    whole = hand_offs.join(recounted, on=unit, how="left", maintain_order="left")
     return whole.with_columns(most=pl.max_horizontal("most", pl.col("together"))).drop("together")
 
 
 def drawn(names: Iterable[str], most: int) -> list[str]:
-    """At most so many of the names, chosen and ordered by their digests: the same ones in every run."""
+    """Choose at most so many of the names, the same ones in every run.
+
+    They are in the order of their digests.
+    """
     return nsmallest(most, names, key=lambda name: sha256(name.encode("utf-8", "replace")).digest())
 
 
 def end_of(day: date, timezone: str) -> datetime:
-    """The first instant after a day of a zone, as naive UTC."""
+    """Return the first instant after a day of a zone, as naive UTC."""
     return start_of(day + timedelta(days=1), timezone)
 
 
 def start_of(day: date, timezone: str) -> datetime:
-    """The first instant of a day of a zone, as naive UTC."""
+    """Return the first instant of a day of a zone, as naive UTC."""
     return datetime.combine(day, time(), ZoneInfo(timezone)).astimezone(UTC).replace(tzinfo=None)

@@ -62,7 +62,7 @@ HELD_SECONDS = 900.0
 """A longer wait is none that a job should sit through: the answer is `wait`."""
 PAUSE_SECONDS = Backoff().cap_seconds
 """Before another try where nothing tells how long to wait."""
-_SAID_CHARS = 300
+_EXCERPT_CHARS = 300
 _TEXT_BYTES = 64 * 1024
 _ANSWERS: Mapping[str, Answer] = {
     "rate_limited": "retry",
@@ -88,7 +88,7 @@ class RunEvidence:
 
 @dataclass(frozen=True, slots=True)
 class RunVerdict:
-    """What one run came to."""
+    """The answer to one run."""
 
     verdict: Answer
     sentence: str
@@ -116,7 +116,7 @@ class RunVerdict:
     """The command's own."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer as `analyzer.verdict/1`, ready for JSON."""
+        """Return the answer as `analyzer.verdict/1`, ready for JSON."""
         return {
             "schema": "analyzer.verdict/1",
             **asdict(self),
@@ -138,10 +138,10 @@ class Fault:
 
 @dataclass(slots=True)
 class JudgedRun:
-    """What one run did, in the order of its lines."""
+    """The acts and the end of one run, in the order of its lines."""
 
     needs_end: bool = False
-    """Whether a record told its beginning, so that one has to tell its end."""
+    """Whether a record began it, so that another one has to end it."""
     session: str | None = None
     fault: Fault | None = None
     """The last failure of the main conversation that no work followed."""
@@ -162,7 +162,7 @@ class JudgedRun:
 
     @property
     def has_ended(self) -> bool:
-        """Whether a record says that it is over, for better or worse."""
+        """Return whether a record says that it is over, for better or worse."""
         return self.ended in ("ended", "failed", "aborted")
 
     def failed(self, fault: Fault) -> None:
@@ -233,7 +233,7 @@ class JudgedRun:
 
 @dataclass(slots=True)
 class Course:
-    """What one output shows; of several runs in it, the last one that has begun decides."""
+    """The content of one output; of several runs in it, the last one that has begun decides."""
 
     file: str
     format: str
@@ -241,34 +241,34 @@ class Course:
     run: JudgedRun = field(default_factory=JudgedRun)
     unread: int | None = None
     """The line after all work that could not be read, and may be how the run ended, or how another one began."""
-    heard: bytearray = field(default_factory=bytearray)
+    text_end: bytearray = field(default_factory=bytearray)
     """The end of what is no record: after the last one, or of a text."""
-    heard_from: int = 1
+    text_line: int = 1
     """The line that it begins on."""
 
     @property
     def text(self) -> str:
-        """What is no record, as a terminal shows it."""
-        return _on_a_terminal(self.heard.decode("utf-8", "replace"))
+        """Return what is no record, as a terminal shows it."""
+        return _on_a_terminal(self.text_end.decode("utf-8", "replace"))
 
-    def hear(self, data: bytes, line: int) -> None:
+    def take_text(self, data: bytes, line: int) -> None:
         """Take more of what is no record, from a line on; of a long text its end is kept."""
-        if not self.heard:
-            self.heard_from = line
-        self.heard += data
-        if (more := len(self.heard) - 2 * _TEXT_BYTES) > 0:
+        if not self.text_end:
+            self.text_line = line
+        self.text_end += data
+        if (more := len(self.text_end) - 2 * _TEXT_BYTES) > 0:
             self.look_back()
             more += _TEXT_BYTES
-            self.heard_from += self.heard.count(b"\n", 0, more)
-            del self.heard[:more]
+            self.text_line += self.text_end.count(b"\n", 0, more)
+            del self.text_end[:more]
 
     def look_back(self) -> None:
         """Doubt an end that a record over several lines follows."""
-        if self.heard and (at := spread_record(self.text)) is not None:
-            self.unread = self.heard_from + self.text.count("\n", 0, at)
+        if self.text_end and (at := spread_record(self.text)) is not None:
+            self.unread = self.text_line + self.text.count("\n", 0, at)
 
     def event(self, event: Event, line: int, rules: Rules) -> bool:
-        """Take an event of a reader; whether it is a failure of the main conversation."""
+        """Take an event of a reader; return whether it is a failure of the main conversation."""
         payload = event.payload
         self.agent = payload.get("agent") or self.agent
         if event.type == "retry.settled" and payload.get("outcome") == "recovered":
@@ -278,7 +278,7 @@ class Course:
         facts = Facts.from_dict(payload.get("facts") or {})
         verdict = classify_facts(facts, at=event.occurred_at.replace(tzinfo=UTC), rules=rules)
         if verdict.reason == "tool_not_found" and "failure_reason" not in payload:
-            return False  # told to the model, which goes on
+            return False  # the model gets it, and goes on
         reset_at = payload.get("reset_at")
         words = facts.message or facts.stdout or ""
         self.run.failed(Fault(verdict, words, line, parse_time(reset_at) if reset_at else None))
@@ -304,10 +304,10 @@ class Course:
             done: Sequence[Deed] = tuple(lines_work(raw.decode("utf-8", "replace")))
         elif record is not None:
             self.look_back()
-            self.heard.clear()
+            self.text_end.clear()
             done = tuple(deeds(record))
         else:
-            self.hear(raw + b"\n", number)
+            self.take_text(raw + b"\n", number)
             done = ()
         for deed in done:
             self.deed(deed, number, at, rules, failed_here=failed_here)
@@ -329,10 +329,10 @@ def run_verdict(
     rules: Rules = None,
     at: datetime | None = None,
 ) -> RunVerdict:
-    """The answer for one run, whose output stands in these files; `-` is standard input.
+    """Return the answer for one run, whose output is in these files; `-` is standard input.
 
     `exit_code` is the command's own. `agent` names who printed a plain text; beside records, a text is read as what
-    the same run printed elsewhere. `at` (naive UTC) is now, for resets that have passed or are told as a duration.
+    the same run printed elsewhere. `at` (naive UTC) is now, for resets that have passed or are stated as a duration.
 
     Raises:
         InputError: a file cannot be read, is of no agent's format, or is a text without an `agent`.
@@ -346,7 +346,7 @@ def run_verdict(
 
 
 def read_course(path: str, rules: Rules = None, name: str | None = None) -> Course:
-    """What an output shows; the answer calls it by `name`, else by its path.
+    """Read an output; the answer calls it by `name`, else by its path.
 
     Raises:
         InputError: it cannot be read, or is of no agent's format.
@@ -364,12 +364,12 @@ def read_course(path: str, rules: Rules = None, name: str | None = None) -> Cour
             raise InputError(f"{path}: {kind.title}, not what a run of an agent printed", hint)
         if kind.reader is None:
             for chunk in source.chunks(0):
-                course.hear(chunk, 1)
-            lines = bytes(course.heard).split(b"\n")
+                course.take_text(chunk, 1)
+            lines = bytes(course.text_end).split(b"\n")
             records = (n for n, line in enumerate(lines) if any(deeds(mapping(parsed(line)))))
-            is_cut = source.damage is not None or b"\0" in course.heard or is_broken_record(lines[-1])
+            is_cut = source.damage is not None or b"\0" in course.text_end or is_broken_record(lines[-1])
             place = next(records, len(lines) - 1 if is_cut else None)
-            course.unread = None if place is None else course.heard_from + place
+            course.unread = None if place is None else course.text_line + place
             return course
         at = source.file_time
         reader = kind.reader(Source(source.path, at), {})
@@ -411,14 +411,14 @@ def _first_record(source: Input) -> int | None:
 def judge(
     courses: Sequence[Course], *, exit_code: int | None, agent: str | None, rules: Rules, at: datetime
 ) -> RunVerdict:
-    """The answer out of what each output of the run shows, and the exit code of its command."""
+    """Return the answer that follows from each output of the run and its command's exit code."""
     texts = [course for course in courses if course.text.strip()]
     logs = [course for course in courses if course.format not in ("text", "empty")]
     # A log of no agent's work tells failures; its silence is an answer only where nothing else is the run's output.
     telling = [course for course in logs if course.format in SAYS_WORK or course.run.ended or course.run.fault]
     logs = telling if telling or courses[0].format == "text" else logs
     answers = [_of_course(course, exit_code, at) for course in logs]
-    answer = min(answers, key=lambda each: GRAVEST.index(each.verdict), default=None)
+    answer = min(answers, key=lambda verdict: GRAVEST.index(verdict.verdict), default=None)
     failed = exit_code not in (None, 0)
     if (
         answer is None
@@ -431,14 +431,14 @@ def judge(
     if unread is not None and answer.verdict == "passed":
         words = "a line could not be read that may tell how the run ended"
         answer = _undecided("unreadable", words, exit_code, (RunEvidence(unread.file, unread.unread, ""),))
-    known = next((run for run in (course.run for course in logs) if run.tokens or run.cost_usd is not None), None)
+    counting = next((run for run in (course.run for course in logs) if run.tokens or run.cost_usd is not None), None)
     name = next((course.agent for course in logs if course.agent), None) or agent
     return replace(
         answer,
         exit_code=exit_code,
         agent=name,
-        tokens=known.tokens if known else None,
-        cost_usd=known.cost_usd if known else None,
+        tokens=counting.tokens if counting else None,
+        cost_usd=counting.cost_usd if counting else None,
     )
 
 
@@ -486,10 +486,10 @@ def _undecided(rule: str, words: str, exit_code: int | None, evidence: tuple[Run
 def _of_texts(
     texts: Sequence[Course], exit_code: int | None, rules: Rules, at: datetime, *, trusted: bool
 ) -> RunVerdict | None:
-    """What plain text and the exit code say; None where they add nothing.
+    """Return the answer of plain text and the exit code; None if they add nothing.
 
-    Where the command failed, the classifier is shown the output; where it did not, the last paragraph alone, which has
-    to be an error as a whole. A run whose records end well and whose command failed all the same failed elsewhere.
+    If the command failed, the classifier is shown the output; else only the last paragraph, which
+    has to be an error as a whole. A run whose records end well and whose command failed all the same failed elsewhere.
     """
     failed = exit_code not in (None, 0)
     for course in reversed(texts):
@@ -506,7 +506,7 @@ def _of_texts(
         deciding = _deciding(verdict)
         line = next((n for n in range(len(lines), 0, -1) if deciding and deciding in lines[n - 1]), None)
         words = lines[line - 1] if line else shown.strip().splitlines()[-1]
-        place = line + course.heard_from - 1 if line else None
+        place = line + course.text_line - 1 if line else None
         return of_fault(Fault(verdict, words, place), course.file, at)
     if failed:
         words = next(
@@ -521,8 +521,8 @@ def _of_texts(
 
 
 def _silent(courses: Sequence[Course]) -> RunVerdict:
-    """The answer for texts without an error, or without anything."""
-    output = courses[0]  # what stands behind it, as stderr does, is no answer
+    """Return the answer for texts without an error, or without anything."""
+    output = courses[0]  # what follows it, such as stderr, is no answer
     if not re.search(r"[^\W_]", output.text):
         return _plain("hollow", "no_output", "the run printed no answer")
     shown = (RunEvidence(output.file, None, _shown(output.text.strip().splitlines()[-1])),)
@@ -543,7 +543,7 @@ _LEAD = re.compile(
 def _last_paragraph(words: str) -> str:
     """Return the last paragraph that holds a word; a bare prompt of a shell is none."""
     paragraphs = re.split(r"\n\s*\n", words.strip())
-    return next((each for each in reversed(paragraphs) if re.search(r"\w", each)), "")
+    return next((paragraph for paragraph in reversed(paragraphs) if re.search(r"\w", paragraph)), "")
 
 
 def _on_a_terminal(words: str) -> str:
@@ -552,7 +552,7 @@ def _on_a_terminal(words: str) -> str:
         return words
     shown = _CUT_CODE.sub("", without_colours(_WIPED.sub("", words))).replace("\r\n", "\n")
     shown = re.sub(r"^[^\n]*\r(?=[^\n\r])", "", shown, flags=re.MULTILINE)
-    hidden = {ord(each): None for each in set(shown) - set("\n\t") if (stand_in(each) or " ") != " "}
+    hidden = {ord(character): None for character in set(shown) - set("\n\t") if (stand_in(character) or " ") != " "}
     return shown.translate(hidden) if hidden else shown
 
 
@@ -562,13 +562,16 @@ def _is_blank(words: str | None) -> bool:
 
 
 def _deciding(verdict: Classification) -> str:
-    """The words of the text that decided; empty where others did."""
+    """Return the words of the text that decided; empty if others did."""
     quoted = re.fullmatch(r"text (['\"])(.*)\1", verdict.matched or "", re.DOTALL)
     return quoted[2] if quoted else ""
 
 
 def _is_error(words: str, verdict: Classification) -> bool:
-    """Whether a short text is an error as a whole: its first words say so, or are those that decided."""
+    """Return whether a short text is an error as a whole.
+
+    Its first words say so, or are those that decided.
+    """
     if verdict.reason == "unknown" or verdict.confidence != "strong" or words.count("\n") > 4:
         return False
     begins = words.lstrip()
@@ -579,7 +582,7 @@ def _is_error(words: str, verdict: Classification) -> bool:
 
 
 def of_fault(fault: Fault, file: str, at: datetime) -> RunVerdict:
-    """The answer to a failure; `at` (naive UTC) is now."""
+    """Return the answer to a failure; `at` (naive UTC) is now."""
     verdict = fault.verdict
     moment = verdict.reset_at.astimezone(UTC).replace(tzinfo=None) if verdict.reset_at else fault.reset_at
     seconds = verdict.retry_after_seconds
@@ -632,4 +635,4 @@ def _plain(
 
 def _shown(words: str) -> str:
     first = next((line.strip() for line in redact(words[:20_000]).splitlines() if line.strip()), "")
-    return first if len(first) <= _SAID_CHARS else f"{first[: _SAID_CHARS - 1]}…"
+    return first if len(first) <= _EXCERPT_CHARS else f"{first[: _EXCERPT_CHARS - 1]}…"

@@ -36,18 +36,18 @@ class Window:
 
     @property
     def params(self) -> dict[str, object]:
-        """As parameters of a catalogue query."""
+        """Return the parameters of a catalogue query."""
         return {"since": self.since, "until": self.until}
 
     @property
     def first_day(self) -> date | None:
-        """The day, in the window's zone, that its first instant lies in."""
+        """Return the day, in the window's zone, of its first instant."""
         if self.since is None:
             return None
         return self.since.replace(tzinfo=UTC).astimezone(ZoneInfo(self.timezone)).date()
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
+        """Return a JSON-ready dict."""
         return {
             "since": format_time(self.since) if self.since else None,
             "until": format_time(self.until) if self.until else None,
@@ -70,7 +70,9 @@ def window(
     last: str | None = None,
     timezone: str = "UTC",
 ) -> Window:
-    """A window from what people type: times, spans back from now (`7d`), or `last="7d"`, back from `until` (now).
+    """Build a window from what people type.
+
+    That is times, spans back from now (`7d`), or `last="7d"`, back from `until` (now).
 
     Raises:
         AnalyzerError: a text that is no time, both `since` and `last`, an empty window, an unknown zone.
@@ -95,31 +97,32 @@ def window(
     return Window(start, end, timezone)
 
 
-def as_window(given: str | Window | None, **words: Unpack[WindowWords]) -> Window:
-    """The window that a caller names: a made one, or a text as `7d` or `2026-11-01..2026-11-08`; None is all time.
+def as_window(asked: str | Window | None, **words: Unpack[WindowWords]) -> Window:
+    """Return the window that a caller names: a `Window`, or a text such as `7d`.
 
-    In its place there may be the words that `window` takes: `last="7d"`, or `since` and `until`, and `timezone`.
+    A text may also have two ends, as `2026-11-01..2026-11-08`. Either may be left out, and is anything
+    that `window` takes: `yesterday..`, `..2026-11-08T06:00`. Its days are those of UTC. None is all time.
 
-    Either end may be left out, and is anything that `window` takes: `yesterday..`, `..2026-11-08T06:00`. Days are those
-    of UTC; a window with days of another zone comes from `window`.
+    Instead there may be the words that `window` takes: `last="7d"`, or `since` and `until`, and
+    `timezone`.
 
     Raises:
         AnalyzerError: a text that names none, or an empty one.
     """
     if words:
-        if given is not None:
+        if asked is not None:
             raise AnalyzerError("a window, and its ends beside it", f"give {' and '.join(words)} alone, or the window")
         return window(**words)
-    if given is None or isinstance(given, Window):
-        return given or Window()
-    since, dots, until = (part.strip() for part in given.partition(".."))
+    if asked is None or isinstance(asked, Window):
+        return asked or Window()
+    since, dots, until = (part.strip() for part in asked.partition(".."))
     if dots:
         return window(since or None, until or None)
     try:
         return window(last=since)
     except AnalyzerError:
         hint = "write 7d, 2026-11-01..2026-11-08, 2026-11-01.. or ..2026-11-08"
-        raise AnalyzerError(f"not a window of time: {given!r}", hint) from None
+        raise AnalyzerError(f"not a window of time: {asked!r}", hint) from None
 
 
 def _moment(value: str | datetime | None, present: datetime, zone: tzinfo) -> datetime | None:
@@ -132,7 +135,7 @@ def _moment(value: str | datetime | None, present: datetime, zone: tzinfo) -> da
 
 def _zone(name: str) -> tzinfo:
     try:
-        # The database has its own list of zones: these names stand in Python's alone.
+        # The database has its own list of zones: these names are only in Python's.
         if name.startswith(("posix/", "right/")) or name in {"localtime", "posixrules", "Factory"}:
             raise ValueError(name)
         return ZoneInfo(name)
@@ -153,11 +156,11 @@ class Table(ShownRows):
     frame: pl.DataFrame
 
     def to_polars(self) -> pl.DataFrame:
-        """The rows as a frame."""
+        """Return the rows as a frame."""
         return self.frame
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready: times as ISO texts in UTC."""
+        """Return a JSON-ready dict: times are ISO texts in UTC."""
         return {"query": self.query, "title": self.title, "columns": list(self.columns), "rows": json_rows(self.frame)}
 
     def _shown(self) -> tuple[str, Mapping[str, str]]:
@@ -165,7 +168,9 @@ class Table(ShownRows):
 
 
 def table(store: Store, query: str, window: str | Window | None = None, **params: object) -> Table:
-    """Run a catalogue query over a window, or its words (`last="7d"`); parameters that it does not have are left out.
+    """Run a catalogue query over a window, or its words (`last="7d"`).
+
+    Parameters that it does not have are left out.
 
     Raises:
         QueryError: unknown query or a bad value.
@@ -174,12 +179,12 @@ def table(store: Store, query: str, window: str | Window | None = None, **params
     words = {name: params.pop(name) for name in WindowWords.__annotations__ if name in params}
     chosen = as_window(window, **words)  # type: ignore[arg-type]
     takes = {param.name for param in find(query).header.params}
-    given = {"timezone": chosen.timezone, **chosen.params, **params}
-    return _table(query, store.query(query, **{name: value for name, value in given.items() if name in takes}))
+    values = {"timezone": chosen.timezone, **chosen.params, **params}
+    return _table(query, store.query(query, **{name: value for name, value in values.items() if name in takes}))
 
 
 def table_without_rows(query: str) -> Table:
-    """What `table` gives where the query has no row, without asking for it.
+    """Return what `table` gives if the query has no row, without asking for it.
 
     Raises:
         QueryError: unknown query.
@@ -207,17 +212,20 @@ def _table(query: str, frame: pl.DataFrame) -> Table:
 
 
 def json_ready(value: object) -> Any:
-    """Frozen data as dictionaries and lists, days as ISO dates; the times in it need `json_value`."""
+    """Turn frozen data into dictionaries and lists, days into ISO dates.
+
+    Times in it need `json_value`.
+    """
     return msgspec.json.decode(msgspec.json.encode(value))
 
 
 def json_rows(frame: pl.DataFrame) -> list[dict[str, Any]]:
-    """The rows of a frame, JSON-ready."""
+    """Return the rows of a frame, JSON-ready."""
     return [{name: json_value(value) for name, value in row.items()} for row in frame.iter_rows(named=True)]
 
 
 def json_value(value: object) -> object:
-    """One cell, JSON-ready."""
+    """Return one cell, JSON-ready."""
     if isinstance(value, datetime):
         return format_time(value)
     if isinstance(value, date):

@@ -20,7 +20,7 @@ with hand_off as (
 select
   day,
   caller,
-  if(step_id is null and strategy <> 'summarize_to_checkpoint', '', coalesce(step_id, '(no step)')) as step,
+  if(is_compaction(step_id, strategy), '', coalesce(step_id, '(no step)')) as step,
   coalesce(session_id, '') as session,
   count(*) as relays
 from hand_off

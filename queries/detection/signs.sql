@@ -113,7 +113,7 @@ relay as materialized (
     session_id,
     occurred_at,
     outcome,
-    if(step_id is null and strategy <> 'summarize_to_checkpoint', 'compaction', 'hand_off') as sign,
+    if(is_compaction(step_id, strategy), 'compaction', 'hand_off') as sign,
     coalesce(step_id, '(no step)') as step
   from relays
   where outcome <> 'skipped'

@@ -25,7 +25,7 @@ select
   caller,
   coalesce(step_id, '(no step)') as step_id,
   count(*) as relays,
-  count(*) filter (where step_id is null and strategy <> 'summarize_to_checkpoint') as compactions,
+  count(*) filter (where is_compaction(step_id, strategy)) as compactions,
   count(distinct session_id) as sessions,
   count(*) / nullif(count(distinct session_id), 0) as relays_per_session,
   max(in_session) as most_in_one_session,

@@ -39,8 +39,7 @@ compacted as (
   select coalesce(json_extract_string(payload, '$.relay'), event_id) as relay
   from events
   where type = 'relay.triggered'
-    and json_extract_string(payload, '$.step_id') is null
-    and json_extract_string(payload, '$.strategy') <> 'summarize_to_checkpoint'
+    and is_compaction(json_extract_string(payload, '$.step_id'), json_extract_string(payload, '$.strategy'))
     and occurred_at <= (select max(occurred_at) from chosen where starts_with(type, 'relay.'))
 )
 

@@ -8,7 +8,7 @@ from datetime import date
 
 import polars as pl
 
-from analyzer.analysis.observations import Observations, without_hours
+from analyzer.analysis.observations import Observations, daily_totals
 from analyzer.store import CallerDays, counts_of, known_templates_of, repeats_of, rules_of, templates_of
 from analyzer.store.sums.counting import weakly_known
 from analyzer.store.sums.schemas import empty, sorted_sums
@@ -64,8 +64,8 @@ def observations(
         repeats=repeats,
         loud=loud,
         relays=by_step.join(at_work, on=["day", "caller"]).sort("day", "caller", "step"),
-        volumes=without_hours(empty("volumes") if volumes is None else volumes),
-        work=without_hours(empty("work") if work is None else work),
+        volumes=daily_totals(empty("volumes") if volumes is None else volumes),
+        work=daily_totals(empty("work") if work is None else work),
         hourly_volumes=empty("volumes") if volumes is None else sorted_sums("volumes", volumes),
         hourly_work=empty("work") if work is None else sorted_sums("work", work),
         signals=empty("signals") if signals is None else sorted_sums("signals", signals),

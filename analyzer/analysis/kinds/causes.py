@@ -1,7 +1,8 @@
-"""The kinds of causes, and the search for them: other traffic, another classifier, other wording; and the drifts of a
-fleet, which are the same between two stretches of days.
+"""The kinds of causes, and the search for them: other traffic, another classifier, other wording.
 
-Invariant: a finding is asked for its causes once, on the night that opens it.
+The drifts of a fleet are the same causes, between two stretches of days.
+
+Invariant: the causes of a finding are looked for once, on the night that opens it.
 """
 
 from __future__ import annotations
@@ -22,46 +23,53 @@ from analyzer.store import CallerDays, Store
 
 MIN_SESSIONS = 3
 MAX_ASKED = 5
-"""New findings of a night that are asked for their cause: the gravest."""
+"""New findings of a night whose causes are looked for: the gravest."""
 MAX_SESSIONS = 1_000
 """Sessions that take part; of more, so many are drawn by their names."""
 
 
 def with_causes(seen: Observations, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """The findings, those of them that are new with their causes among their parts."""
-    asked = [one for one in findings if one.state == "new" and one.kind.asked][:MAX_ASKED]
-    ids = [one.id for one in asked]
+    """Add the causes of new findings to their parts."""
+    asked = [finding for finding in findings if finding.state == "new" and finding.kind.asked][:MAX_ASKED]
+    ids = [finding.id for finding in asked]
     seen = seen.holding(
-        CallerDays(one.scope.caller, one.onset - timedelta(days=BASELINE_DAYS), seen.night) for one in asked
+        CallerDays(finding.scope.caller, finding.onset - timedelta(days=BASELINE_DAYS), seen.night) for finding in asked
     )
-    return tuple(replace(one, parts=(*one.parts, *_causes(seen, one))) if one.id in ids else one for one in findings)
+    return tuple(
+        replace(finding, parts=(*finding.parts, *_causes(seen, finding))) if finding.id in ids else finding
+        for finding in findings
+    )
 
 
 def _causes(seen: Observations, head: Finding) -> list[Finding]:
-    # What came after its last day is none of it.
+    # What came after its last day is no part of it.
     rows = _sampled(seen.around(head.onset, head.last_on, head.scope.caller))
-    found = [
-        one
-        for one in detections_in(causes(distinct(rows), day=head.last_on, caller=head.scope.caller))
-        if one.finding != "classifier_changed" or _is_recent(rows, one.scope)
+    recent = [
+        detection
+        for detection in detections_in(causes(distinct(rows), day=head.last_on, caller=head.scope.caller))
+        if detection.finding != "classifier_changed" or _is_recent(rows, detection.scope)
     ]
     # A new unknown text is a finding of its own kind already.
-    told = [one for one in found if not (one.finding == "wording_changed" and one.scope == "unknown")]
-    if any(one.finding == "wording_changed" for one in told):
-        # Another mix is what another wording makes of it.
-        told = [one for one in told if one.finding != "traffic_changed"]
+    kept = [
+        detection
+        for detection in recent
+        if not (detection.finding == "wording_changed" and detection.scope == "unknown")
+    ]
+    if any(detection.finding == "wording_changed" for detection in kept):
+        # A change of wording changes the mix as well.
+        kept = [detection for detection in kept if detection.finding != "traffic_changed"]
     return [
-        _part(replace(one, onset=one.onset or head.onset))
-        for one in sorted(told, key=lambda one: list(KINDS).index(one.finding))
+        _part(replace(detection, onset=detection.onset or head.onset))
+        for detection in sorted(kept, key=lambda detection: list(KINDS).index(detection.finding))
     ]
 
 
 def _is_recent(rows: pl.DataFrame, pair: str | None) -> bool:
-    """Whether a pair of verdicts came with the change, and was not there as often before."""
+    """Return whether a pair of verdicts came with the change, and was not there as often before."""
     shares, sessions = [], 0
     for period in ("before", "after"):
         side = rows.filter(pl.col("period") == period)
-        flip = next((one for one in flips(side) if f"{one.old_reason} → {one.reason}" == pair), None)
+        flip = next((row for row in flips(side) if f"{row.old_reason} → {row.reason}" == pair), None)
         shares.append(flip.groups / side.height if flip else 0.0)
         sessions = flip.sessions if flip else 0
     return sessions >= MIN_SESSIONS and shares[1] > 2 * shares[0]
@@ -94,7 +102,7 @@ CAUSES = {
         scope="reason",
         cause=True,
         explains=True,
-        evidence=Evidence(reason=lambda one: (one.scope.reason or "").rpartition(" → ")[2]),
+        evidence=Evidence(reason=lambda finding: (finding.scope.reason or "").rpartition(" → ")[2]),
     ),
     "traffic_changed": Kind(title="The traffic changed", cause=True, explains=True),
 }
@@ -102,7 +110,7 @@ CAUSES = {
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """One drift, with its evidence."""
+    """A drift, with its evidence."""
 
     drift: str
     """`traffic`, `classifier` or `wording`."""
@@ -119,14 +127,14 @@ class Drift:
 
     @classmethod
     def of(cls, detection: Detection, message: str | None) -> Drift:
-        """The drift that a detection of `causes` is; `message` is the text of its template."""
+        """Build the drift of a detection of `causes`; `message` is the text of its template."""
         name = detection.finding.removesuffix("_changed")
         return cls(name, detection.scope, detection.note or "", message, detection.sessions or 0, detection.p_value)
 
 
 @dataclass(frozen=True, slots=True)
 class Drifts:
-    """What changed under the errors of the fleet in a window."""
+    """The changes under the errors of the fleet in a window."""
 
     days: pl.DataFrame
     """A row a day of the window: `day`, `errors` that count, and of these the share 0..1 that was recorded as unknown
@@ -142,7 +150,9 @@ class Drifts:
 
 
 def drifts(store: Store, seen: Observations, first: date, last: date | None, window: Window) -> Drifts:
-    """The drifts of the whole fleet in a window with these first and last days (None: nothing to judge).
+    """Return the drifts of the whole fleet in a window with these first and last days.
+
+    Without a last day there is nothing to judge.
 
     Raises:
         QueryError: the store cannot be asked.
@@ -160,25 +170,28 @@ def drifts(store: Store, seen: Observations, first: date, last: date | None, win
 
 
 def caller_drifts(seen: Observations, split: date, until: date, caller: str | None) -> list[Detection]:
-    """Detections of `causes`: what tells a caller's days from `split` to `until` from the baseline before them."""
+    """Return what tells a caller's days from `split` to `until` from the baseline before them.
+
+    These are detections of `causes`.
+    """
     return detections_in(causes(distinct(seen.around(split, until, caller)), day=until, caller=caller))
 
 
 def _of_fleet(store: Store, seen: Observations, split: date, until: date) -> tuple[Drift, ...]:
     span = {"since": start_of(_first(split), seen.timezone), "until": end_of(until, seen.timezone)}
     rows = store.query("ruleset-groups", **span, split=start_of(split, seen.timezone), ruleset=seen.ruleset)
-    found = detections_in(causes(rows, day=until, caller=None))
-    templates = sorted({one.template for one in found if one.template is not None})
+    detections = detections_in(causes(rows, day=until, caller=None))
+    templates = sorted({detection.template for detection in detections if detection.template is not None})
     messages: dict[str | None, str | None] = {}
     if templates:
         texts = store.query("detection-messages", **span, templates=json.dumps(templates))
         for template, message, masked in texts.select("template", "message", "masked").iter_rows():
             messages[template] = message if messages.get(template, message) == message else masked
-    return tuple(Drift.of(one, messages.get(one.template)) for one in found)
+    return tuple(Drift.of(detection, messages.get(detection.template)) for detection in detections)
 
 
 def _first(split: date) -> date:
-    """The first day of a baseline."""
+    """Return the first day of a baseline."""
     return split - timedelta(days=BASELINE_DAYS)
 
 

@@ -37,12 +37,15 @@ SINCE_BASELINE = f"From {BASELINE_DAYS} days before the onset on."
 
 
 def bars(rows: pl.DataFrame, column: str, name: str, style: tuple[str, str], *, lower: bool = False) -> Bars:
-    """A column of counts by `day`, in the upper or the lower plot."""
+    """Draw a column of counts by `day`, in the upper or the lower plot."""
     return day_bars(dict(rows.select("day", column).iter_rows()), name, style, lower=lower)
 
 
 def share_line(rows: pl.DataFrame, name: str, unit: str) -> Points:
-    """A line of shares; `rows` has the day, the share, and of how many `unit` (the third column of the fourth)."""
+    """Draw a line of shares.
+
+    `rows` has four columns: the day, the share, and the part and the whole of it, counted in `unit`.
+    """
     drawn = [tuple(row.values()) for row in with_gaps(rows.iter_rows(named=True))]
     days, shares, *_ = zip(*drawn, strict=True)
     tips = tuple("" if share is None else f"{day}: {part:,} of {whole:,} {unit}" for day, share, part, whole in drawn)
@@ -50,20 +53,20 @@ def share_line(rows: pl.DataFrame, name: str, unit: str) -> Points:
 
 
 def dashes(name: str, days: Iterable[date], values: Iterable[float], *, stepped: bool = False) -> Points:
-    """A dashed line of what was expected."""
+    """Draw what was expected as a dashed line."""
     return Points(name, EXPECTED, tuple(days), tuple(values), width=1.5, dash="dash", stepped=stepped)
 
 
 def band(
     name: str, days: Iterable[date], low: Iterable[float], high: Iterable[float], *, stepped: bool = False
 ) -> Points:
-    """The area between two lines, with dots along its ends: its shade alone is faint in print."""
+    """Draw the area between two lines, with dots along its ends: a shade is faint in print."""
     values, floor = tuple(high), tuple(low)
     return Points(name, EXPECTED, tuple(days), values, width=1, dash="dot", floor=floor, stepped=stepped)
 
 
 def share_band(case: Charted, middle: float | None, name: str, *, of_days: bool = False) -> list[Points]:
-    """A dashed line at `middle`, a share named `name`, and the band of the interval of a finding's latest day.
+    """Draw a dashed line at `middle`, a share named `name`, and the interval of the latest day.
 
     `of_days`: the band is where 39 of 40 days lie, from nothing on, and no interval of the share.
     """
@@ -81,14 +84,20 @@ def share_band(case: Charted, middle: float | None, name: str, *, of_days: bool 
 
 
 def _shown(case: Charted) -> list[date]:
-    """The days that a chart stretches over: to the last one of all, whether or not the finding shows on it."""
+    """Return the days that a chart stretches over.
+
+    Its last one is the last day of all, whether or not the finding shows on it.
+    """
     return [*case.numbers["day"], case.finding.onset, case.last]
 
 
 def panels(
     case: Charted, title: str, marks: Iterable[Mark], upper: Axis, lower: str, *, note: str = "", marked: str = "onset"
 ) -> Chart:
-    """The chart with its frame: `lower` names the lower axis, and the onset, `marked` so, is a vertical line."""
+    """Build the chart with its frame.
+
+    `lower` names the lower axis, and the onset, called `marked`, is a vertical line.
+    """
     shown, onset = _shown(case), case.finding.onset
     late = (onset - min(shown)).days > (max(shown) - min(shown)).days / 2
     below = Axis(lower, form=",d", from_zero=True, most_ticks=4)
@@ -97,17 +106,17 @@ def panels(
 
 
 def counts_axis(title: str, highest: float) -> Axis:
-    """An upper axis of counts, with room for the onset's date above the highest."""
+    """Build an upper axis of counts, with room for the onset's date above the highest."""
     return Axis(title, form=",~r", ends=(0, 1.25 * max(1.0, highest)), most_ticks=5)
 
 
 def shares_axis(title: str, highest: float) -> Axis:
-    """An upper axis of shares, 0..1, with room for the onset's date."""
+    """Build an upper axis of shares, 0..1, with room for the onset's date."""
     return Axis(title, form=".0%", ends=(0, min(1.12, 1.25 * max(0.1, highest))), most_ticks=5)
 
 
 def counted_beside_expected(latest: Detection, what: str, form: str) -> str:
-    """A count beside what was expected of it, in words; empty where nothing was."""
+    """Say a count and what was expected of it; empty if nothing was."""
     if latest.observed is None or latest.expected is None or latest.high is None:
         return ""
     return (
@@ -117,10 +126,10 @@ def counted_beside_expected(latest: Detection, what: str, form: str) -> str:
 
 
 def of_caller_around(days: pl.DataFrame, finding: Finding, last: date) -> pl.DataFrame:
-    """The rows of a caller from the baseline of the onset to the last day."""
+    """Select the rows of a caller from the baseline of the onset to the last day."""
     return days.filter((pl.col("caller") == finding.scope.caller) & around(finding, last))
 
 
 def around(finding: Finding, last: date) -> pl.Expr:
-    """Whether a day lies between the beginning of the baseline of the onset and the last day."""
+    """Select the days between the beginning of the onset's baseline and the last day."""
     return pl.col("day").is_between(finding.onset - timedelta(days=BASELINE_DAYS), last)

@@ -1,4 +1,4 @@
-"""`Finding`: one incident as a night reports it, whatever test found it; and `Kind`: what there is to say about each.
+"""`Finding`: one incident as a night reports it, whatever test detected it; and `Kind`: its words, query and chart.
 
 Invariant: the same incident has the same id every night, from the night that opens it to the one that resolves it.
 """
@@ -40,13 +40,13 @@ RESOLUTIONS = {
 SHARE = "share"
 """The family of rises of the unknown share."""
 MESSAGE = "message"
-"""The family of new messages, and of those that took the place of what a rule matched."""
+"""The family of new messages, and of those that replaced what a rule matched."""
 MESSAGE_ITSELF, SESSION_ITSELF = "MESSAGE", "SESSION"
 """In the command of a kind, the most frequent message of a finding, and its session."""
 WHO_CHARS = 80
 """So much of a caller's name is shown."""
 MOST_NAMED_CHARS = 200
-"""A name that is longer stands in no command: nobody would paste it."""
+"""A longer name is put into no command: nobody would paste it."""
 
 
 _PARTS = ("caller", "provider", "model", "project")
@@ -56,7 +56,7 @@ SHARED = (*SHARED_OF_ERRORS, "tool", "version")
 
 
 def who_of(caller: str) -> str:
-    """Return the name of a caller for people: one as long as a log may make it is cut, an empty one named so."""
+    """Return the name of a caller for people: a long one is cut, an empty one is `(none)`."""
     name = caller if caller.strip() else "(none)"
     return name if len(name) <= WHO_CHARS else f"{name[: WHO_CHARS - 1]}…"
 
@@ -81,40 +81,43 @@ class Scope:
 
     @classmethod
     def of(cls, detection: Detection) -> Scope:
-        """What a detection is about."""
+        """Return what a detection is about."""
         name = kind_of(detection.finding).scope
         if detection.finding == "wording_changed" and detection.template is None:
-            name = "rule"  # One that fell silent; a new text is told with its reason.
+            name = "rule"  # One that fell silent; a new text is reported with its reason.
         named = {} if name is None else {name: detection.scope}
         for name in ("rule", "reason"):
-            if (known := getattr(detection, name)) is not None:
-                named[name] = known
+            if (value := getattr(detection, name)) is not None:
+                named[name] = value
         return cls(caller=detection.caller, template=detection.template, **named)
 
     @property
     def who(self) -> str:
-        """The caller for people: a name as long as a log may make it is cut, and one without letters named so."""
+        """Name the caller for people: a long name is cut, and one without letters is `(none)`."""
         if self.caller is None:
             return next(filter(None, (getattr(self, name) for name in SHARED)), "the fleet")
         return who_of(self.caller)
 
     def to_dict(self) -> dict[str, str | None]:
-        """JSON-ready."""
+        """Return a JSON-ready dict."""
         return {name: getattr(self, name) for name in Scope.__slots__}
 
 
 class Identity(NamedTuple):
-    """What the detections of one incident have in common: a sudden and a slow rise of one share are one incident."""
+    """The family and scope that the detections of one incident have in common.
+
+    A sudden and a slow rise of one share are one incident.
+    """
 
     family: str
     scope: Scope
 
     @classmethod
     def of(cls, detection: Detection) -> Identity:
-        """The incident that a detection belongs to, whenever it opened."""
+        """Return the incident that a detection belongs to, whenever it opened."""
         family, scope = family_of(detection.finding), Scope.of(detection)
         if family == MESSAGE:
-            # Whichever rule it stands in the place of, if any: that may be known only later.
+            # Without the rule that it replaces: that may be known only later.
             scope = Scope(caller=scope.caller, template=scope.template)
         if detection.reason is not None:
             scope = replace(scope, reason=None)  # what grows most may be another reason on another day
@@ -163,7 +166,7 @@ class Finding(Shown):
     handling: Handling | None = None
     """What somebody decided of it; no part of what a night writes down."""
     wording: Wording | None = None
-    """The texts of a change of wording that is told alone."""
+    """The texts of a change of wording that is reported by itself."""
     timezone: str = "UTC"
     """The zone of its days."""
     store: str = field(default="", compare=False)
@@ -175,17 +178,20 @@ class Finding(Shown):
 
     @property
     def finding(self) -> str:
-        """The name of its kind."""
+        """Return the name of its kind."""
         return self.latest.finding
 
     @property
     def kind(self) -> Kind:
-        """What there is to say about its kind."""
+        """Return its kind."""
         return kind_of(self.finding)
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words of the command that shows more of it: of its own caller and days; none where it has none."""
+        """Return the words of the command that shows more of it; none without such a command.
+
+        The command asks for its own caller and days.
+        """
         own = {MESSAGE_ITSELF: self.samples[0] if self.samples else None, SESSION_ITSELF: self.scope.session}
         asked = [own.get(word, word) for word in self.kind.asks if self.is_open]
         words = tuple(filter(None, asked))
@@ -204,52 +210,52 @@ class Finding(Shown):
 
     @property
     def command(self) -> str:
-        """The command that shows more of it, as it is pasted into a shell; empty where there is none to ask."""
+        """Return the command that shows more of it, ready for a shell; empty without one."""
         return command_line(*self.words, store=self.store) if self.store and self.words else ""
 
     @property
     def command_in_chats(self) -> str:
-        """The same where a name of it might call somebody, be a link, or end what is shown as code."""
+        """Return the command for a chat, where a name might call somebody, be a link or end code."""
         return command_line(*self.words, store=self.store, chat=True) if self.command else ""
 
     @property
     def is_open(self) -> bool:
-        """Whether it is not over."""
+        """Return whether it is not over."""
         return self.state != "resolved"
 
     @property
     def goes_on(self) -> bool:
-        """Whether its night has evidence of it, or is the first to tell it."""
+        """Return whether its night has evidence of it, or is the first to report it."""
         return self.state in {"new", "ongoing"}
 
     @property
     def scope(self) -> Scope:
-        """What it is about."""
+        """Return what it is about."""
         return Scope.of(self.latest)
 
     @property
     def identity(self) -> Identity:
-        """What it has in common with the same finding of other nights, beside its id."""
+        """Return what it has in common with the same finding of other nights, beside its id."""
         return Identity.of(self.latest)
 
     @property
     def onset(self) -> date:
-        """The day from which on it probably was so."""
+        """Return the day since which it probably was so."""
         return min(self.latest.onset or self.opened_on, self.opened_on)
 
     @property
     def last_seen(self) -> date:
-        """The day of its last event; of a kind without events of its own the last day that a test found it on."""
+        """Return the day of its last event, or of its last detection if its kind has no events."""
         return self.last_on if self.last_error_at is None else self._local(self.last_error_at).date()
 
     @property
     def is_quiet(self) -> bool:
-        """Whether its night has nothing new to say of it: documents give it one line."""
+        """Return whether its night has nothing new to say of it: documents give it one line."""
         return self.state == "open" and not self.worse
 
     @property
     def span(self) -> str:
-        """From its first error to its last one, in words, in its zone; empty where it is about none."""
+        """Name the time from its first error to its last one, in its zone; empty if it has none."""
         if self.first_error_at is None or self.last_error_at is None:
             return ""
         (first, begin), (last, end) = (
@@ -265,26 +271,27 @@ class Finding(Shown):
         return moment.replace(tzinfo=UTC).astimezone(ZoneInfo(self.timezone))
 
     def in_store(self, store: Store) -> Finding:
-        """The same as one of this store, its parts too."""
+        """Return it as a finding of this store, its parts too."""
         place = "" if store.path == MEMORY else whole_path(store.path)
         return replace(self, store=place, parts=tuple(part.in_store(store) for part in self.parts))
 
     def graver_than(self, before: Finding) -> bool:
-        """Whether it is open and of a higher severity than an earlier night told: the one rule of what is worse.
+        """Return whether it is open and of a higher severity than an earlier night reported.
 
-        Not its figure: of some days that are alike each is the highest so far by chance.
+        This is the only rule of what is worse. Its figure does not count: of some days that are
+        alike each is the highest so far by chance.
         """
         return self.is_open and SEVERITIES.index(self.severity) > SEVERITIES.index(before.severity)
 
     def after(self, before: Finding) -> Finding:
-        """The same with what an earlier night knew of it: it is as grave as at its worst, and began when it began."""
+        """Take over what an earlier night knew of it: its worst severity, and when its cost began."""
         cost = self.cost.after(before.cost) if self.cost and before.cost else self.cost
         severity = max(self.severity, before.severity, key=SEVERITIES.index)
         wording = before.wording if before.scope.rule == self.scope.rule else None
         return replace(self, severity=severity, cost=cost, wording=wording)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready; days as ISO dates."""
+        """Return a JSON-ready dict; days are ISO dates."""
         own = {name: getattr(self.latest, name) for name in _FIGURES}
         return {
             "id": self.id,
@@ -317,7 +324,10 @@ class Finding(Shown):
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Finding:
-        """What `to_dict` made, read back; raises ValueError or LookupError for anything else."""
+        """Read back what `to_dict` made.
+
+        Raises ValueError or LookupError for anything else.
+        """
         scope, (since, until) = data["scope"], (data["window"][end] for end in ("since", "until"))
         own_name = kind_of(data["finding"]).scope
         names = (own_name, "step", "session", "rule", *SHARED, "reason")
@@ -362,7 +372,7 @@ _FIGURES = (
 
 
 def finding_id(what: Identity, opened_on: date) -> str:
-    """The id that follows from what is found, about what, and since when."""
+    """Derive the id from the identity and the first day."""
     # Names that came later have no part where they say nothing: ids of findings that are open stay as they are.
     scope = what.scope.to_dict()
     late = [scope.pop(name) for name in SHARED]
@@ -371,7 +381,7 @@ def finding_id(what: Identity, opened_on: date) -> str:
 
 
 def at_least(severity: str, threshold: str) -> bool:
-    """Whether a severity reaches a threshold.
+    """Return whether a severity reaches a threshold.
 
     Raises:
         AnalyzerError: no such severity.
@@ -384,7 +394,7 @@ def at_least(severity: str, threshold: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What the numbers of findings are taken from."""
+    """The data that the numbers of findings are taken from."""
 
     seen: Observations
     repeats: pl.DataFrame
@@ -398,15 +408,15 @@ class Charted(Protocol):
 
     @property
     def finding(self) -> Finding:
-        """The finding."""
+        """Return the finding."""
 
     @property
     def numbers(self) -> pl.DataFrame:
-        """The rows, in the columns of its `ChartForm`."""
+        """Return the rows, in the columns of its `ChartForm`."""
 
     @property
     def last(self) -> date:
-        """The last day of all, on which the chart ends."""
+        """Return the last day of all, on which the chart ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -428,47 +438,47 @@ class ChartForm:
 
 @dataclass(frozen=True, slots=True)
 class Behind:
-    """Which errors speak for a finding in a report."""
+    """The errors that speak for a finding in a report."""
 
     said: str
-    """In words, behind "Errors" or "Hand-offs"."""
+    """In words, after "Errors" or "Hand-offs"."""
     errors: Callable[[Finding, Observations], pl.Expr]
-    """What they have beside the caller and the days, in the columns of `detection-groups`."""
+    """Selects them beside the caller and the days, in the columns of `detection-groups`."""
     span: Callable[[Finding, date], tuple[date, date]]
     """Their first and last day; the argument is the last day of all."""
     unknown: bool = False
     """Whether they are the unknown errors since the onset."""
     hand_offs: str = ""
-    """What there are in the place of errors, `Hand-offs` or `Compactions`."""
+    """The title of what it has instead of errors, `Hand-offs` or `Compactions`."""
 
 
 def own_reason(finding: Finding) -> str | None:
-    """The reason that a finding is about; None where it is about none."""
+    """Return the reason that a finding is about; None if it is about none."""
     return finding.scope.reason
 
 
 def noted(finding: Finding) -> str:
-    """What the test that found it noted, and since when it holds."""
+    """Say the note of the test that detected it, and since when it holds."""
     return f"{note_of(finding)}, {since(finding)}"
 
 
 def note_of(finding: Finding) -> str:
-    """The note of the test that found it, without the full stop."""
+    """Return the note of the test that detected it, without the full stop."""
     return (finding.latest.note or "").rstrip(".")
 
 
 def since(finding: Finding) -> str:
-    """The day of its onset, in words."""
+    """Say the day of its onset."""
     return f"since {finding.onset}" if finding.onset < finding.last_on else f"on {finding.onset}"
 
 
 def its_days(finding: Finding, _last: date) -> tuple[date, date]:
-    """From its onset to the last day on which it was detected."""
+    """Return the days from its onset to the last one on which it was detected."""
     return finding.onset, finding.last_on
 
 
 def its_week(finding: Finding, _last: date) -> tuple[date, date]:
-    """The week up to the last day on which it was detected."""
+    """Return the week up to the last day on which it was detected."""
     return finding.last_on - timedelta(days=RECENT_DAYS - 1), finding.last_on
 
 
@@ -480,7 +490,10 @@ def own_name(finding: Finding) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The events that a finding counts: what their query is asked. A sentence and all who show it read these alone."""
+    """The events that a finding counts, as the parameters of their query.
+
+    A sentence and all who show events read only these.
+    """
 
     signs: Mapping[str, int] = field(default_factory=dict)
     """Of what is no error its signs, as `detection-signs` names them, with the days up to the last one from which each
@@ -489,23 +502,26 @@ class Evidence:
     """The reason of the errors; None for any."""
     name: Callable[[Finding], str | None] = own_name
     """The name that signs have beside the caller's; None for any."""
-    more: Callable[[Finding], Mapping[str, Any]] = lambda _one: {}
+    more: Callable[[Finding], Mapping[str, Any]] = lambda _finding: {}
     """What else `detection-signs` is asked of it."""
-    hours: Callable[[Finding], tuple[datetime, datetime] | None] = lambda _one: None
+    hours: Callable[[Finding], tuple[datetime, datetime] | None] = lambda _finding: None
     """The hours that it is about, by the clocks of its zone; None for whole days."""
 
     @property
     def days(self) -> int:
-        """The days up to its last one that it looks back on, beside those since its onset."""
+        """Return the days up to its last one that it looks back on, beside those since its onset."""
         return max(1, *self.signs.values()) if self.signs else 1
 
 
-NOTHING = Behind("", lambda _one, _seen: pl.lit(False), its_days)
+NOTHING = Behind("", lambda _finding, _seen: pl.lit(False), its_days)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """One kind of finding. What the defaults say holds for a kind that another version of this program wrote down."""
+    """One kind of finding.
+
+    The defaults hold for a kind that another version of this program wrote down.
+    """
 
     title: str
     """What a headline says."""
@@ -514,9 +530,9 @@ class Kind:
     percent: bool = False
     """Whether documents show these two figures in percent."""
     severity: Callable[[Detection], str] = info
-    """How grave a day of it is."""
+    """Gives the severity of a day."""
     sentence: Callable[[Finding], str] = noted
-    """What happened, without the caller's name before it and the full stop behind it."""
+    """Says what happened, without the caller's name and the full stop."""
     quotes: bool = False
     """Whether the sentence ends with the most frequent message."""
     advice: str = ""
@@ -526,21 +542,21 @@ class Kind:
     asks_all: bool = False
     """Whether this command asks for all of history."""
     asks_errors: bool = False
-    """Whether it asks for its errors alone, from the first to the last, and not for whole days."""
+    """Whether it asks only for the time from the first error to the last, and not for whole days."""
     family: str | None = None
-    """Detections of one family are one incident, whichever test made them; None: the kind is alone in its own."""
+    """Detections of one family are one incident, whichever test made them; None: only its own."""
     scope: str | None = None
     """The field of `Scope` that a detection's `scope` is; None where it has none."""
     cause: bool = False
-    """Whether it is never told alone: it says why another finding opened."""
+    """Whether it is never reported by itself: it says why another finding opened."""
     explains: bool = False
-    """Whether it may be the cause that another finding tells with it, from the night on that opens this one."""
+    """Whether it may be the cause of another finding, from the night on that opens that one."""
     asked: bool = False
     """Whether a new one is asked for its causes."""
     part_of_rise: bool = False
     """Whether a rise of the same caller's share speaks for it."""
     part_of_wave: bool = False
-    """Whether a rise of the same caller's errors speaks for it, or of the fleet an outage: these bring texts."""
+    """Whether a rise of the same caller's errors, or an outage of the fleet, speaks for it: both bring texts."""
     priced: bool = False
     """Whether sessions fail by it: then it has a cost, which its severity follows."""
     evidence: Evidence = Evidence()
@@ -552,14 +568,14 @@ class Kind:
 
 
 KINDS: dict[str, Kind] = {}
-"""The kinds by name, as the modules of this folder define them; causes in the order in which they are told."""
+"""The kinds by name, as the modules of this folder define them; causes in the order in which they are reported."""
 
 
 def kind_of(name: str) -> Kind:
-    """What is said of a kind; of one that another version of this program wrote down its name alone."""
+    """Return a kind; of one that another version of this program wrote down only its name."""
     return KINDS.get(name) or Kind(title=name)
 
 
 def family_of(name: str) -> str:
-    """What the incidents of a kind are told apart by, beside their scope: its family, else its own name."""
+    """Return what tells incidents apart, beside their scope: the kind's family, else its name."""
     return kind_of(name).family or name

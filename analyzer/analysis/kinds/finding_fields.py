@@ -32,14 +32,14 @@ _CLEAR = 6.0
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What the errors of a finding cost on its last day."""
+    """The cost of a finding's errors on its last day."""
 
     error_sessions: int
     """Sessions that met them."""
     sessions_failed: int
     """Those of them that no retry recovered."""
     sessions_seen: int | None
-    """Sessions of its callers; None where logs show those with errors alone."""
+    """Sessions of its callers; None if logs show only those with errors."""
     waited_seconds: float
     """Seconds waited between the calls of their retry chains."""
     reason: str | None = None
@@ -54,29 +54,32 @@ class Cost:
     """What the requests of the failed sessions cost in US dollars; None where none has a price."""
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
+        """Return a JSON-ready dict."""
         since = None if self.failed_since is None else format_time(self.failed_since)
         own = {name: getattr(self, name) for name in Cost.__slots__}
         return {**own, "failed_since": since, "callers": list(self.callers)}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Cost:
-        """What `to_dict` made, read back; raises ValueError or LookupError for anything else."""
+        """Read back what `to_dict` made.
+
+        Raises ValueError or LookupError for anything else.
+        """
         since = data["failed_since"]
-        # What later versions tell is missing where an earlier one wrote it down.
-        known = {name: data[name] for name in cls.__slots__ if name in data or name not in {"callers", "failed_usd"}}
+        # An earlier version wrote down fewer fields.
+        fields = {name: data[name] for name in cls.__slots__ if name in data or name not in {"callers", "failed_usd"}}
         callers = tuple(data.get("callers", ()))
-        return cls(**{**known, "callers": callers, "failed_since": None if since is None else parse_time(since)})
+        return cls(**{**fields, "callers": callers, "failed_since": None if since is None else parse_time(since)})
 
     def after(self, before: Cost) -> Cost:
-        """The cost of a day; where all of its sessions failed, too, with the beginning that an earlier day had."""
+        """Take over the beginning that an earlier day had, if every session of both days failed."""
         goes_on = self.every_session and before.every_session and self.sessions_failed == self.sessions_seen
         return replace(self, failed_since=before.failed_since) if goes_on else self
 
 
 @dataclass(frozen=True, slots=True)
 class Handling:
-    """What somebody decided of a finding."""
+    """A decision of somebody on a finding."""
 
     act: str
     """`acknowledged`, `snoozed`, `closed` or `reopened`."""
@@ -89,13 +92,16 @@ class Handling:
     """Who did; empty where nobody said."""
 
     def silences(self, moment: datetime) -> bool:
-        """Whether the finding fails no night and is posted to nobody, as of a moment (naive UTC)."""
+        """Return whether the finding fails no night and is posted to nobody at a moment.
+
+        The moment is naive UTC.
+        """
         if self.act == "snoozed":
             return self.snoozed_until is not None and moment < self.snoozed_until
         return self.act in {"acknowledged", "closed"}
 
     def to_dict(self) -> dict[str, str | None]:
-        """JSON-ready."""
+        """Return a JSON-ready dict."""
         until = None if self.snoozed_until is None else format_time(self.snoozed_until)
         return {
             "act": self.act,
@@ -121,17 +127,17 @@ class Wording:
 
     @property
     def pattern(self) -> str | None:
-        """What the draft matches."""
+        """Return what the draft matches."""
         texts = self.draft["rule"]["text"] if self.draft else []
         return str(texts[0]) if texts else None
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
+        """Return a JSON-ready dict."""
         return {name: getattr(self, name) for name in Wording.__slots__}
 
 
 def cost_of(hours: pl.DataFrame) -> Cost:
-    """The cost of a finding out of its rows of `detection-cost`, of one day and in order."""
+    """Sum up the cost of a finding from its rows of `detection-cost`, of one day and in order."""
     sums = {name: hours[name].sum() for name in ("sessions", "error_sessions", "failed_sessions", "waited_seconds")}
     seen = int(sums["sessions"]) if hours["observed"].sum() else None
     since, every = _since(hours, seen is not None)
@@ -149,7 +155,7 @@ def cost_of(hours: pl.DataFrame) -> Cost:
 
 
 def _since(hours: pl.DataFrame, seen: bool) -> tuple[datetime | None, bool]:
-    """The moment from which on sessions fail, and whether all do."""
+    """Return the moment since which sessions fail, and whether all do."""
     if not seen:
         return None, False
     failing, since = 0, None
@@ -168,21 +174,22 @@ def _since(hours: pl.DataFrame, seen: bool) -> tuple[datetime | None, bool]:
 
 
 def info(_day: Detection) -> str:
-    """The severity of what a night reports without failing by default."""
+    """Return the severity of what a night reports without failing by default."""
     return "info"
 
 
 def warning(_day: Detection) -> str:
-    """The severity from which on a night fails by default."""
+    """Return the severity from which on a night fails by default."""
     return "warning"
 
 
 def with_cost(severity: str, day: Detection, cost: Cost) -> str:
-    """The severity of a finding, out of that of its figures and of what its last day cost beyond what was expected.
+    """Return the severity that follows from a finding's figures and its cost.
 
-    It is critical where every session fails, where ten failed that are half of all, or where four hours were spent
-    waiting, and a warning at least from one hour on. Where retries recovered most of the sessions that met it, and
-    fewer than ten failed, it is a warning at most.
+    Only the cost of its last day beyond what was expected counts. The finding is critical if every
+    session fails, if ten failed that are half of all, or if four hours were spent waiting, and at
+    least a warning from one hour on. If retries recovered most of the sessions that met it, and
+    fewer than ten failed, it is at most a warning.
     """
     beyond = max(0.0, 1 - (day.expected or 0.0) / day.observed) if day.observed else 1.0
     failed, waited = beyond * cost.sessions_failed, beyond * cost.waited_seconds

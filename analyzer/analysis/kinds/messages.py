@@ -1,4 +1,4 @@
-"""The kinds of new messages, of new texts in the place of what a rule matched, and of a session that repeats one."""
+"""The kinds of new messages, of texts that replace what a rule matched, and of a session that repeats a message."""
 
 from __future__ import annotations
 
@@ -45,23 +45,23 @@ from analyzer.analysis.observations import Observations, end_of, start_of
 
 
 def severity_of_message(day: Detection) -> str:
-    """A new message is a warning in five sessions."""
+    """Return the severity of a new message: a warning in five sessions."""
     return "warning" if (day.sessions or 0) >= 5 else "info"
 
 
 def new_message(finding: Finding) -> str:
-    """A message that the caller did not have before."""
+    """Say that the caller has a message that it did not have before."""
     return f"an unknown message that it did not have before, in {sessions(finding)}, {since(finding)}"
 
 
 def shared_message(finding: Finding) -> str:
-    """A message that is new to the whole fleet."""
+    """Say that a message is new to the whole fleet."""
     text = note_of(finding)
     return f"an unknown message that nobody had before: {text}"
 
 
 def weak_message(finding: Finding) -> str:
-    """A new message whose reason rests on weak evidence."""
+    """Say that the reason of a new message rests on weak evidence."""
     text = f"judged {finding.scope.reason} by weak evidence alone, a bare status or weak words"
     if finding.scope.caller is None:
         return f"a message that nobody had before, {text}: {note_of(finding)}"
@@ -69,13 +69,13 @@ def weak_message(finding: Finding) -> str:
 
 
 def reworded(finding: Finding) -> str:
-    """A new text in the place of what a rule matched."""
+    """Say that a new text replaces what a rule matched."""
     text = note_of(finding)
     return text if finding.wording else f"{text}, {since(finding)}"
 
 
 def sighting_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
-    """The rows of `SIGHTINGS`, a day each; without a caller those of all."""
+    """Return the rows of `SIGHTINGS`, a day each; without a caller those of all."""
     shown = basis.seen.known_templates if finding.finding == "weak_template" else basis.seen.templates
     shown, days = shown.filter(pl.col("template") == finding.scope.template), basis.seen.counts
     if finding.scope.caller is not None:
@@ -94,7 +94,7 @@ def sighting_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
 
 
 def wording_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
-    """The rows of `WORDING`, a day each."""
+    """Return the rows of `WORDING`, a day each."""
     seen, scope = basis.seen, finding.scope
     shown = seen.templates.filter((pl.col("template") == scope.template) & (pl.col("day") >= finding.onset))
     if scope.caller is not None:
@@ -114,7 +114,7 @@ def wording_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
 
 
 def sighting_chart(case: Charted) -> Chart:
-    """The sessions by day that show the message, and all sessions of its caller."""
+    """Draw the sessions by day that show the message, and all sessions of its caller."""
     rows = case.numbers
     marks = (
         bars(rows, "message_sessions", "sessions that show the message", MARKED),
@@ -127,7 +127,7 @@ def sighting_chart(case: Charted) -> Chart:
 
 
 def wording_chart(case: Charted) -> Chart:
-    """The sessions by day in which the rule matched, those that show the new text, and all at work."""
+    """Draw by day the sessions in which the rule matched, those with the new text, and all."""
     rows, latest = case.numbers, case.finding.latest
     marks = (
         bars(rows, "rule_sessions", "sessions in which the rule matched", OTHER),
@@ -141,7 +141,7 @@ def wording_chart(case: Charted) -> Chart:
 
 
 WITH_MESSAGE = Behind(
-    "of its days with the message", lambda one, _seen: pl.col("template") == one.scope.template, its_days
+    "of its days with the message", lambda finding, _seen: pl.col("template") == finding.scope.template, its_days
 )
 SIGHTINGS = ChartForm(
     "Days of the message",
@@ -228,7 +228,7 @@ MESSAGES = {
         scope="reason",
         explains=True,
         # Where a rule fell silent, what came in place of the texts that it took is unknown.
-        evidence=Evidence(reason=lambda one: "unknown" if one.scope.rule else one.scope.reason),
+        evidence=Evidence(reason=lambda finding: "unknown" if finding.scope.rule else finding.scope.reason),
         chart=WORDING,
     ),
 }
@@ -247,22 +247,28 @@ _MOMENTS: dict[str, pl.DataType | type[pl.DataType]] = {
 
 
 def longest_bursts(seen: Observations) -> Iterable[Detection]:
-    """The longest burst of each message a day: a message that many sessions repeat is told once."""
+    """Yield the longest burst of each message a day, with the number of other sessions with it."""
     longest: dict[tuple[date, str | None, str | None], Detection] = {}
     more: dict[tuple[date, str | None, str | None], int] = {}
-    for one in detections_in(bursts(seen.loud, seen.repeats)):
-        key = one.day, one.caller, one.template
+    for burst in detections_in(bursts(seen.loud, seen.repeats)):
+        key = burst.day, burst.caller, burst.template
         more[key] = more.get(key, 0) + 1
-        known = longest.get(key)
-        if known is None or (-(one.observed or 0), one.scope or "") < (-(known.observed or 0), known.scope or ""):
-            longest[key] = one
-    for key, one in longest.items():
+        former = longest.get(key)
+        if former is None or (-(burst.observed or 0), burst.scope or "") < (
+            -(former.observed or 0),
+            former.scope or "",
+        ):
+            longest[key] = burst
+    for key, burst in longest.items():
         others = more[key] - 1
-        yield replace(one, note=f"{one.note}, and {others} more do so too") if others else one
+        yield replace(burst, note=f"{burst.note}, and {others} more do so too") if others else burst
 
 
 def burst_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
-    """The rows of `BURST`: equal stretches of time, the shortest that are 60 at most in a day; `begins_at` is UTC."""
+    """Return the rows of `BURST`: equal stretches of time; `begins_at` is UTC.
+
+    They are the shortest that are 60 at most in a day.
+    """
     timezone = basis.seen.timezone
     own = basis.repeats.filter(
         (pl.col("caller") == finding.scope.caller)
@@ -274,7 +280,7 @@ def burst_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
     if own.is_empty():
         return pl.DataFrame(schema=_MOMENTS)
     seconds = own.select((pl.col("second_at").max() - pl.col("second_at").min()).dt.total_seconds()).item() + 1
-    width = next((each for each in _SECONDS if seconds <= each * (MAX_MOMENTS - 1)), _SECONDS[-1])
+    width = next((size for size in _SECONDS if seconds <= size * (MAX_MOMENTS - 1)), _SECONDS[-1])
     counted = own.group_by(pl.col("second_at").dt.truncate(f"{width}s").alias("begins_at")).agg(
         pl.col("events").sum().alias("repeats")
     )
@@ -282,7 +288,7 @@ def burst_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
 
 
 def burst_chart(case: Charted) -> Chart:
-    """Repeats of the message in the session, over its time."""
+    """Draw the repeats of the message in the session, over its time."""
     rows = list(case.numbers.iter_rows(named=True))
     seconds = rows[0]["seconds"]
     bars = Bars(
@@ -318,8 +324,8 @@ def burst_chart(case: Charted) -> Chart:
 
 
 def _length(seconds: int) -> str:
-    size, one, many = next(unit for unit in _UNITS if seconds >= unit[0])
-    return one if seconds == size else f"{seconds // size} {many}"
+    size, singular, plural = next(unit for unit in _UNITS if seconds >= unit[0])
+    return singular if seconds == size else f"{seconds // size} {plural}"
 
 
 BURST = ChartForm(

@@ -52,7 +52,7 @@ def _called(finding: Finding) -> str:
 
 
 def many_hand_offs(finding: Finding) -> str:
-    """More hand-offs or compactions than were expected, or many of one session."""
+    """Say that there were more hand-offs or compactions than expected, or many of one session."""
     latest = finding.latest
     step, what = finding.scope.step, _called(finding)
     step = f" in step {step}" if step and step != NO_STEP else ""
@@ -64,7 +64,10 @@ def many_hand_offs(finding: Finding) -> str:
 
 
 def hand_off_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
-    """The rows of `HAND_OFFS`, a day each; `expected` and `high` are null where history is too short."""
+    """Return the rows of `HAND_OFFS`, a day each.
+
+    `expected` and `high` are null where history is too short.
+    """
     own, seen = pl.col("caller") == finding.scope.caller, basis.seen
     # Sessions that handed off in other steps were at work as well.
     at_work = exposed(replace(seen, relays=seen.relays.filter(own), counts=seen.counts.filter(own)))
@@ -81,13 +84,16 @@ def hand_off_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
 
 
 def hand_off_chart(case: Charted) -> Chart:
-    """Hand-offs or compactions by day, with what the day's sessions and weekday let one expect, and the sessions."""
+    """Draw hand-offs or compactions by day, what was expected of the day, and its sessions.
+
+    What was expected follows from the day's sessions and weekday.
+    """
     rows, what = case.numbers, _called(case.finding)
-    known = rows.drop_nulls("expected")
+    judged = rows.drop_nulls("expected")
     within = "what 39 of 40 such days stay within"
     marks = (
-        band(within, known["day"], [0.0] * known.height, known["high"], stepped=True),
-        dashes("expected", known["day"], known["expected"], stepped=True),
+        band(within, judged["day"], [0.0] * judged.height, judged["high"], stepped=True),
+        dashes("expected", judged["day"], judged["expected"], stepped=True),
         bars(rows.filter("unusual"), "hand_offs", f"{what}, unusual days", MARKED),
         bars(rows.filter(~pl.col("unusual")), "hand_offs", f"{what}, other days", OTHER),
         bars(rows, "sessions", "sessions at work", USUAL, lower=True),
@@ -125,7 +131,7 @@ RELAYS = {
         asks=("query", "relays-by-step"),
         scope="step",
         evidence=Evidence({"hand_off": 0}),
-        behind=Behind("of its days", lambda _one, _seen: pl.lit(False), its_days, hand_offs="Hand-offs"),
+        behind=Behind("of its days", lambda _finding, _seen: pl.lit(False), its_days, hand_offs="Hand-offs"),
         chart=HAND_OFFS,
     )
 }
@@ -151,21 +157,21 @@ _RECOVERED, _FAILED, _UNTRIED = (GREEN, ""), (VERMILION, "x"), (SILVER, "-")
 
 
 def recovery_fell(finding: Finding) -> str:
-    """Fewer retry chains recover than did."""
+    """Say that fewer retry chains recover than did."""
     latest = finding.latest
     text = f"{percent(latest.observed)} of {latest.groups or 0:,} retry chains for {finding.scope.reason} recovered"
     return f"{text} in the week up to {latest.day}, {expected(finding)}"
 
 
 def retry_in_vain(finding: Finding) -> str:
-    """Retries that hardly ever recover."""
+    """Say that retries hardly ever recover."""
     latest = finding.latest
     text = f"retries for {finding.scope.reason} recovered {percent(latest.observed)} of {latest.groups or 0:,} chains"
     return f"{text} in the seven weeks up to {latest.day} (surely less than {percent(latest.high)})"
 
 
 def retry_would_pay(finding: Finding) -> str:
-    """Errors that were given up although retries of their reason recover."""
+    """Say that errors were given up although retries of their reason recover."""
     latest = finding.latest
     text = f"{latest.groups or 0:,} errors {finding.scope.reason} were not retried in the week up to {latest.day}"
     text += f", though {percent(latest.observed)} of those that were in the seven weeks up to it recovered"
@@ -173,7 +179,10 @@ def retry_would_pay(finding: Finding) -> str:
 
 
 def chain_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
-    """The rows of `RECOVERY`, a day each; `recovered_share` is null without a chain in its week."""
+    """Return the rows of `RECOVERY`, a day each.
+
+    `recovered_share` is null without a chain in the week up to that day.
+    """
     daily = basis.seen.chains.filter(pl.col("reason") == finding.scope.reason).sort("day")
     own = daily.filter(pl.col("caller") == finding.scope.caller).select(
         "day", "caller", "chains", "recovered", "untried"
@@ -189,17 +198,18 @@ def chain_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
 
 
 def chain_chart(case: Charted) -> Chart:
-    """The share of retry chains that recovered over a week, by its last day, and the chains of each day.
+    """Draw the share of retry chains that recovered over a week, and the chains of each day.
 
-    The band is what is expected of the share where it fell, else what all days together say of it.
+    A week's share is drawn at its last day. The band is what is expected of the share if it fell,
+    else what all days together say of it.
     """
     rows = case.numbers.with_columns(failed=pl.col("chains") - pl.col("recovered"))
     latest, week = case.finding.latest, f"{RECENT_DAYS} days"
     fell = latest.expected is not None
-    known = "expected share" if fell else f"share over all {BASELINE_DAYS + RECENT_DAYS} days"
+    share_name = "expected share" if fell else f"share over all {BASELINE_DAYS + RECENT_DAYS} days"
     shares = rows.select("day", "recovered_share", "week_recovered", "week_chains")
     marks: tuple[Mark, ...] = (
-        *share_band(case, latest.expected if fell else latest.observed, known),
+        *share_band(case, latest.expected if fell else latest.observed, share_name),
         share_line(shares, f"recovered share of {week}", f"chains of {week} recovered"),
         *(
             bars(rows, column, name, style, lower=True)
@@ -245,7 +255,7 @@ _RETRIES = Kind(
     scope="reason",
     evidence=Evidence({"tried": RECENT_DAYS}),
     behind=Behind(
-        "of the last week with its reason", lambda one, _seen: pl.col("reason") == one.scope.reason, its_week
+        "of the last week with its reason", lambda finding, _seen: pl.col("reason") == finding.scope.reason, its_week
     ),
     chart=RECOVERY,
 )

@@ -41,7 +41,7 @@ from analyzer.analysis.kinds.sentences import expected, sessions
 from analyzer.analysis.observations import Observations
 from analyzer.readable import counted, percent
 
-UNKNOWN_ERRORS = Evidence(reason=lambda _one: "unknown")
+UNKNOWN_ERRORS = Evidence(reason=lambda _finding: "unknown")
 
 
 def _unknown_errors(finding: Finding, _seen: Observations) -> pl.Expr:
@@ -52,7 +52,7 @@ def _unknown_errors(finding: Finding, _seen: Observations) -> pl.Expr:
 UNKNOWN = Behind(
     "that are unknown, since its onset",
     _unknown_errors,
-    lambda one, last: (one.onset, one.resolved_on or last),
+    lambda finding, last: (finding.onset, finding.resolved_on or last),
     unknown=True,
 )
 
@@ -66,21 +66,24 @@ EVERY = Behind("of its days", _of_reason, its_days)
 
 
 def severity_of_share(day: Detection) -> str:
-    """A rise of the unknown share is critical where it is far above what was expected and hits ten sessions."""
+    """Return the severity of a rise of the unknown share.
+
+    It is critical if it is far above what was expected and hits ten sessions.
+    """
     observed, expected = day.observed or 0.0, day.expected or 0.0
     far = observed >= 0.25 or observed >= 5 * max(expected, 0.01)
     return "critical" if far and (day.sessions or 0) >= MANY_SESSIONS else "warning"
 
 
 def more_unknown(finding: Finding) -> str:
-    """A rise of the unknown share, with the figures of its latest day."""
+    """Say that the unknown share rose, with the figures of its latest day."""
     latest = finding.latest
     text = f"{percent(latest.observed)} of its distinct errors on {latest.day} are unknown, {expected(finding)}"
     return f"{text}, in {sessions(finding)}" + (f", since {finding.onset}" if finding.onset < finding.last_on else "")
 
 
 def share_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
-    """The rows of `SHARES`, a day each."""
+    """Return the rows of `SHARES`, a day each."""
     return of_caller_around(basis.seen.counts.filter(pl.col("groups") > 0), finding, basis.last).select(
         "day",
         (pl.col("unknown_groups_replayed") / pl.col("groups")).alias("unknown_share"),
@@ -92,7 +95,7 @@ def share_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
 
 
 def share_chart(case: Charted) -> Chart:
-    """The unknown share of distinct errors by day, with what was expected of it, and the sessions of each day."""
+    """Draw the unknown share of distinct errors by day, what was expected, and the sessions."""
     rows, latest = (
         case.numbers.with_columns(others=pl.col("sessions") - pl.col("unknown_sessions")),
         case.finding.latest,
@@ -127,20 +130,23 @@ SHARES = ChartForm(
 
 
 def severity_of_volume(day: Detection) -> str:
-    """Many more errors are critical where they are four times as many as expected and hit ten sessions."""
+    """Return the severity of a rise of errors.
+
+    It is critical if they are four times as many as expected and hit ten sessions.
+    """
     far = (day.observed or 0.0) >= 4 * (day.expected or 0.0)
     return "critical" if far and (day.sessions or 0) >= MANY_SESSIONS else "warning"
 
 
 def more_errors(finding: Finding) -> str:
-    """More errors than the days before let one expect, and from when to when they came."""
+    """Say that there were more errors than expected, and from when to when they came."""
     if not finding.errors:
         return f"{note_of(finding)}, up to {finding.last_on}"
     return f"{note_of(finding)}; {counted(finding.errors, 'error')}, {finding.span}"
 
 
 def volume_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
-    """The rows of `VOLUME`, a day each."""
+    """Return the rows of `VOLUME`, a day each."""
     seen, scope = basis.seen, finding.scope
     if scope.caller is None:
         named = [pl.col(name) == own for name in SHARED if (own := getattr(scope, name)) is not None]
@@ -159,7 +165,7 @@ def volume_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
 
 
 def volume_chart(case: Charted) -> Chart:
-    """Distinct errors by day, and the sessions at work."""
+    """Draw distinct errors by day, and the sessions at work."""
     rows = case.numbers
     marks = (
         bars(rows, "errors", "distinct errors", MARKED),

@@ -18,10 +18,10 @@ _LEAST_WAIT = 60.0
 
 
 def sentence(finding: Finding, message: str | None = None, timezone: str = "UTC", when: str = "") -> str:
-    """What happened, what it cost before all else. `message` is what the errors of its most frequent message all say,
-    or of hand-offs how many were given up.
+    """Say what happened, what it cost before all else.
 
-    `when` names what was looked at, if it is not its last day.
+    `message` is what the errors of its most frequent message all say, or of hand-offs how many were
+    given up. `when` names what was looked at, if it is not its last day.
     """
     every = finding.cost is not None and finding.cost.every_session
     text = f"{_every_session(finding, timezone) if every else finding.scope.who}: {finding.kind.sentence(finding)}"
@@ -38,7 +38,7 @@ def sentence(finding: Finding, message: str | None = None, timezone: str = "UTC"
 
 
 def _every_session(finding: Finding, timezone: str) -> str:
-    """That nothing works any more."""
+    """Say that nothing works any more."""
     named = next(filter(None, (getattr(finding.scope, name) for name in SHARED)), None)
     whose = f"the callers of {named}" if named else finding.scope.who
     reason = finding.cost.reason if finding.cost else None
@@ -50,7 +50,7 @@ def _every_session(finding: Finding, timezone: str) -> str:
 
 
 def _lost(finding: Finding, timezone: str, when: str) -> str:
-    """Sessions that failed, and time spent waiting."""
+    """Say how many sessions failed, and how much time was spent waiting."""
     cost = finding.cost
     if cost is None:
         return ""
@@ -67,7 +67,7 @@ def _lost(finding: Finding, timezone: str, when: str) -> str:
 
 
 def _whose(finding: Finding, cost: Cost) -> str:
-    """Name the callers of failed sessions, where the finding is about no single one, and what their requests cost."""
+    """Name the callers of failed sessions, if the finding is about several, and their cost."""
     text = ""
     if finding.scope.caller is None and cost.callers:
         more = len(cost.callers) - MAX_CALLERS
@@ -79,7 +79,7 @@ def _whose(finding: Finding, cost: Cost) -> str:
 
 
 def _moment(finding: Finding, timezone: str) -> str:
-    """When it began to cost: the time of the last day, of an earlier one with its date."""
+    """Name the time at which it began to cost; of an earlier day than the last with its date."""
     if finding.cost is None or finding.cost.failed_since is None:
         return f"{finding.onset}"
     local = finding.cost.failed_since.replace(tzinfo=UTC).astimezone(ZoneInfo(timezone))
@@ -88,7 +88,7 @@ def _moment(finding: Finding, timezone: str) -> str:
 
 
 def expected(finding: Finding) -> str:
-    """The share that was expected on its latest day, with its interval."""
+    """Say the share that was expected on its latest day, with its interval."""
     latest = finding.latest
     if latest.expected is None:
         return "without a history to compare with"
@@ -100,12 +100,12 @@ def expected(finding: Finding) -> str:
 
 
 def sessions(finding: Finding) -> str:
-    """The number of sessions of its latest day."""
+    """Say the number of sessions of its latest day."""
     return counted(finding.latest.sessions or 0, "session")
 
 
 def as_number(value: float | None) -> str:
-    """A number with one decimal at most, or a dash."""
+    """Format a number with one decimal at most, or a dash."""
     return "–" if value is None else f"{value:,.1f}".rstrip("0").rstrip(".")
 
 

@@ -1,5 +1,4 @@
-"""The kinds of what is no rise of errors: callers that are no longer heard of, a row for each signal that is counted,
-and versions and models that do worse than those before them."""
+"""The kinds that are no rise of errors: silent callers, counted signals, and worse versions and models."""
 
 from __future__ import annotations
 
@@ -28,17 +27,17 @@ from analyzer.analysis.kinds.finding_fields import warning
 
 
 def severity_of_silence(day: Detection) -> str:
-    """A silence of the fleet is critical."""
+    """Return the severity of a silence: that of the fleet is critical."""
     return "critical" if day.caller is None else "warning"
 
 
-def told_of_days(finding: Finding) -> str:
-    """What the test noted of the latest day, and since when it is so."""
+def noted_of_days(finding: Finding) -> str:
+    """Say what the test noted of the latest day, and since when it is so."""
     return note_of(finding) + (f", since {finding.onset}" if finding.onset < finding.last_on else "")
 
 
 def session_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
-    """The rows of `SESSIONS`, a day each."""
+    """Return the rows of `SESSIONS`, a day each."""
     work, caller = basis.seen.work, finding.scope.caller
     own = work if caller is None else work.filter(pl.col("caller") == caller)
     logged = work.select("day").unique().filter(around(finding, basis.last))
@@ -49,7 +48,7 @@ def session_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
 
 
 def session_chart(case: Charted) -> Chart:
-    """The sessions of each day, and below them those of the fleet."""
+    """Draw the sessions of each day, and below them those of the fleet."""
     rows = case.numbers
     marks = (
         bars(rows, "sessions", "sessions", MARKED),
@@ -74,7 +73,7 @@ SESSIONS = ChartForm(
 
 
 def signal_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
-    """The rows of `COUNTS`, a day each."""
+    """Return the rows of `COUNTS`, a day each."""
     scope, signal, seen = finding.scope, COUNTED[finding.finding], basis.seen
     about = {"name": scope.tool or scope.provider or scope.host, "caller": scope.caller}
     named = [pl.col(column) == name for column, name in about.items() if name is not None]
@@ -90,7 +89,7 @@ def signal_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
 
 
 def signal_chart(case: Charted) -> Chart:
-    """What was counted on each day, and what it came from."""
+    """Draw what was counted on each day, and what it came from."""
     rows, (what, of) = case.numbers, _CHARTED[case.finding.finding]
     marks = (bars(rows, "amount", what, MARKED), bars(rows, "number", of, USUAL, lower=True))
     upper = counts_axis(what, max(rows["amount"], default=0))
@@ -122,7 +121,7 @@ COUNTS = ChartForm(
 
 
 def version_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
-    """The rows of `VERSIONS`, a day each."""
+    """Return the rows of `VERSIONS`, a day each."""
     about = finding.scope.version or finding.scope.model or ""
     rows = basis.seen.signals.filter(pl.col("signal") == ("version" if finding.scope.version else "model"))
     parts = pl.col("name").str.split("\t").list
@@ -142,7 +141,7 @@ def version_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
 
 
 def version_chart(case: Charted) -> Chart:
-    """The sessions of each day that met such errors, and below them all of the agent's."""
+    """Draw the sessions of each day that met such errors, and below them all of the agent's."""
     both = {name: pl.col(name) + pl.col(f"other_{name}") for name in ("failed_sessions", "sessions")}
     rows = case.numbers.with_columns(**both)
     marks = (
@@ -170,7 +169,7 @@ VERSIONS = ChartForm(
 
 
 def _note(finding: Finding, pattern: str) -> str | None:
-    """Return what a pattern matches of the note of its latest day, which its sentence tells."""
+    """Return what a pattern matches in the note of its latest day, which its sentence quotes."""
     match = re.search(pattern, finding.latest.note or "")
     return match[1] if match else None
 
@@ -199,7 +198,7 @@ _COUNTED = Kind(
     title="A tool fails more often",
     metric="failed calls of the span that was judged, three of a session at most",
     severity=warning,
-    sentence=told_of_days,
+    sentence=noted_of_days,
     advice="try the tool, and look at what it says",
     asks=("query", "tools-messages"),
     scope="tool",
@@ -236,8 +235,8 @@ SIGNALS = {
         asks=("query", "errors-messages"),
         asks_all=False,
         scope="model",
-        # Its scope is the model alone, which several agents may use.
-        evidence=Evidence({"model": 0}, name=lambda one: _note(one, "sessions under (.+?) since ")),
+        # Its scope is only the model, which several agents may use.
+        evidence=Evidence({"model": 0}, name=lambda finding: _note(finding, "sessions under (.+?) since ")),
     ),
     "retries_exhausted": replace(
         _COUNTED,
@@ -288,11 +287,11 @@ SIGNALS = {
         title="Sessions stay away",
         metric="sessions of the day, or of half a day or a whole one over midnight",
         severity=severity_of_silence,
-        sentence=told_of_days,
+        sentence=noted_of_days,
         advice="see whether it still runs, and whether its logs still arrive",
-        # Nothing speaks for it but what came last, and the few sessions that came all the same.
+        # Its evidence is only what came last, and the few sessions that came all the same.
         evidence=Evidence({"before": 0, "at_work": 0}, more=_silent, hours=_silent_hours),
         chart=SESSIONS,
     ),
 }
-"""Their days are judged one by one, as those of rises of errors are."""
+"""Each of their days is judged by itself, as those of rises of errors are."""

@@ -1,8 +1,9 @@
-"""The nightly check: what a day brought, judged from that day and the ones before it, and written down; and the check
-of single hours, which are held against the same hours of the four weeks before.
+"""Judge a day from that day and the ones before it and write the night down, or judge single hours.
 
-Invariants: a night that was written down says the same whenever it is asked for again. Nothing is written down of
-hours; what is found in them has the id that the night of that day will give it.
+Hours are compared with the same hours of the four weeks before.
+
+Invariants: a night that was written down says the same whenever it is asked for again. Nothing is
+written down of hours; their findings have the ids that the night of that day will give them.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from analyzer.analysis.nightly.decisions import handlings, warnings_a_week, with
 from analyzer.analysis.nightly.detections import detections
 from analyzer.analysis.nightly.evidence import costed, explained, of_the_day
 from analyzer.analysis.nightly.incidents import gravest_first, incidents
-from analyzer.analysis.nightly.night import Night, carried_on, night_before, recorded, told_apart, write_down
+from analyzer.analysis.nightly.night import Night, carried_on, night_before, recorded, split_parts, write_down
 from analyzer.analysis.nightly.notes import clocks_ahead, newest_versions, notes, too_little_history
 from analyzer.analysis.observations import Observations, end_of, observe, start_of
 from analyzer.analysis.tables import Window, WindowWords, as_window, window
@@ -49,7 +50,7 @@ def check(
     rules: Rules = None,
     again: bool = False,
 ) -> Night:
-    """The last whole day before `until` (now), judged; in a store that is open for writing also written down.
+    """Judge the last whole day before `until` (now); write it down in a store open for writing.
 
     A day that was judged before is read back, with the number of events that came late and the ruleset that is in force
     by now; `again` judges it anew.
@@ -62,21 +63,26 @@ def check(
     day = last_whole_day(chosen)
     ruleset = store.judge_history(rules)
     decisions = handlings(store)
-    if not again and (known := recorded(store, day, timezone)) is not None:
-        return _shown(store, with_handling(replace(known, ruleset_in_force=ruleset), decisions), chosen)
+    if not again and (former := recorded(store, day, timezone)) is not None:
+        return _with_notes_on_the_day(
+            store, with_handling(replace(former, ruleset_in_force=ruleset), decisions), chosen
+        )
     seen = observe(store, day, timezone, ruleset, judged_from=day)
     before = night_before(store, day, timezone)
-    found = detections(seen)
-    night = _finished(store, without_closed(_judged(store, seen, found, before), before, decisions), rules)
-    told = (*night.notes, *clocks_ahead(store, night.judged_at))
-    night = replace(night, warnings_a_week=warnings_a_week(store, day, timezone), notes=told)
+    daily_detections = detections(seen)
+    night = _finished(store, without_closed(_judged(store, seen, daily_detections, before), before, decisions), rules)
+    sentences = (*night.notes, *clocks_ahead(store, night.judged_at))
+    night = replace(night, warnings_a_week=warnings_a_week(store, day, timezone), notes=sentences)
     if store.writable:
         write_down(store, night)
-    return _shown(store, with_handling(night, decisions), chosen)
+    return _with_notes_on_the_day(store, with_handling(night, decisions), chosen)
 
 
-def _shown(store: Store, night: Night, chosen: Window) -> Night:
-    """The night with what its day has to do with what was asked for: no part of what is written down."""
+def _with_notes_on_the_day(store: Store, night: Night, chosen: Window) -> Night:
+    """Add notes on how the judged day relates to the time that was asked for.
+
+    They are no part of what is written down.
+    """
     until, begins, ends = chosen.until, start_of(night.day, night.timezone), end_of(night.day, night.timezone)
     sentences = []
     if until and until > now():
@@ -99,7 +105,7 @@ def each_night(
     rules: Rules = None,
     **words: Unpack[WindowWords],
 ) -> list[Night]:
-    """What every night of a window would have reported under today's rules; nothing is written down.
+    """Judge every night of a window under today's rules; nothing is written down.
 
     Raises:
         AnalyzerError: as for `check`, or more than 400 nights.
@@ -119,31 +125,35 @@ def each_night(
         raise AnalyzerError(f"{len(days):,} nights are too many at once", f"name a window of {MAX_NIGHTS} at most")
     nights: list[Night] = []
     before: Night | None = None
-    found: list[Detection] = []
+    daily_detections: list[Detection] = []
     cut = None
     # Days between two changes of recorded rules see the same history, each up to its own end.
     spans = {day: newest_versions(versions, day) for day in days}
     for day in days:
         if spans[day] != cut:
             cut = spans[day]
-            last_day = max(each for each in days if spans[each] == cut)
+            last_day = max(end for end in days if spans[end] == cut)
             seen = whole
             if last_day != final:
                 seen = observe(store, last_day, chosen.timezone, ruleset, judged_from=asked)
-            found = detections(seen)
+            daily_detections = detections(seen)
         as_of = seen.up_to(day)
         if before is None:
-            open_ones = incidents(found, as_of.traffic(one.caller for one in found), day - timedelta(days=1))
+            open_ones = incidents(
+                daily_detections,
+                as_of.traffic(detection.caller for detection in daily_detections),
+                day - timedelta(days=1),
+            )
             nothing = _judged(store, as_of, [], None)
             before = replace(nothing, day=day - timedelta(days=1), findings=costed(store, open_ones, as_of))
-        night = _judged(store, as_of, found, before, before.findings)
+        night = _judged(store, as_of, daily_detections, before, before.findings)
         before = _finished(store, night, rules)
         nights.append(before)
     return nights
 
 
 def last_whole_day(chosen: Window) -> date:
-    """The last day of a zone that is over before the window ends, or before now."""
+    """Return the last day of a zone that is over before the window ends, and before now."""
     end = min(chosen.until or now(), now())
     moment = end.replace(tzinfo=UTC).astimezone(ZoneInfo(chosen.timezone))
     return moment.date() - timedelta(days=1)
@@ -152,23 +162,26 @@ def last_whole_day(chosen: Window) -> date:
 def _judged(
     store: Store,
     seen: Observations,
-    found: Sequence[Detection],
+    daily_detections: Sequence[Detection],
     before: Night | None,
-    known: Sequence[Finding] = (),
+    costed_before: Sequence[Finding] = (),
 ) -> Night:
-    """The night without words; `known` are findings whose costs cannot have changed."""
-    counts, traffic = seen.counts, seen.traffic(one.caller for one in found)
-    last_told = before.findings if before else ()
-    tonight = list(told_apart(incidents(found, traffic, seen.night), last_told))
-    there = {one.identity for one in tonight}
+    """Judge a night, without explanations.
+
+    The costs of findings in `costed_before` cannot have changed, and are taken over.
+    """
+    counts, traffic = seen.counts, seen.traffic(detection.caller for detection in daily_detections)
+    last_reported = before.findings if before else ()
+    tonight = list(split_parts(incidents(daily_detections, traffic, seen.night), last_reported))
+    there = {finding.identity for finding in tonight}
     if before is not None:
         for back in range(1, min(MAX_LEFT_OUT, (seen.night - before.day).days)):
-            ended = incidents(found, traffic, seen.night - timedelta(days=back))
-            tonight += [one for one in ended if not one.is_open and one.identity not in there]
-            there.update(one.identity for one in ended)
+            ended = incidents(daily_detections, traffic, seen.night - timedelta(days=back))
+            tonight += [finding for finding in ended if not finding.is_open and finding.identity not in there]
+            there.update(finding.identity for finding in ended)
     gone = "rejudged" if before is not None and before.ruleset == seen.ruleset else "explained"
-    priced = costed(store, of_the_day(tonight, seen), seen, known)
-    findings = gravest_first(carried_on(priced, last_told, seen.night, gone))
+    priced = costed(store, of_the_day(tonight, seen), seen, costed_before)
+    findings = gravest_first(carried_on(priced, last_reported, seen.night, gone))
     return Night(
         day=seen.night,
         timezone=seen.timezone,
@@ -185,7 +198,7 @@ def _judged(
 
 
 def _finished(store: Store, night: Night, rules: Rules) -> Night:
-    """The night with words and evidence."""
+    """Add explanations and evidence to the findings of a night."""
     findings = explained(store, night.findings, night.timezone, night.ruleset, rules=rules, judged=night.day)
     return replace(night, findings=findings)
 
@@ -195,9 +208,10 @@ _HOUR = timedelta(hours=1)
 
 
 def check_hours(store: Store, chosen: Window, *, rules: Rules = None) -> Night:
-    """The last whole hours of a window of a day at most, judged by numbers of errors; nothing is written down.
+    """Judge the last whole hours of a window of a day at most; nothing is written down.
 
-    What the hours before them had, or the last night left open, is `ongoing`.
+    The only test is that of numbers of errors. What the hours before them had, or the last night
+    left open, is `ongoing`.
 
     Raises:
         AnalyzerError: a window without a beginning, or one that is longer, rules that cannot be used.
@@ -207,10 +221,12 @@ def check_hours(store: Store, chosen: Window, *, rules: Rules = None) -> Night:
     day = (until - _HOUR).replace(tzinfo=UTC).astimezone(ZoneInfo(chosen.timezone)).date()
     before = night_before(store, day, chosen.timezone)
     seen = observe(store, day, chosen.timezone, ruleset, judged_from=day)
-    open_ones = {one.identity: one for one in before.findings if one.is_open} if before else {}
-    known = {one.identity for one in _in_hours(seen, since - (until - since), since)}
+    open_ones = {finding.identity: finding for finding in before.findings if finding.is_open} if before else {}
+    hours_before = {finding.identity for finding in _in_hours(seen, since - (until - since), since)}
     priced = costed(store, _in_hours(seen, since, until), seen, within=(since, until))
-    findings = gravest_first(_continued(one, open_ones.get(one.identity), one.identity in known) for one in priced)
+    findings = gravest_first(
+        _continued(finding, open_ones.get(finding.identity), finding.identity in hours_before) for finding in priced
+    )
     night = Night(
         day=day,
         timezone=chosen.timezone,
@@ -228,7 +244,10 @@ def check_hours(store: Store, chosen: Window, *, rules: Rules = None) -> Night:
 
 
 def _whole_hours(chosen: Window) -> tuple[datetime, datetime]:
-    """The whole hours that are over at the end of a window, as many as it has."""
+    """Return the first moment and the end of the whole hours of a window that are over.
+
+    They are as many as the window has, rounded up.
+    """
     end = min(chosen.until or now(), now())
     if chosen.since is None or chosen.since >= end:
         raise AnalyzerError("hours have a beginning", "name it with --since or --last, such as --last 1h")
@@ -241,12 +260,12 @@ def _whole_hours(chosen: Window) -> tuple[datetime, datetime]:
 
 
 def _in_hours(seen: Observations, since: datetime, until: datetime) -> tuple[Finding, ...]:
-    """What the hours from one moment up to another show, by the test of hours that every night makes."""
+    """Return the findings of some hours, by the test of hours that every night makes."""
     last = (until - _HOUR).replace(tzinfo=UTC).astimezone(ZoneInfo(seen.timezone))
     work = since_newest(seen.hourly_work, seen.versions)
     length = (until - since) // _HOUR
-    found = hour_rises(seen.hourly_volumes, work, set(), windows=(length,), end=(last.date(), last.hour))
-    return tuple(_finding(one) for one in found)
+    rises = hour_rises(seen.hourly_volumes, work, set(), windows=(length,), end=(last.date(), last.hour))
+    return tuple(_finding(rise) for rise in rises)
 
 
 def _finding(detection: Detection) -> Finding:
@@ -257,8 +276,8 @@ def _finding(detection: Detection) -> Finding:
     )
 
 
-def _continued(finding: Finding, known: Finding | None, was_there: bool) -> Finding:
-    """The finding as the same incident that the hours before or the last night had."""
-    if known is None:
-        return replace(finding, state="ongoing" if was_there else "new")
-    return replace(finding, id=known.id, opened_on=known.opened_on, state="ongoing").after(known)
+def _continued(finding: Finding, former: Finding | None, was_before: bool) -> Finding:
+    """Mark a finding as the incident that the hours before it or the last night had."""
+    if former is None:
+        return replace(finding, state="ongoing" if was_before else "new")
+    return replace(finding, id=former.id, opened_on=former.opened_on, state="ongoing").after(former)

@@ -1,7 +1,7 @@
-"""What people decide of findings, and what was delivered of a night: decisions in the journal.
+"""People's decisions on findings, and the deliveries of a night: both are events in the journal.
 
-Invariants: a store that is made again knows of them, and the tests never look at them. A delivery is written down once
-it was made: who dies between the two makes it again.
+Invariants: a store that is made again knows of them, and the tests never look at them. A delivery
+is written down after it was made, so a process that dies between the two makes it again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SHORTEST = 4
 
 
 def handlings(store: Store) -> dict[str, Handling]:
-    """The latest decision on each finding that somebody handled, by the finding's id.
+    """Return the latest decision on each finding that somebody handled, by the finding's id.
 
     Raises:
         QueryError: the store cannot be asked.
@@ -44,47 +44,48 @@ def handlings(store: Store) -> dict[str, Handling]:
 
 
 def findings(store: Store, *, every: bool = False) -> list[Finding]:
-    """The open findings, or `every` one there was, as the last night told them; open ones and grave ones first.
+    """Return the open findings, or `every` finding there was, as the last night reported them.
 
-    Each has what was decided of it. What is a part of another finding is told with that one alone.
+    Open and grave ones come first, each with the decision on it. A part of another finding is
+    reported only with that one.
 
     Raises:
         QueryError: the store cannot be asked.
     """
     decisions = handlings(store)
     states = dict(store.view("findings").select("finding_id", "state").iter_rows())
-    known = []
+    chosen = []
     for name, content in store.query("detection-latest").select("finding_id", "content").iter_rows():
-        one = Finding.from_dict({**json.loads(content), "id": name, "parts": []})
-        if every or (one.is_open and states.get(name) == "open"):
-            known.append(replace(one.in_store(store), handling=decisions.get(name)))
-    return list(gravest_first(known))
+        finding = Finding.from_dict({**json.loads(content), "id": name, "parts": []})
+        if every or (finding.is_open and states.get(name) == "open"):
+            chosen.append(replace(finding.in_store(store), handling=decisions.get(name)))
+    return list(gravest_first(chosen))
 
 
-def as_known(store: Store, found: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Findings, the gravest first, with what nights knew of them and what people decided.
+def as_known(store: Store, current: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Add what nights knew of findings and what people decided; sort the gravest first.
 
     Raises:
         QueryError: the store cannot be asked.
     """
     decisions, latest = handlings(store), store.query("detection-latest").select("finding_id", "content")
     before = dict(latest.iter_rows())
-    known = []
-    for one in found:
-        own = replace(one, handling=decisions.get(one.id))
+    merged = []
+    for finding in current:
+        own = replace(finding, handling=decisions.get(finding.id))
         # What another version of this program, or somebody's editor, wrote down may not be readable.
         with suppress(ValueError, LookupError, TypeError, AttributeError):
-            night = Finding.from_dict({**json.loads(before[one.id]), "id": one.id, "parts": []})
-            worse = night.worse if night.last_on >= one.last_on else one.graver_than(night)
+            night = Finding.from_dict({**json.loads(before[finding.id]), "id": finding.id, "parts": []})
+            worse = night.worse if night.last_on >= finding.last_on else finding.graver_than(night)
             own = replace(own.after(night), worse=worse)
-        known.append(own)
-    return gravest_first(known)
+        merged.append(own)
+    return gravest_first(merged)
 
 
 def handle(
     store: Store, finding: str, act: str, *, snoozed_for: timedelta | None = None, note: str = "", by: str = ""
 ) -> tuple[str, Handling]:
-    """Write down a decision on the finding whose id begins so, and give its whole id and the decision.
+    """Write down a decision on the finding whose id begins so; return the id and the decision.
 
     `by` is the name of who decides.
 
@@ -108,13 +109,13 @@ def handle(
     moment = now()
     until = moment + snoozed_for if snoozed_for else None
     decision = Handling(act, moment, until, note, by)
-    said = {"snoozed_until": format_time(until)} if until else {}
-    store.decide([("finding.handled", {"finding_id": name, "act": act, "note": note, "by": by, **said})], at=moment)
+    silence = {"snoozed_until": format_time(until)} if until else {}
+    store.decide([("finding.handled", {"finding_id": name, "act": act, "note": note, "by": by, **silence})], at=moment)
     return name, decision
 
 
 def identified(store: Store, finding: str) -> str:
-    """The id of the one finding whose id begins so.
+    """Return the id of the only finding whose id begins so.
 
     Raises:
         AnalyzerError: none does, or several do.
@@ -132,26 +133,29 @@ def identified(store: Store, finding: str) -> str:
 
 
 def open_about(store: Store, about: Mapping[str, str]) -> list[str]:
-    """The ids of the open findings with these values of `finding` (its kind), `caller` and `provider`.
+    """Return the ids of the open findings with these values of `finding`, `caller`, `provider`.
+
+    `finding` is the name of a kind.
 
     Raises:
         AnalyzerError: there is none.
     """
-    found = []
-    for one in findings(store):
-        own = {"finding": one.finding, "caller": one.scope.caller, "provider": one.scope.provider}
+    ids = []
+    for finding in findings(store):
+        own = {"finding": finding.finding, "caller": finding.scope.caller, "provider": finding.scope.provider}
         if all(own[name] == value for name, value in about.items()):
-            found.append(one.id)
-    if not found:
+            ids.append(finding.id)
+    if not ids:
         named = " and ".join(f"{'kind' if name == 'finding' else name} {value}" for name, value in about.items())
         raise AnalyzerError(f"no open finding of {named}", f"see: {command_line('findings', 'list', store=store.path)}")
-    return found
+    return ids
 
 
 def warnings_a_week(store: Store, day: date, timezone: str) -> float | None:
-    """The findings of at least `warning` that opened a week, in the `COUNTED_WEEKS` before a day.
+    """Count the findings of at least `warning` that opened a week, before a day.
 
-    None where fewer than `LEAST_WEEKS` of them were judged.
+    The `COUNTED_WEEKS` before the day are looked at; None if fewer than `LEAST_WEEKS` of them were
+    judged.
 
     Raises:
         QueryError: the store cannot be asked.
@@ -166,23 +170,23 @@ def warnings_a_week(store: Store, day: date, timezone: str) -> float | None:
 
 
 def without_closed(night: Night, before: Night | None, decisions: Mapping[str, Handling]) -> Night:
-    """The night without the findings that people closed, whatever the tests still see of them.
+    """Drop the findings that people closed, whatever the tests still see of them.
 
-    On the first night after that they are told once more, as over.
+    On the first night after that they are reported once more, as over.
     """
     open_before = {finding.id for finding in before.findings if finding.is_open} if before is not None else set()
-    told = []
+    kept = []
     for finding in night.findings:
         decision = decisions.get(finding.id)
         if decision is None or decision.act != "closed" or not finding.is_open:
-            told.append(finding)
+            kept.append(finding)
         elif finding.id in open_before:
-            told.append(replace(finding, state="resolved", resolved_on=night.day, resolution="closed"))
-    return replace(night, findings=tuple(told))
+            kept.append(replace(finding, state="resolved", resolved_on=night.day, resolution="closed"))
+    return replace(night, findings=tuple(kept))
 
 
 def with_handling(night: Night, decisions: Mapping[str, Handling]) -> Night:
-    """The night, each finding with what people decided of it."""
+    """Add people's decisions to the findings of a night."""
     return replace(
         night, findings=tuple(replace(finding, handling=decisions.get(finding.id)) for finding in night.findings)
     )
@@ -198,7 +202,7 @@ class Undelivered:
 
     @classmethod
     def of(cls, store: Store, night: Night) -> Undelivered:
-        """What a store knows of the deliveries of a night.
+        """Read what targets know of a night.
 
         Raises:
             QueryError: the store cannot be asked.
@@ -208,28 +212,30 @@ class Undelivered:
         return cls(night, frozenset(columns.iter_rows()))
 
     def to(self, target: str) -> Night:
-        """The night without the findings that a target knows in this state, as grave as they are or graver."""
-        return replace(
-            self.night, findings=tuple(finding for finding in self.night.findings if not self._knows(target, finding))
-        )
+        """Return the night without the findings that a target knows already.
 
-    def write_down(self, store: Store, made: Iterable[tuple[str, Finding]]) -> None:
-        """Write down which targets were told of which findings.
+        It knows a finding if it was sent it in this state, with this severity or a graver one.
+        """
+        unknown = []
+        for finding in self.night.findings:
+            as_grave = SEVERITIES[SEVERITIES.index(finding.severity) :]
+            if not any((finding.id, _state(finding), severity, target) in self.known for severity in as_grave):
+                unknown.append(finding)
+        return replace(self.night, findings=tuple(unknown))
+
+    def write_down(self, store: Store, deliveries: Iterable[tuple[str, Finding]]) -> None:
+        """Write down which targets were sent which findings.
 
         Raises:
             StoreError: the store or its journal cannot be written.
         """
         night = {"span": self.night.span, "timezone": self.night.timezone}
-        told = [
-            {"finding_id": one.id, "state": _state(one), "severity": one.severity, "target": target}
-            for target, one in made
+        payloads = [
+            {"finding_id": finding.id, "state": _state(finding), "severity": finding.severity, "target": target}
+            for target, finding in deliveries
         ]
-        if told:
-            store.decide(("finding.delivered", {**payload, **night}) for payload in told)
-
-    def _knows(self, target: str, finding: Finding) -> bool:
-        as_grave = SEVERITIES[SEVERITIES.index(finding.severity) :]
-        return any((finding.id, _state(finding), severity, target) in self.known for severity in as_grave)
+        if payloads:
+            store.decide(("finding.delivered", {**payload, **night}) for payload in payloads)
 
 
 def _state(finding: Finding) -> str:

@@ -1,4 +1,4 @@
-"""All tests over one history: each day is judged from that day and the days before it alone."""
+"""All tests over one history: each day is judged only from that day and the days before it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _MOST_SESSIONS = 0.5
 
 
 def detections(seen: Observations, settings: Settings | None = None) -> list[Detection]:
-    """Run all tests over one history and give their detections, in the order of the days."""
+    """Run all tests over one history; return their detections in the order of the days."""
     chosen = settings or Settings()
     shares = detections_in(detect(seen.counts, seen.templates, chosen))
     retries = corrected(retry_changes(seen.chains), _tested(seen.chains))
@@ -58,26 +58,36 @@ def detections(seen: Observations, settings: Settings | None = None) -> list[Det
     explained: Explained = set()
     hours = hour_rises(seen.hourly_volumes, since_newest(seen.hourly_work, seen.versions), explained, chosen)
     rises = detections_in(volumes(seen.volumes, work, chosen, explained=explained))
-    # Hours are told where the day as a whole does not show it.
-    by_day = {(one.finding, one.caller, one.scope, one.day) for one in rises}
-    rises = [*(one for one in hours if (one.finding, one.caller, one.scope, one.day) not in by_day), *rises]
+    # Hours are reported if the day as a whole does not show the rise.
+    by_day = {(detection.finding, detection.caller, detection.scope, detection.day) for detection in rises}
+    rises = [
+        *(
+            detection
+            for detection in hours
+            if (detection.finding, detection.caller, detection.scope, detection.day) not in by_day
+        ),
+        *rises,
+    ]
     rises = list(_without_narrower(_on_days_with_errors(rises, seen.volumes), seen.volumes))
-    outages = [_Outage.of(one, seen.volumes) for one in rises if one.finding in _WIDTHS]
-    hit = {each for outage in outages for each in outage.hits()}
+    outages = [_Outage.of(detection, seen.volumes) for detection in rises if detection.finding in _WIDTHS]
+    hit = {caller_day for outage in outages for caller_day in outage.hits()}
     shared = detections_in(shared_templates(seen.templates, work, chosen))
     weak = detections_in(weak_templates(seen.known_templates, seen.templates, seen.counts, work, chosen))
-    of_fleet = {(one.template, one.day) for one in shared}
+    of_fleet = {(detection.template, detection.day) for detection in shared}
     wordings = detections_in(reworded(seen.templates, seen.rules, work, seen.volumes, chosen))
-    found = [
-        *_unless_told(shares, lambda one: one.finding == "template" and (one.template, one.day) in of_fleet),
+    kept = [
+        *_unless_reported(
+            shares,
+            lambda detection: detection.finding == "template" and (detection.template, detection.day) in of_fleet,
+        ),
         *shared,
-        *_unless_told(weak, lambda one: (one.caller, one.scope, one.day) in hit),
+        *_unless_reported(weak, lambda detection: (detection.caller, detection.scope, detection.day) in hit),
         *_without_share_rises(rises, shares),
         *longest_bursts(seen),
     ]
     hand_offs = exposed(seen)
-    found = [
-        *_without_reworded(found, wordings, seen),
+    kept = [
+        *_without_reworded(kept, wordings, seen),
         *wordings,
         *corrected(detections_in(relay_frequency(hand_offs)), _tested(seen.relays)),
         *detections_in(many_relays(over_midnight(seen, hand_offs, MANY_RELAYS))),
@@ -86,166 +96,197 @@ def detections(seen: Observations, settings: Settings | None = None) -> list[Det
         *worse_versions(seen.signals),
         *silences(since_newest(seen.hourly_work, seen.versions)),
     ]
-    found = _without_consequences(found, shares, outages)
-    found = list(_without_fallen(found, seen.signals))
-    return sorted(found, key=lambda one: one.day)
+    kept = _without_consequences(kept, shares, outages)
+    kept = list(_without_fallen(kept, seen.signals))
+    return sorted(kept, key=lambda detection: detection.day)
 
 
 @dataclass(frozen=True, slots=True)
 class _Outage:
-    """One day of an outage, and whom it hit."""
+    """One day of an outage, with the callers and providers that it hit."""
 
-    one: Detection
+    detection: Detection
     callers: frozenset[str]
     providers: frozenset[str]
 
     @classmethod
-    def of(cls, one: Detection, volumes: pl.DataFrame) -> _Outage:
-        """Those with its errors on its days."""
-        own = volumes.filter(pl.col("day").is_between(one.onset or one.day, one.day), *_about(one))
-        return cls(one, frozenset(own["caller"]), frozenset(own["provider"]))
+    def of(cls, detection: Detection, volumes: pl.DataFrame) -> _Outage:
+        """Collect the callers and providers that have its errors on its days."""
+        own = volumes.filter(
+            pl.col("day").is_between(detection.onset or detection.day, detection.day), *_about(detection)
+        )
+        return cls(detection, frozenset(own["caller"]), frozenset(own["provider"]))
 
-    def has_hit(self, one: Detection) -> bool:
-        """Whether it hit the caller of a detection, or its provider where that is of none."""
-        return one.scope in self.providers if one.caller is None else one.caller in self.callers
+    def has_hit(self, detection: Detection) -> bool:
+        """Return whether it hit the caller of a detection; of one without a caller, its provider."""
+        return detection.scope in self.providers if detection.caller is None else detection.caller in self.callers
 
     def hits(self) -> Iterator[tuple[str, str, date]]:
-        """The callers, its reason, and the days of the week behind it."""
+        """Yield each of its callers with its reason and each day of the week that it begins."""
         for number in range(RECENT_DAYS):
-            yield from ((caller, _reason(self.one), self.one.day + timedelta(days=number)) for caller in self.callers)
+            yield from (
+                (caller, _reason(self.detection), self.detection.day + timedelta(days=number))
+                for caller in self.callers
+            )
 
 
 _WIDTHS = {finding: width for width, finding in enumerate(reversed(OUTAGES.values()), 1)}
 """The outages, the narrowest first."""
 
 
-def _reason(one: Detection) -> str:
-    """The reason of a rise of errors; empty where it is of all."""
-    if one.finding == "unknown_rate":
+def _reason(detection: Detection) -> str:
+    """Return the reason of a rise of errors; empty if it is of all."""
+    if detection.finding == "unknown_rate":
         return UNKNOWN
-    return (one.scope if one.finding == OUTAGES["fleet"] else one.reason) or ""
+    return (detection.scope if detection.finding == OUTAGES["fleet"] else detection.reason) or ""
 
 
-def _about(one: Detection) -> list[pl.Expr]:
-    """Which rows of `detection-volume` a rise is about, whatever their day."""
-    named = [pl.col("reason") == reason] if (reason := _reason(one)) else []
-    named += [pl.col(what) == one.scope for what in SHARED if one.finding == OUTAGES[what]]
-    return named if one.caller is None else [*named, pl.col("caller") == one.caller]
+def _about(detection: Detection) -> list[pl.Expr]:
+    """Select the rows of `detection-volume` that a rise is about, on any day."""
+    named = [pl.col("reason") == reason] if (reason := _reason(detection)) else []
+    named += [pl.col(what) == detection.scope for what in SHARED if detection.finding == OUTAGES[what]]
+    return named if detection.caller is None else [*named, pl.col("caller") == detection.caller]
 
 
 def _on_days_with_errors(rises: Iterable[Detection], volumes: pl.DataFrame) -> list[Detection]:
-    """Drop the rises without an error of theirs on their own day: the span of the test went on after the last one."""
+    """Drop the rises without an error of theirs on their own day.
+
+    The span of the test went on after the last one.
+    """
     of_day = volumes.partition_by("day", as_dict=True)
-    return [one for one in rises if not of_day.get((one.day,), volumes.clear()).filter(*_about(one)).is_empty()]
+    return [rise for rise in rises if not of_day.get((rise.day,), volumes.clear()).filter(*_about(rise)).is_empty()]
 
 
 def _without_narrower(rises: Sequence[Detection], volumes: pl.DataFrame) -> Iterator[Detection]:
     """Drop the rises that a wider one of the same days and reason accounts for."""
-    outages = [one for one in rises if one.finding in _WIDTHS]
-    for one in rises:
+    outages = [rise for rise in rises if rise.finding in _WIDTHS]
+    for rise in rises:
         wider = [
             other
             for other in outages
-            if _WIDTHS[other.finding] > _WIDTHS.get(one.finding, 0)
-            and (other.onset or other.day) <= one.day <= other.day
-            and _reason(other) == _reason(one)
+            if _WIDTHS[other.finding] > _WIDTHS.get(rise.finding, 0)
+            and (other.onset or other.day) <= rise.day <= other.day
+            and _reason(other) == _reason(rise)
         ]
-        own = volumes.filter(pl.col("day") == one.day, *_about(one)) if wider else volumes.clear()
+        own = volumes.filter(pl.col("day") == rise.day, *_about(rise)) if wider else volumes.clear()
         least = _NEARLY_ALL * int(own["groups"].sum())
         if not any(int(own.filter(_about(other))["groups"].sum()) >= least for other in wider):
-            yield one
+            yield rise
 
 
 def _without_consequences(
-    found: Sequence[Detection], shares: Iterable[Detection], outages: Sequence[_Outage]
+    detections: Sequence[Detection], shares: Iterable[Detection], outages: Sequence[_Outage]
 ) -> list[Detection]:
-    """Drop what follows from a rise of the same caller or an outage that hit it, and count that with the outage."""
-    own = {(one.caller, one.day) for one in (*found, *shares) if one.finding in _RISES}
+    """Drop what follows from a rise of the same caller or an outage that hit it.
+
+    The outage's note counts it.
+    """
+    own = {(detection.caller, detection.day) for detection in (*detections, *shares) if detection.finding in _RISES}
     kept: list[Detection] = []
-    behind: dict[_Outage, dict[str, set[str]]] = {}
-    for one in found:
-        days, _ = _CONSEQUENCES.get(one.finding, (0, ""))
-        of = [each for each in outages if 0 <= (one.day - each.one.day).days < days and each.has_hit(one)]
-        for each in of:
-            if one.caller is not None and each.one.day == one.day:
-                behind.setdefault(each, {}).setdefault(one.finding, set()).add(one.caller)
-        if not of and not any((one.caller, one.day - timedelta(days=back)) in own for back in range(days)):
-            kept.append(one)
-    notes = {id(each.one): _told_behind(callers) for each, callers in behind.items()}
-    return [replace(one, note=f"{one.note}{notes[id(one)]}") if id(one) in notes else one for one in kept]
+    consequences: dict[_Outage, dict[str, set[str]]] = {}
+    for detection in detections:
+        days, _ = _CONSEQUENCES.get(detection.finding, (0, ""))
+        causes = [
+            outage
+            for outage in outages
+            if 0 <= (detection.day - outage.detection.day).days < days and outage.has_hit(detection)
+        ]
+        for outage in causes:
+            if detection.caller is not None and outage.detection.day == detection.day:
+                consequences.setdefault(outage, {}).setdefault(detection.finding, set()).add(detection.caller)
+        if not causes and not any(
+            (detection.caller, detection.day - timedelta(days=back)) in own for back in range(days)
+        ):
+            kept.append(detection)
+    notes = {id(outage.detection): _consequences_note(callers) for outage, callers in consequences.items()}
+    return [
+        replace(detection, note=f"{detection.note}{notes[id(detection)]}") if id(detection) in notes else detection
+        for detection in kept
+    ]
 
 
-def _without_fallen(found: Sequence[Detection], counts: pl.DataFrame) -> Iterator[Detection]:
-    """Drop a caller's lower rate of recovery where its retries, or its provider's, ran out within the week before."""
-    ran_out = [one for one in found if one.finding == "retries_exhausted"]
+def _without_fallen(detections: Sequence[Detection], counts: pl.DataFrame) -> Iterator[Detection]:
+    """Drop a caller's lower rate of recovery if retries ran out within the week before.
+
+    The retries are its own, or its provider's.
+    """
+    ran_out = [detection for detection in detections if detection.finding == "retries_exhausted"]
     chains = counts.filter(pl.col("signal") == "exhausted").select("name", "caller").unique().rows()
-    told = {(one.day, one.caller or caller) for one in ran_out for name, caller in chains if one.scope in {name, None}}
-    for one in found:
-        days = (one.day - timedelta(days=back) for back in range(RECENT_DAYS))
-        if one.finding != "recovery_fell" or not any((day, one.caller) in told for day in days):
-            yield one
+    exhausted_on = {
+        (detection.day, detection.caller or caller)
+        for detection in ran_out
+        for name, caller in chains
+        if detection.scope in {name, None}
+    }
+    for detection in detections:
+        days = (detection.day - timedelta(days=back) for back in range(RECENT_DAYS))
+        if detection.finding != "recovery_fell" or not any((day, detection.caller) in exhausted_on for day in days):
+            yield detection
 
 
-def _told_behind(callers: Mapping[str, Collection[str]]) -> str:
-    """What the callers of an outage do by it."""
+def _consequences_note(callers: Mapping[str, Collection[str]]) -> str:
+    """Say how many callers of an outage do what because of it."""
     done = [f"{len(callers[kind])} {words}" for kind, (_, words) in _CONSEQUENCES.items() if kind in callers]
     return f", of which {', '.join(done)}"
 
 
 def _without_share_rises(rises: Iterable[Detection], shares: Iterable[Detection]) -> Iterable[Detection]:
-    """Drop the rises of unknown errors where the unknown share of the same caller rose within the week before."""
-    known = {(one.caller, one.day) for one in shares if one.finding in _SHARES}
+    """Drop the rises of unknown errors of callers whose unknown share rose in the week before."""
+    share_days = {(detection.caller, detection.day) for detection in shares if detection.finding in _SHARES}
     week = [timedelta(days=number) for number in range(RECENT_DAYS)]
     return (
-        one
-        for one in rises
-        if one.finding != "unknown_rate" or not any((one.caller, one.day - back) in known for back in week)
+        detection
+        for detection in rises
+        if detection.finding != "unknown_rate"
+        or not any((detection.caller, detection.day - back) in share_days for back in week)
     )
 
 
-def _unless_told(found: Iterable[Detection], told: Callable[[Detection], bool]) -> Iterator[Detection]:
-    """Drop the new messages that a wider finding tells on that day, unless they were found before it."""
+def _unless_reported(detections: Iterable[Detection], is_reported: Callable[[Detection], bool]) -> Iterator[Detection]:
+    """Drop the new messages that a wider finding reports on that day, unless they came before it."""
     begun: set[tuple[str | None, ...]] = set()
-    for one in found:
-        text = one.finding, one.caller, one.template
-        if text in begun or not told(one):
+    for detection in detections:
+        text = detection.finding, detection.caller, detection.template
+        if text in begun or not is_reported(detection):
             begun.add(text)
-            yield one
+            yield detection
 
 
 def _without_reworded(
-    found: Sequence[Detection], wordings: Sequence[Detection], seen: Observations
+    detections: Sequence[Detection], wordings: Sequence[Detection], seen: Observations
 ) -> Iterator[Detection]:
     """Drop the detections that a change of wording accounts for, unless they came before it.
 
-    Its texts are new messages no longer; the shares of callers that it makes most of the unknown errors of are not
-    told from its first day up to a week after its last.
+    Its texts are new messages no longer. If it makes most of the unknown errors of a caller, the
+    shares of that caller are not reported from its first day up to a week after its last.
     """
-    told: dict[tuple[str | None, str | None], list[date]] = {}
-    for one in wordings:
-        told.setdefault((one.template, one.caller), []).append(one.day)
+    wording_days: dict[tuple[str | None, str | None], list[date]] = {}
+    for detection in wordings:
+        wording_days.setdefault((detection.template, detection.caller), []).append(detection.day)
     rises: dict[str | None, list[date]] = {}
-    for one in found:
-        if one.finding in _OF_WORDING:
-            rises.setdefault(one.caller, []).append(one.day)
+    for detection in detections:
+        if detection.finding in _OF_WORDING:
+            rises.setdefault(detection.caller, []).append(detection.day)
     spans: dict[str | None, list[tuple[date, date]]] = {}
-    for (template, _), days in told.items():
-        onset = min(one.onset or one.day for one in wordings if one.template == template)
+    for (template, _), days in wording_days.items():
+        onset = min(detection.onset or detection.day for detection in wordings if detection.template == template)
         for caller in _callers_showing(seen, template, onset, max(days)):
             if not any(onset <= day < min(days) for day in rises.get(caller, ())):
                 spans.setdefault(caller, []).append((min(days), max(days) + timedelta(days=RECENT_DAYS)))
-    of_caller = {template: min(days) for (template, _), days in told.items()}
-    for one in found:
-        if one.finding in {"template", "shared_template"}:
-            if one.template in of_caller and one.day >= of_caller[one.template]:
+    of_caller = {template: min(days) for (template, _), days in wording_days.items()}
+    for detection in detections:
+        if detection.finding in {"template", "shared_template"}:
+            if detection.template in of_caller and detection.day >= of_caller[detection.template]:
                 continue
-        elif one.finding in _OF_WORDING and any(a <= one.day <= b for a, b in spans.get(one.caller, ())):
+        elif detection.finding in _OF_WORDING and any(
+            a <= detection.day <= b for a, b in spans.get(detection.caller, ())
+        ):
             continue
-        yield one
+        yield detection
 
 
 def _callers_showing(seen: Observations, template: str | None, first: date, last: date) -> list[str]:
-    """The callers where most of the sessions with unknown errors show the template."""
+    """Return the callers with the template in most of the sessions with unknown errors."""
     between = pl.col("day").is_between(first, last)
     own = seen.templates.filter(between & (pl.col("template") == template)).group_by("caller").agg(pl.sum("sessions"))
     every = seen.counts.filter(between).group_by("caller").agg(pl.sum("unknown_sessions_replayed"))
@@ -254,21 +295,24 @@ def _callers_showing(seen: Observations, template: str | None, first: date, last
 
 
 def _tested(frame: pl.DataFrame) -> dict[date, int]:
-    """The number of units, such as callers, that had anything to test on each day: there is a row for each."""
+    """Count the units, such as callers, with anything to test on each day: each has a row."""
     return dict(frame.group_by("day").len().iter_rows())
 
 
-def corrected(found: Iterable[Detection], tested: dict[date, int]) -> Iterable[Detection]:
-    """The detections that are left by a correction for all units tested on their day; those without a p-value stay."""
+def corrected(detections: Iterable[Detection], tested: dict[date, int]) -> Iterable[Detection]:
+    """Yield the detections that remain after a correction for all units tested on their day.
+
+    Those without a p-value stay.
+    """
     nights: dict[date, list[Detection]] = {}
-    for one in found:
-        if one.p_value is None:
-            yield one
+    for detection in detections:
+        if detection.p_value is None:
+            yield detection
         else:
-            nights.setdefault(one.day, []).append(one)
-    for day, ones in nights.items():
-        passed = [one.p_value or 0.0 for one in ones]
-        q_values = false_discovery([*passed, *[1.0] * max(0, tested.get(day, 0) - len(ones))])
-        for one, q_value in zip(ones, q_values, strict=False):
+            nights.setdefault(detection.day, []).append(detection)
+    for day, tested_together in nights.items():
+        passed = [detection.p_value or 0.0 for detection in tested_together]
+        q_values = false_discovery([*passed, *[1.0] * max(0, tested.get(day, 0) - len(tested_together))])
+        for detection, q_value in zip(tested_together, q_values, strict=False):
             if q_value <= FALSE_DISCOVERY_RATE:
-                yield replace(one, q_value=q_value)
+                yield replace(detection, q_value=q_value)

@@ -1,6 +1,7 @@
-"""The explanations of findings, what they cost, and the events and messages that they name as evidence.
+"""The explanations and costs of findings, and the events and messages that they name as evidence.
 
-Invariant: however many findings there are, the store is asked once for their errors, for what is none, and for costs.
+Invariant: however many findings there are, the store is asked once for their errors, once for other
+events, and once for costs.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from analyzer.store import Store
 
 MAX_SAMPLES = 5
 MAX_SAMPLE_CHARS = 1_000
-"""So much of a message stands in a finding; the whole one is an event."""
+"""So much of a message is quoted in a finding; the whole one is an event."""
 
 
 Span = tuple[datetime, datetime]
@@ -36,29 +37,29 @@ Span = tuple[datetime, datetime]
 
 
 class Counted(Protocol):
-    """What findings were counted from."""
+    """The history that findings were counted from."""
 
     @property
     def timezone(self) -> str:
-        """The zone of its days."""
+        """Return the zone of its days."""
 
     @property
     def ruleset(self) -> str | None:
-        """Digest of the ruleset that judged."""
+        """Return the digest of the ruleset that judged."""
 
     @property
     def volumes(self) -> pl.DataFrame:
-        """The rows of `detection-volume`."""
+        """Return the rows of `detection-volume`."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Shown:
-    """What a finding shows of its errors."""
+class _Events:
+    """The texts and counts that a finding shows of its events."""
 
     samples: tuple[str, ...] = ()
-    said: str | None = None
-    """What all of its most frequent message say: the text itself, or the one without values where these differ; of
-    hand-offs how many were given up."""
+    common_text: str | None = None
+    """The text of its most frequent message, without values if these differ; of hand-offs, how many
+    were given up."""
     evidence: tuple[str, ...] = ()
     confidence: str | None = None
     wording: Wording | None = None
@@ -66,7 +67,7 @@ class _Shown:
     """The fields of a finding that are counted of all its events."""
 
 
-_Behind = dict[int, _Shown]
+_ByPlace = dict[int, _Events]
 """By the place of a finding among those that were asked for."""
 
 
@@ -79,7 +80,7 @@ def explained(
     rules: Rules = None,
     judged: date | None = None,
 ) -> tuple[Finding, ...]:
-    """The findings, the gravest first, with their explanations, advice, samples and evidence.
+    """Add explanations, advice, samples and evidence to findings; sort the gravest first.
 
     What was explained and cannot change stays. `within` bounds what is looked at, else it is the days of each. Drafts
     of rules are made beside `rules`. What has no event on the day that is `judged` does not go on.
@@ -89,25 +90,25 @@ def explained(
         RulesError: the rules cannot be used.
     """
     asked = list(_to_explain(findings))
-    behind = _behind(store, asked, timezone, ruleset, within)
+    shown = _shown_by(store, asked, timezone, ruleset, within)
     reworded = [
         place for place, finding in enumerate(asked) if finding.latest.rule is not None and finding.wording is None
     ]
     old = _old_texts(store, [asked[place] for place in reworded], timezone, ruleset)
     for place, text in zip(reworded, old, strict=True):
-        wording = _wording(store, asked[place], text, behind[place].said, timezone, rules)
-        behind[place] = replace(behind[place], wording=wording)
-    places = iter(range(len(behind)))
+        wording = _wording(store, asked[place], text, shown[place].common_text, timezone, rules)
+        shown[place] = replace(shown[place], wording=wording)
+    places = iter(range(len(shown)))
     when = "of these hours" if within else ""
-    told = [_explained(finding, behind, places, timezone, when).in_store(store) for finding in findings]
-    return gravest_first(told if judged is None else (_as_of(finding, judged) for finding in told))
+    worded = [_explained(finding, shown, places, timezone, when).in_store(store) for finding in findings]
+    return gravest_first(worded if judged is None else (_as_of(finding, judged) for finding in worded))
 
 
 def _as_of(finding: Finding, judged: date) -> Finding:
     """Return the finding, `ongoing` if it or a part of it has evidence of the judged day, else `open`.
 
     Evidence are its own events. A kind without any, such as silence, is judged day by day, and a day on which its test
-    finds it is evidence. A finding that no night has told yet stays `new`.
+    finds it is evidence. A finding that no night has reported yet stays `new`.
     """
     parts = tuple(part if part.kind.cause else _as_of(part, judged) for part in finding.parts)
     finding = replace(finding, parts=parts)
@@ -121,39 +122,44 @@ def costed(
     store: Store,
     findings: Iterable[Finding],
     seen: Counted,
-    known: Iterable[Finding] = (),
+    costed_before: Iterable[Finding] = (),
     within: Span | None = None,
 ) -> tuple[Finding, ...]:
-    """The findings, the gravest first, with what their last days cost and the severity that follows from it.
+    """Add costs and the severities that follow to findings; sort the gravest first.
 
-    Those with the same last day as one that is `known` cost what that one did. `within` bounds what counts, else it is
-    the last day of each.
+    A cost is that of the finding's last day. A finding with the same last day as in `costed_before`
+    takes its cost over. `within` bounds what counts, else it is the last day of each.
 
     Raises:
         QueryError: the store cannot be asked.
     """
-    before = {(one.id, one.last_on): one.cost for one in known if one.cost}
-    found = list(findings)
-    costs = {place: before.get((one.id, one.last_on)) for place, one in enumerate(found) if one.kind.priced}
+    before = {(finding.id, finding.last_on): finding.cost for finding in costed_before if finding.cost}
+    priced = list(findings)
+    costs = {
+        place: before.get((finding.id, finding.last_on)) for place, finding in enumerate(priced) if finding.kind.priced
+    }
     asked = []
     for place in (place for place, cost in costs.items() if cost is None):
-        one = found[place]
-        scope = {name: getattr(one.scope, name) for name in ("template", *SHARED)}
-        reason, callers = one.kind.evidence.reason(one), _callers(one, seen)
-        since, until = within or (start_of(one.last_on, seen.timezone), end_of(one.last_on, seen.timezone))
-        asked.append({**_when(place, one, (since, until)), **scope, "reason": reason, "callers": callers})
+        finding = priced[place]
+        scope = {name: getattr(finding.scope, name) for name in ("template", *SHARED)}
+        reason, callers = finding.kind.evidence.reason(finding), _callers(finding, seen)
+        since, until = within or (start_of(finding.last_on, seen.timezone), end_of(finding.last_on, seen.timezone))
+        asked.append({**_when(place, finding, (since, until)), **scope, "reason": reason, "callers": callers})
     if asked:
         rows = store.query("detection-cost", asked=json.dumps(asked), ruleset=seen.ruleset)
         costs |= {place: cost_of(own) for (place,), own in rows.group_by("place", maintain_order=True)}
     for place, cost in costs.items():
         if cost is not None:
-            one = found[place]
-            found[place] = replace(one, cost=cost, severity=with_cost(one.severity, one.latest, cost))
-    return gravest_first(found)
+            finding = priced[place]
+            priced[place] = replace(finding, cost=cost, severity=with_cost(finding.severity, finding.latest, cost))
+    return gravest_first(priced)
 
 
 def _callers(finding: Finding, seen: Counted) -> list[str] | None:
-    """The callers of a finding of what callers share: those with errors of it in its baseline or since."""
+    """Return the callers of a finding that is about what callers share; None of any other.
+
+    They had errors of it in its baseline or since.
+    """
     for what in SHARED:
         if (name := getattr(finding.scope, what)) is not None:
             days = pl.col("day").is_between(finding.last_on - timedelta(days=BASELINE_DAYS), finding.last_on)
@@ -163,14 +169,16 @@ def _callers(finding: Finding, seen: Counted) -> list[str] | None:
 
 
 def _when(place: int, finding: Finding, span: Span) -> dict[str, Any]:
-    """What to ask of a finding: its caller, and the span."""
+    """Return a finding's place, caller and span, as queries take them."""
     since, until = (moment.isoformat() for moment in span)
     return {"place": place, "caller": finding.scope.caller, "since": since, "until": until}
 
 
 def _span(finding: Finding, timezone: str, days: int = 0) -> Span:
-    """What its tests looked at: so many days up to its last one, or since its onset, or the hours that showed it; those
-    of its parts, too.
+    """Return the span that the tests of a finding looked at.
+
+    It is so many days up to the last one, or since the onset, or the hours that showed it; those of
+    its parts, too.
     """
     evidence, latest, zone = finding.kind.evidence, finding.latest, ZoneInfo(timezone)
     if not evidence.signs and finding.first_error_at is not None and finding.last_error_at is not None:
@@ -187,7 +195,10 @@ def _span(finding: Finding, timezone: str, days: int = 0) -> Span:
 
 
 def _signs(place: int, finding: Finding, timezone: str, within: Span | None) -> Iterator[dict[str, Any]]:
-    """What to ask of a finding that is about no errors: each of its signs, and of silence what came before."""
+    """Yield what to ask of a finding that is about no errors: its signs.
+
+    For silence it asks also for what came before.
+    """
     evidence = finding.kind.evidence
     for sign, days in evidence.signs.items():
         since, until = within or _span(finding, timezone, days)
@@ -202,27 +213,29 @@ _EVERY = 1_000_000
 
 
 def events_of(store: Store, finding: Finding, ruleset: str | None) -> list[str]:
-    """The ids of all events that a finding counts, under the ruleset of the night that told it last.
+    """Return the ids of all events that a finding counts.
+
+    Verdicts are those of the ruleset of the night that reported it last.
 
     Raises:
         QueryError: the store cannot be asked.
     """
-    return list(_behind(store, [finding], finding.timezone, ruleset, None, most=_EVERY)[0].evidence)
+    return list(_shown_by(store, [finding], finding.timezone, ruleset, None, most=_EVERY)[0].evidence)
 
 
-def _explained(finding: Finding, behind: _Behind, places: Iterator[int], timezone: str, when: str) -> Finding:
+def _explained(finding: Finding, events: _ByPlace, places: Iterator[int], timezone: str, when: str) -> Finding:
     if _keeps_its_words(finding):
         return finding
-    shown = behind[next(places)]
-    finding = replace(finding, wording=finding.wording or shown.wording, timezone=timezone, **shown.counted)
+    own = events[next(places)]
+    finding = replace(finding, wording=finding.wording or own.wording, timezone=timezone, **own.counted)
     return replace(
         finding,
-        explanation=sentence(finding, shown.said, timezone, when),
+        explanation=sentence(finding, own.common_text, timezone, when),
         advice=finding.kind.advice if finding.is_open else "",
-        samples=shown.samples,
-        evidence=shown.evidence,
-        confidence=shown.confidence,
-        parts=tuple(_explained(part, behind, places, timezone, when) for part in finding.parts),
+        samples=own.samples,
+        evidence=own.evidence,
+        confidence=own.confidence,
+        parts=tuple(_explained(part, events, places, timezone, when) for part in finding.parts),
     )
 
 
@@ -231,33 +244,36 @@ def _keeps_its_words(finding: Finding) -> bool:
 
 
 def _to_explain(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """The findings and their parts that have to be explained, each before its parts."""
+    """Yield the findings and parts that have to be explained, each before its parts."""
     for finding in findings:
         if not _keeps_its_words(finding):
             yield finding
             yield from _to_explain(finding.parts)
 
 
-def _behind(
+def _shown_by(
     store: Store,
     findings: Sequence[Finding],
     timezone: str,
     ruleset: str | None,
     within: Span | None,
     most: int | None = None,
-) -> _Behind:
-    """What findings show of their events, `most` of them at most, else some: the one place that asks for these."""
+) -> _ByPlace:
+    """Collect the events of findings by place, `most` of each at most, else some.
+
+    Nothing else asks for these.
+    """
     errors: list[dict[str, Any]] = []
     signs: list[dict[str, Any]] = []
-    for place, one in enumerate(findings):
-        signs += _signs(place, one, timezone, within)
-        if not one.kind.evidence.signs:
-            asked = _when(place, one, within or _span(one, timezone))
-            scope = {name: getattr(one.scope, name) for name in ("template", "session", *SHARED)}
-            errors.append({**asked, **scope, "reason": one.kind.evidence.reason(one)})
+    for place, finding in enumerate(findings):
+        signs += _signs(place, finding, timezone, within)
+        if not finding.kind.evidence.signs:
+            asked = _when(place, finding, within or _span(finding, timezone))
+            scope = {name: getattr(finding.scope, name) for name in ("template", "session", *SHARED)}
+            errors.append({**asked, **scope, "reason": finding.kind.evidence.reason(finding)})
     samples: list[list[str]] = [[] for _ in findings]
     evidence: list[list[str]] = [[] for _ in findings]
-    said: dict[int, str] = {}
+    texts: dict[int, str] = {}
     sure: dict[int, str | None] = {}
     counted: dict[int, Mapping[str, Any]] = {}
     if errors:
@@ -269,7 +285,7 @@ def _behind(
             sure.setdefault(place, confidence)
             if message:
                 samples[place].append(shortened(message))
-                said.setdefault(place, _common(message, varies))
+                texts.setdefault(place, _common(message, varies))
             evidence[place] += (ids or "").split()
     if signs:
         words = {} if most is None else {"limit": most}
@@ -279,13 +295,13 @@ def _behind(
         for place, event_id, message, confidence, halts in rows.select(columns).iter_rows():
             evidence[place].append(event_id)
             sure.setdefault(place, confidence)
-            said[place] = f"{halts:,} of them given up" if halts else ""
+            texts[place] = f"{halts:,} of them given up" if halts else ""
             if message and len(samples[place]) < MAX_SAMPLES and shortened(message) not in samples[place]:
                 samples[place].append(shortened(message))
     return {
-        place: _Shown(
+        place: _Events(
             tuple(samples[place]),
-            said.get(place),
+            texts.get(place),
             tuple(evidence[place]),
             sure.get(place),
             counted=counted.get(place, _NOTHING),
@@ -305,24 +321,27 @@ _NOTHING: Mapping[str, Any] = dict.fromkeys(_COUNTED.values())
 
 
 def _counted(rows: pl.DataFrame) -> dict[int, Mapping[str, Any]]:
-    """What is counted of all events of each finding, by its place."""
+    """Return what is counted of all events of each finding, by its place."""
     named = rows.unique("place").select("place", *_COUNTED).rename(_COUNTED)
     return {row.pop("place"): row for row in named.iter_rows(named=True)}
 
 
 def _old_texts(store: Store, findings: Sequence[Finding], timezone: str, ruleset: str | None) -> list[str | None]:
-    """What the rule of each change of wording matched in most sessions of the weeks before it."""
+    """Return what the rule of each change of wording matched in the weeks before it.
+
+    It is the text that most sessions had.
+    """
     if not findings:
         return []
     asked = [
         {
             "place": place,
-            "caller": one.scope.caller,
-            "rule": one.scope.rule,
-            "since": start_of(one.onset - timedelta(days=BASELINE_DAYS), timezone).isoformat(),
-            "until": start_of(one.onset, timezone).isoformat(),
+            "caller": finding.scope.caller,
+            "rule": finding.scope.rule,
+            "since": start_of(finding.onset - timedelta(days=BASELINE_DAYS), timezone).isoformat(),
+            "until": start_of(finding.onset, timezone).isoformat(),
         }
-        for place, one in enumerate(findings)
+        for place, finding in enumerate(findings)
     ]
     rows = store.query("detection-evidence", asked=json.dumps(asked), ruleset=ruleset, limit=1)
     texts = {place: _common(*text) for place, *text in rows.select("place", "message", "varies").iter_rows() if text[0]}
@@ -330,7 +349,7 @@ def _old_texts(store: Store, findings: Sequence[Finding], timezone: str, ruleset
 
 
 def _wording(store: Store, finding: Finding, old: str | None, new: str | None, timezone: str, rules: Rules) -> Wording:
-    """The texts of a change of wording, with the draft of a rule."""
+    """Build the texts of a change of wording, with the draft of a rule."""
     from analyzer.analysis.rules.unknowns import drafted
 
     rule, reason = finding.scope.rule or "", finding.scope.reason or ""
@@ -343,7 +362,10 @@ def _wording(store: Store, finding: Finding, old: str | None, new: str | None, t
 
 
 def of_the_day(findings: Iterable[Finding], seen: Observations) -> Iterator[Finding]:
-    """The findings; rises of a share carry the figures of their latest day alone, as tests may add up several days."""
+    """Yield the findings; rises of a share get the figures of only their latest day.
+
+    Their tests may have added up several days.
+    """
     findings = list(findings)
     asked = {(finding.last_on, finding.scope.caller) for finding in findings if finding.kind.family == SHARE}
     days = pl.DataFrame(list(asked), schema={"day": pl.Date, "caller": pl.String}, orient="row")
@@ -360,10 +382,13 @@ def _figures(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _common(message: str, varies: bool) -> str:
-    """What all errors of a message say, of which this is one; `varies`: others of them have other values."""
+    """Return the text that all errors of a message share.
+
+    `varies`: others of them have other values.
+    """
     return shortened(template(message) if varies else message)
 
 
 def shortened(text: str) -> str:
-    """A message as a finding quotes it."""
+    """Cut a message to what a finding quotes."""
     return text if len(text) <= MAX_SAMPLE_CHARS else f"{text[: MAX_SAMPLE_CHARS - 1]}…"

@@ -1,4 +1,6 @@
-"""`Night`: what one nightly check says; and its events in the journal, one a finding, then a small one for the night.
+"""`Night`: the result of one nightly check, and its events in the journal.
+
+There is an event for each finding, then a small one for the night.
 
 Invariant: a night is written down as a whole or not at all. Its own event comes last and says how many findings belong
 to it; while one of them is missing, the night counts as not judged.
@@ -64,47 +66,56 @@ class Night(ShownRows):
     """Of single hours that were judged instead of a day, the first moment and the end, naive UTC."""
 
     def worst(self) -> str | None:
-        """The highest severity among findings that are new or go on; None without any."""
-        found = [finding.severity for finding in self.findings if finding.goes_on]
-        return max(found, key=SEVERITIES.index, default=None)
+        """Return the highest severity among findings that are new or go on; None without any."""
+        severities = [finding.severity for finding in self.findings if finding.goes_on]
+        return max(severities, key=SEVERITIES.index, default=None)
 
     def fails(self, threshold: str, moment: datetime | None = None) -> bool:
-        """Whether a finding that is new or goes on has this severity, and nobody acknowledged it or lets it be silent.
+        """Return whether a finding that is new or goes on reaches a severity.
 
-        `moment` (naive UTC) stands for now.
+        Findings that somebody acknowledged or snoozed do not count. `moment` (naive UTC; None: now)
+        is when these are looked at.
 
         Raises:
             AnalyzerError: no such severity.
         """
-        return any(one.goes_on and at_least(one.severity, threshold) for one in self.heard(moment))
+        return any(finding.goes_on and at_least(finding.severity, threshold) for finding in self.heard(moment))
 
     def news(self, moment: datetime | None = None) -> tuple[Finding, ...]:
-        """The findings that are new, worse than on the night before, or over, without those that are to be silent."""
-        return tuple(one for one in self.heard(moment) if one.state not in {"ongoing", "open"} or one.worse)
+        """Return the findings that are new, worse than on the night before, or over.
+
+        Those that are to be silent are left out.
+        """
+        return tuple(
+            finding for finding in self.heard(moment) if finding.state not in {"ongoing", "open"} or finding.worse
+        )
 
     def heard(self, moment: datetime | None = None) -> Iterable[Finding]:
-        """The findings that nobody has acknowledged, or lets be silent, by a moment (naive UTC; None: by now)."""
+        """Return the findings that nobody has acknowledged or snoozed by a moment.
+
+        The moment is naive UTC; None is now.
+        """
         at = moment or now()
         return (finding for finding in self.findings if finding.handling is None or not finding.handling.silences(at))
 
     def of(self, state: str) -> tuple[Finding, ...]:
-        """The findings in one state."""
+        """Return the findings in one state."""
         return tuple(finding for finding in self.findings if finding.state == state)
 
     @property
     def judged_at_seconds(self) -> float:
-        """Unix time."""
+        """Return the Unix time of the judgement."""
         return self.judged_at.replace(tzinfo=UTC).timestamp()
 
     @property
     def day_seconds(self) -> float:
-        """Unix time at which the day begins in UTC."""
+        """Return the Unix time at which the day begins in UTC."""
         return datetime(self.day.year, self.day.month, self.day.day, tzinfo=UTC).timestamp()
 
     @property
     def headline(self) -> str:
-        """The verdict in one line."""
-        parts = [f"{len(found)} {state}" for state in STATES if (found := self.of(state))]
+        """Return the verdict in one line."""
+        parts = [f"{len(findings)} {state}" for state in STATES if (findings := self.of(state))]
         if not parts and self.unjudged:
             return f"Not judged: too little history to tell. {self.unjudged}"
         if not parts:
@@ -114,7 +125,7 @@ class Night(ShownRows):
 
     @property
     def span(self) -> str:
-        """What was judged: the day, or its hours."""
+        """Name what was judged: the day, or its hours."""
         if self.hours is None:
             return f"{self.day}"
         since, until = (moment.replace(tzinfo=UTC).astimezone(ZoneInfo(self.timezone)) for moment in self.hours)
@@ -122,7 +133,7 @@ class Night(ShownRows):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """The notes, and of a recorded night what has changed since, one sentence each."""
+        """Return the notes, and of a recorded night what has changed since, one sentence each."""
         sentences = list(self.notes)
         if self.late_events:
             events = counted(self.late_events, "event")
@@ -133,7 +144,7 @@ class Night(ShownRows):
         return tuple(sentences)
 
     def to_polars(self) -> pl.DataFrame:
-        """One row a finding, its main figures as columns."""
+        """Return a frame with one row per finding and its main figures as columns."""
         days = ("opened_on", "last_on")
         rows = [
             {**finding.to_dict(), **finding.scope.to_dict(), **{name: getattr(finding, name) for name in days}}
@@ -142,7 +153,7 @@ class Night(ShownRows):
         return pl.DataFrame([{name: row[name] for name in _COLUMNS} for row in rows], schema=_COLUMNS)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
+        """Return a JSON-ready dict."""
         since, until = map(format_time, self.hours) if self.hours else [self.day.isoformat()] * 2
         return {
             "schema": SCHEMA,
@@ -162,7 +173,7 @@ class Night(ShownRows):
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Night:
-        """What `to_dict` made, read back."""
+        """Read back what `to_dict` made."""
         judged = parse_time(data["judged_at"])
         if judged is None:
             raise ValueError("a night without the moment of its judgement")
@@ -175,7 +186,7 @@ class Night(ShownRows):
             since=date.fromisoformat(since) if since else None,
             caller_days=data["baseline"]["caller_days"],
             callers=data["callers"],
-            findings=tuple(Finding.from_dict(one) for one in data["findings"]),
+            findings=tuple(Finding.from_dict(finding) for finding in data["findings"]),
             warnings_a_week=data.get("warnings_a_week"),
             unjudged=data.get("unjudged", ""),
             notes=tuple(data["notes"]),
@@ -200,43 +211,46 @@ _COLUMNS = {
 }
 
 
-def told_apart(findings: Iterable[Finding], before: Iterable[Finding]) -> Iterator[Finding]:
-    """Yield tonight's findings, and by themselves those of their parts that the night before told by themselves."""
-    alone = {one.identity for one in before if one.is_open}
-    for one in findings:
-        yield replace(one, parts=tuple(part for part in one.parts if part.identity not in alone))
-        yield from (part for part in one.parts if part.identity in alone)
+def split_parts(findings: Iterable[Finding], before: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield tonight's findings, without the parts that the night before reported by themselves.
+
+    Each of these parts follows as a finding of its own.
+    """
+    reported_alone = {finding.identity for finding in before if finding.is_open}
+    for finding in findings:
+        yield replace(finding, parts=tuple(part for part in finding.parts if part.identity not in reported_alone))
+        yield from (part for part in finding.parts if part.identity in reported_alone)
 
 
 def carried_on(
     findings: Iterable[Finding], before: Iterable[Finding], day: date, gone: str = "explained"
 ) -> tuple[Finding, ...]:
-    """Tonight's findings, with the ids, first days and causes that they had on the nights before.
+    """Return tonight's findings, with the ids, first days and causes of the nights before.
 
-    `before` are those that the last night left open. One of them that is no longer seen at all, on any day, ends here;
-    `gone` is the resolution that says why. One that is known already is not new, even if late events moved its first
-    day.
+    `before` are those that the last night left open. One of them that is no longer seen at all, on
+    any day, ends; `gone` is the resolution that says why. A finding that an earlier night reported
+    is not new, even if late events moved its first day.
     """
-    open_ones = {one.identity: one for one in before if one.is_open}
-    parts_before = {part.identity: part for one in open_ones.values() for part in one.parts if part.is_open}
+    open_ones = {finding.identity: finding for finding in before if finding.is_open}
+    parts_before = {part.identity: part for finding in open_ones.values() for part in finding.parts if part.is_open}
     carried = []
-    for one in findings:
-        known = open_ones.pop(one.identity, None) or parts_before.get(one.identity)
-        if known is None:
+    for finding in findings:
+        former = open_ones.pop(finding.identity, None) or parts_before.get(finding.identity)
+        if former is None:
             # Nights may have been left out: what no night has reported yet is new, and what none reported cannot end.
-            if one.is_open:
-                carried.append(replace(one, state="new"))
+            if finding.is_open:
+                carried.append(replace(finding, state="new"))
             continue
-        state = "ongoing" if one.state == "new" else one.state
-        reworded = any(part.finding == "wording_changed" for part in one.parts)
+        state = "ongoing" if finding.state == "new" else finding.state
+        reworded = any(part.finding == "wording_changed" for part in finding.parts)
         why = tuple(
-            part for part in known.parts if part.kind.explains and not (reworded and part.finding == "wording_changed")
+            part for part in former.parts if part.kind.explains and not (reworded and part.finding == "wording_changed")
         )
-        worse = one.graver_than(known)
-        parts = (*one.parts, *why)
-        own = replace(one, id=known.id, opened_on=known.opened_on, state=state, parts=parts, worse=worse)
-        carried.append(own.after(known))
-    ended = (replace(one, state="resolved", resolved_on=day, resolution=gone) for one in open_ones.values())
+        worse = finding.graver_than(former)
+        parts = (*finding.parts, *why)
+        own = replace(finding, id=former.id, opened_on=former.opened_on, state=state, parts=parts, worse=worse)
+        carried.append(own.after(former))
+    ended = (replace(finding, state="resolved", resolved_on=day, resolution=gone) for finding in open_ones.values())
     return (*carried, *ended)
 
 
@@ -245,7 +259,9 @@ _SCHEMA = "analyzer.night/1"
 
 
 def write_down(store: Store, night: Night) -> None:
-    """Write a night into the journal and the store: the findings that open or end, all that it reports, then the night.
+    """Write a night into the journal and the store.
+
+    Openings and endings of findings come first, then all that it reports, then the night.
 
     Raises:
         StoreError: the store or its journal cannot be written.
@@ -263,7 +279,10 @@ def write_down(store: Store, night: Night) -> None:
 
 
 def recorded(store: Store, day: date, timezone: str) -> Night | None:
-    """The night as an earlier check wrote it down, with the number of events that came since; None without one."""
+    """Return the night as an earlier check wrote it down; None without one.
+
+    It has the number of events that came since.
+    """
     night = _newest(store, store.query("detection-nights", day=day, timezone=timezone))
     if night is None:
         return None
@@ -272,44 +291,47 @@ def recorded(store: Store, day: date, timezone: str) -> Night | None:
 
 
 def night_before(store: Store, day: date, timezone: str) -> Night | None:
-    """The last night before this day that was written down."""
+    """Return the last night before this day that was written down."""
     return _newest(store, store.query("detection-nights", before=day, timezone=timezone))
 
 
 def _newest(store: Store, nights: pl.DataFrame) -> Night | None:
-    """The last night that can be read: another version of this program, or somebody's editor, may have written some."""
+    """Return the last night that can be read.
+
+    Another version of this program, or somebody's editor, may have written some.
+    """
     for row in nights.reverse().iter_rows(named=True):
         with suppress(ValueError, LookupError, TypeError, AttributeError):
             result = json.loads(row["result"])
             if "findings" not in result:  # Nights had all their findings in one event once.
-                told = store.query("detection-reported", night=row["night"], judged_at=row["judged_at"])
-                result["findings"] = _nested(told)
+                reported = store.query("detection-reported", night=row["night"], judged_at=row["judged_at"])
+                result["findings"] = _nested(reported)
             night = Night.from_dict(result)
             return replace(night, findings=tuple(finding.in_store(store) for finding in night.findings))
     return None
 
 
 def _openings_and_endings(store: Store, night: Night) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The decisions on findings that open or end on a night."""
+    """Yield the decisions on findings that open or end on a night."""
     frame = store.view("findings").select("finding_id", "state", "resolution", "resolved_on")
     state: Callable[[str], str | None] = dict(frame.select("finding_id", "state").iter_rows()).get
     # What this very night took back when it was judged before, and shows now that still more has come.
     taken_back = set(frame.filter(resolution="rejudged", resolved_on=night.day)["finding_id"])
-    for one in night.findings:
-        if one.is_open and (state(one.id) is None or one.id in taken_back):
-            yield "finding.opened", _payload(one)
-        elif not one.is_open and state(one.id) == "open":
-            yield "finding.resolved", _payload(one)
+    for finding in night.findings:
+        if finding.is_open and (state(finding.id) is None or finding.id in taken_back):
+            yield "finding.opened", _payload(finding)
+        elif not finding.is_open and state(finding.id) == "open":
+            yield "finding.resolved", _payload(finding)
     former = recorded(store, night.day, night.timezone)
-    still = {one.id for one in night.findings}
-    for one in former.of("new") if former else ():
-        if one.id not in still and state(one.id) == "open":
-            gone = replace(one, state="resolved", resolved_on=night.day, resolution="rejudged")
+    still = {finding.id for finding in night.findings}
+    for finding in former.of("new") if former else ():
+        if finding.id not in still and state(finding.id) == "open":
+            gone = replace(finding, state="resolved", resolved_on=night.day, resolution="rejudged")
             yield "finding.resolved", _payload(gone)
 
 
 def _reported(findings: Sequence[Finding], part_of: int | None = None, first: int = 0) -> Iterator[dict[str, Any]]:
-    """The payloads of findings in their order, each with its place, followed by those that are parts of it."""
+    """Yield the payloads of findings in their order, each with its place, followed by its parts."""
     place = first
     for finding in findings:
         head = place
@@ -321,21 +343,21 @@ def _reported(findings: Sequence[Finding], part_of: int | None = None, first: in
 
 
 def _nested(reported: pl.DataFrame) -> list[dict[str, Any]]:
-    """Findings with their parts, as `Finding.from_dict` reads them: the reverse of `_reported`."""
-    found: dict[int, dict[str, Any]] = {}
-    alone: list[dict[str, Any]] = []
+    """Return findings with their parts, as `Finding.from_dict` reads them.
+
+    This is the reverse of `_reported`.
+    """
+    by_place: dict[int, dict[str, Any]] = {}
+    heads: list[dict[str, Any]] = []
     for place, part_of, content in reported.select("place", "part_of", "content").iter_rows():
-        found[place] = one = _from_payload(json.loads(content))
-        (alone if part_of is None else found[part_of]["parts"]).append(one)
-    return alone
+        payload = json.loads(content)
+        by_place[place] = finding = {**payload, "id": payload["finding_id"], "parts": []}
+        (heads if part_of is None else by_place[part_of]["parts"]).append(finding)
+    return heads
 
 
 def _payload(finding: Finding) -> dict[str, Any]:
-    known = finding.to_dict()
+    fields = finding.to_dict()
     # What people decide of it is written down by itself.
-    own = {name: value for name, value in known.items() if name not in {"id", "parts", "handling", "command"}}
-    return {"finding_id": known["id"], **own}
-
-
-def _from_payload(payload: Mapping[str, Any]) -> dict[str, Any]:
-    return {**payload, "id": payload["finding_id"], "parts": []}
+    own = {name: value for name, value in fields.items() if name not in {"id", "parts", "handling", "command"}}
+    return {"finding_id": fields["id"], **own}

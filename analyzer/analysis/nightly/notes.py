@@ -25,7 +25,7 @@ MIN_FLIPPED = 0.05
 
 
 def notes(seen: Observations) -> Iterator[str]:
-    """The sentences of one night."""
+    """Yield the notes of one night."""
     counts = seen.counts
     if counts.is_empty():
         yield "no errors in this store up to that day"
@@ -36,12 +36,14 @@ def notes(seen: Observations) -> Iterator[str]:
     if kept := int(counts["not_replayed"].sum()):
         errors = "1 error" if kept == 1 else f"{kept:,} errors"
         yield f"{errors} could not be judged again, without facts or rules, and count as they were recorded"
-    yield from _cut(seen)
-    yield from _classifier_alone(seen)
+    yield from _rule_changes(seen)
+    yield from _classifier_changes(seen)
 
 
 def clocks_ahead(store: Store, moment: datetime) -> Iterator[str]:
-    """The machines with events that are dated ahead of a moment, now (naive UTC): their nights are judged too late.
+    """Name the machines whose events are dated ahead of a moment, now (naive UTC).
+
+    Their nights are judged too late.
 
     Raises:
         QueryError: the store cannot be asked.
@@ -54,7 +56,7 @@ def clocks_ahead(store: Store, moment: datetime) -> Iterator[str]:
 
 
 def too_little_history(seen: Observations, day: date) -> str:
-    """Why a day without findings cannot be judged, in one sentence; empty where it can be."""
+    """Say why a day without findings cannot be judged, in one sentence; empty if it can be."""
     if seen.counts.is_empty() and seen.relays.is_empty():
         return ""
     days = seen.days_before(day)
@@ -67,13 +69,16 @@ def too_little_history(seen: Observations, day: date) -> str:
 
 
 def newest_versions(versions: pl.DataFrame, day: date) -> tuple[tuple[str, str, date], ...]:
-    """(caller, newest ruleset, its first day) of callers whose errors without facts carry several up to a day."""
-    known = versions.filter(pl.col("first_on") <= day).group_by("caller", maintain_order=True)
-    rows = known.agg(pl.col("ruleset", "first_on").last(), pl.len().alias("rulesets")).filter(pl.col("rulesets") > 1)
+    """Return (caller, newest ruleset, its first day) of callers with several up to a day.
+
+    Only errors without facts count.
+    """
+    dated = versions.filter(pl.col("first_on") <= day).group_by("caller", maintain_order=True)
+    rows = dated.agg(pl.col("ruleset", "first_on").last(), pl.len().alias("rulesets")).filter(pl.col("rulesets") > 1)
     return tuple(rows.select("caller", "ruleset", "first_on").sort("caller").iter_rows())
 
 
-def _cut(seen: Observations) -> Iterator[str]:
+def _rule_changes(seen: Observations) -> Iterator[str]:
     changed = newest_versions(seen.versions, seen.night)
     for caller, _, first_on in changed[:MAX_NAMED]:
         text = f"{Scope(caller).who}: its errors without facts are judged by other rules since {first_on}"
@@ -82,8 +87,8 @@ def _cut(seen: Observations) -> Iterator[str]:
         yield f"the same holds for {more:,} more callers"
 
 
-def _classifier_alone(seen: Observations) -> Iterator[str]:
-    """A note where recorded reasons and those of today's rules differ otherwise than they did in the week before."""
+def _classifier_changes(seen: Observations) -> Iterator[str]:
+    """Yield a note if recorded and replayed reasons differ in another way than in the week before."""
     today, before = (
         seen.counts.filter(
             pl.col("day").is_between(seen.night - timedelta(days=first), seen.night - timedelta(days=last))
@@ -97,7 +102,7 @@ def _classifier_alone(seen: Observations) -> Iterator[str]:
     if abs(changed) < MIN_FLIPPED:
         return
     errors = seen.rows.groups([CallerDays(None, seen.night, seen.night)])
-    pairs = [one for one in flips(errors) if "unknown" in {one.old_reason, one.reason}]
+    pairs = [flip for flip in flips(errors) if "unknown" in {flip.old_reason, flip.reason}]
     if pairs:
         pair = pairs[0]
         text = f"{pair.groups:,} groups of {seen.night} were recorded as {pair.old_reason}"
@@ -105,7 +110,7 @@ def _classifier_alone(seen: Observations) -> Iterator[str]:
 
 
 def _gap(counts: pl.DataFrame) -> float:
-    """Recorded minus replayed share of unknown verdicts."""
+    """Return the recorded minus the replayed share of unknown verdicts."""
     names = ("unknown_verdicts", "unknown_verdicts_replayed", "verdicts")
     recorded, replayed, every = (int(counts[name].sum()) for name in names)
     return (recorded - replayed) / every

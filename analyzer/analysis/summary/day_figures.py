@@ -46,39 +46,44 @@ class LatestDay:
         object.__setattr__(self, "_figures", {row["day"]: row for row in self.days.frame.iter_rows(named=True)})
 
     def lies_in(self, window: Window) -> bool:
-        """Whether all of the fortnight is in a window."""
+        """Return whether all of the fortnight is in a window."""
         begin, end = _fortnight(self.day, window.timezone)
         return (window.since is None or window.since <= begin) and (window.until is None or end <= window.until)
 
     def value(self, name: str, ago: int = 0) -> int | float | None:
-        """A column's value so many days before the day; None without any event on it."""
+        """Return a column's value so many days before the day; None without any event on it."""
         value: int | float | None = self._figures.get(self.day - timedelta(days=ago), {}).get(name)
         return value
 
     def course(self, name: str) -> list[float | None]:
-        """A column over the fortnight, the oldest day first; None where a day has no event."""
+        """Return a column over the fortnight, the oldest day first; None for a day without events."""
         return [self.value(name, ago) for ago in reversed(range(2 * WEEK))]
 
     def weeks(self, name: str) -> tuple[float, float | None]:
-        """A column's sum over the compared days, and over the same days of the week before; None without any event."""
+        """Sum a column over the compared days, and over the same days of the week before.
+
+        The second sum is None without any event.
+        """
         now, before = ([self.value(name, start + ago) for ago in range(self.compared)] for start in (0, WEEK))
-        known = [value for value in before if value is not None]
-        return sum(value or 0 for value in now), sum(known) if known else None
+        present = [value for value in before if value is not None]
+        return sum(value or 0 for value in now), sum(present) if present else None
 
     @property
     def days_before(self) -> int:
-        """Those of the same days of the week before that have any event."""
+        """Count the same days of the week before that have any event."""
         return sum(self.value("sessions", WEEK + ago) is not None for ago in range(self.compared))
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
+        """Return a JSON-ready dict."""
         return {"day": self.day.isoformat(), "compared_days": self.compared, "days": self.days.to_dict()["rows"]}
 
 
 def latest_day(
     store: Store, window: Window, first_at: datetime | None, last_at: datetime | None, made_at: datetime
 ) -> LatestDay | None:
-    """The latest day of a window whose first and last event are these (naive UTC); None where it has none.
+    """Return the latest day of a window with this first and last event; None without any.
+
+    Their times are naive UTC.
 
     Raises:
         QueryError: the store cannot be asked.
@@ -104,7 +109,7 @@ def latest_day(
 
 
 def _fortnight(day: date, timezone: str) -> tuple[datetime, datetime]:
-    """The beginning and the end of the two weeks that a day ends."""
+    """Return the beginning and the end of the two weeks that a day ends."""
     return start_of(day - timedelta(days=2 * WEEK - 1), timezone), end_of(day, timezone)
 
 
@@ -125,7 +130,7 @@ OTHERS = "(others)"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NightFigures:
-    """The figures of one night; no caller but `OTHERS` stands for more than one."""
+    """The figures of one night; only `OTHERS` stands for several callers."""
 
     errors: dict[tuple[str, str], int]
     """By caller and reason."""
@@ -144,7 +149,7 @@ class NightFigures:
 
 
 def night_figures(store: Store, night: Night) -> NightFigures:
-    """The figures of the day or the hours that a night judged, and of the store as it is.
+    """Return the figures of the day or hours that a night judged, and of the store as it is.
 
     Raises:
         QueryError: the store cannot be asked.

@@ -1,8 +1,7 @@
-"""The sentences that a report opens with, whatever the night: what failed most, what it cost, whose fault it was, what
-a week changed.
+"""The sentences that a report opens with: what failed most, its cost, whose fault it was, and the change in a week.
 
-Invariants: each rests on one table of the report, which its `query` names; a sentence that would have nothing to say is
-not there. The party that is blamed is the one of `errors-blame`.
+Invariants: each rests on one table of the report, which its `query` names; a sentence without
+anything to say is left out. The party that is blamed is that of `errors-blame`.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ _RARE = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Leading:
-    """One of the sentences."""
+    """One of the opening sentences."""
 
     topic: str
     """`most` for what failed most, `cost` for what failures cost, `whose` for who can mend it, `version` for one that
@@ -60,7 +59,7 @@ class Leading:
 
 
 def leading(tables: Mapping[str, Table], sessions: int, latest: LatestDay | None) -> tuple[Leading, ...]:
-    """The sentences about the tables of a report on so many sessions."""
+    """Return the opening sentences about the tables of a report on so many sessions."""
     made = (
         _most(tables["errors-messages"], sessions) or _most_of_tools(tables["tools-messages"]),
         failure_cost(tables["cost-of-failure"]) or whole_cost(tables["cost-by-model"]),
@@ -68,11 +67,11 @@ def leading(tables: Mapping[str, Table], sessions: int, latest: LatestDay | None
         _version(tables.get("versions-by-agent")),
         _change(latest),
     )
-    return tuple(each for each in made if each is not None)
+    return tuple(sentence for sentence in made if sentence is not None)
 
 
 def leading_of_night(store: Store, night: Night) -> tuple[Leading, ...]:
-    """The sentences about the day or the hours that a night judged.
+    """Return the opening sentences about the day or the hours that a night judged.
 
     Raises:
         QueryError: the store cannot be asked.
@@ -84,7 +83,7 @@ def leading_of_night(store: Store, night: Night) -> tuple[Leading, ...]:
 
 
 def _most(messages: Table, sessions: int) -> Leading | None:
-    """What left the most sessions without what they asked for; what a user stopped is no failure."""
+    """Say what left most sessions without what they asked for; what a user stopped is no failure."""
     rows = [row for row in messages.frame.iter_rows(named=True) if row["party"] != "user"]
     if not rows:
         return None
@@ -112,7 +111,7 @@ _MEND = {
 
 
 def _most_of_tools(tools: Table) -> Leading | None:
-    """What failed most of the tools, where no error is told."""
+    """Say which tool failed most, if there is no error."""
     row = next((row for row in tools.frame.iter_rows(named=True) if row["kind"] in _MEND), None)
     if row is None:
         return None
@@ -138,9 +137,10 @@ def failure_usd(causes: Table, basis: str = "measured") -> float:
 
 
 def failure_cost(causes: Table) -> Leading | None:
-    """Say what failures cost, and on what most was spent; their tokens where nobody bills them or no model has a price.
+    """Say what failures cost, and on what most was spent.
 
-    Measured costs are a part of what all requests cost; what is estimated comes on top of that.
+    If nobody bills them or no model has a price, it says their tokens. Measured costs are a part of
+    what all requests cost; what is estimated comes on top of that.
     """
     rows = causes.frame.rows(named=True)
     if not rows:
@@ -172,15 +172,15 @@ def failure_cost(causes: Table) -> Leading | None:
 
 
 def whole_usd(models: Table) -> float:
-    """What all requests cost in US dollars, as far as they have a price."""
+    """Sum up what all requests cost in US dollars, as far as they have a price."""
     return float(models.frame["cost_usd"].sum())
 
 
 def whole_cost(models: Table) -> Leading | None:
-    """What all requests cost, where none of them is known to have led nowhere."""
+    """Say what all requests cost, if none of them is known to have led nowhere."""
     usd = whole_usd(models)
-    said = f"All requests cost ${usd:,.2f}, at list prices or as logged; no failure is known to have cost any of it."
-    return Leading("cost", said, models.query) if usd >= LEAST_USD else None
+    text = f"All requests cost ${usd:,.2f}, at list prices or as logged; no failure is known to have cost any of it."
+    return Leading("cost", text, models.query) if usd >= LEAST_USD else None
 
 
 def _whose(parties: Table, company: Table) -> Leading | None:
@@ -202,13 +202,16 @@ def _whose(parties: Table, company: Table) -> Leading | None:
     )
     judged = [row for row in others if row["provider"] != "(none)"]
     if judged:
-        said = blame(judged[0])
-        text += f" {said[0].upper()}{said[1:]}."
+        sentence = blame(judged[0])
+        text += f" {sentence[0].upper()}{sentence[1:]}."
     return Leading("whose", text, company.query if judged else parties.query)
 
 
 def _version(versions: Table | None) -> Leading | None:
-    """The newest version of an agent that does worse than the one before it: of several the least likely by chance."""
+    """Say which agent's newest version does worse than the one before it.
+
+    Of several it is the one that is least likely by chance.
+    """
     if versions is None:
         return None
     by_agent: dict[str, list[dict[str, Any]]] = {}
@@ -230,13 +233,13 @@ def _version(versions: Table | None) -> Leading | None:
 
 
 def _chance(pair: Sequence[Mapping[str, Any]]) -> float:
-    """The chance that two versions differ so much in their failed sessions."""
+    """Return the chance that two versions differ so much in their failed sessions."""
     before, after = pair
     return chance_of_shares(before["failed_sessions"], before["sessions"], after["failed_sessions"], after["sessions"])
 
 
 def _change(latest: LatestDay | None) -> Leading | None:
-    """Sessions with errors of the last days beside those of the same days of the week before."""
+    """Compare the sessions with errors of the last days with those of the same days a week before."""
     if latest is None:
         return None
     (met, met_before), (all_now, all_before) = latest.weeks("error_sessions"), latest.weeks("sessions")
@@ -261,7 +264,7 @@ NOBODY = "of unknown cause"
 
 
 def blame(row: Mapping[str, Any]) -> str:
-    """The sentence on a row of `errors-blame`, without a capital and a full stop."""
+    """Say whose fault a row of `errors-blame` is, without a capital and a full stop."""
     first, last = row["first_at"], row["last_at"]
     span = f"at {first:%H:%M}" if f"{first:%H:%M}" == f"{last:%H:%M}" else f"between {first:%H:%M} and {last:%H:%M}"
     when = f"{span} UTC on {first:%Y-%m-%d}"

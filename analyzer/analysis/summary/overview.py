@@ -87,7 +87,7 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """The figures that a report opens with; counts of the window."""
+    """The figures that a report opens with: counts of the window."""
 
     first_at: datetime | None
     last_at: datetime | None
@@ -118,7 +118,7 @@ class Totals:
 
     @property
     def tools_said(self) -> str:
-        """One sentence on failed tools; empty where none failed."""
+        """Say in one sentence how many tools failed; empty if none did."""
         if not self.tool_failures:
             return ""
         failed, sessions = counted(self.tool_failures, "tool call"), counted(self.sessions, "session")
@@ -128,7 +128,7 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class Completeness:
-    """How much of the logs could be read; of all sources, whatever the window."""
+    """The part of the logs that could be read: of all sources, whatever the window."""
 
     sources: int
     lines: int
@@ -144,13 +144,13 @@ class Completeness:
 
     @property
     def read_share(self) -> float | None:
-        """Lines that are not in quarantine / lines, 0..1; None without any line."""
+        """Return the lines that are not in quarantine / lines, 0..1; None without any line."""
         return 1 - self.quarantined / self.lines if self.lines else None
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The conclusion of a report, in a word, a line and sentences."""
+    """The conclusion of a report in a word, a line and sentences."""
 
     level: str
     """`critical`, `warning` or `info` by the gravest open finding; `quiet` without one, `unjudged` where history is too
@@ -181,7 +181,8 @@ class Overview(Shown):
     not_replayed: int
     """Errors that count as they were recorded: today's rules could not judge them."""
     warnings_a_week: float | None
-    """False alarms per 1,000 caller-days of the settings on this history, as the last nightly check measured them."""
+    """Warnings that opened a week in the twelve weeks before the last nightly check; None where fewer
+    than four were checked."""
     tables: dict[str, Table]
     """By catalogue name."""
     only: Selection | None = None
@@ -193,37 +194,40 @@ class Overview(Shown):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """The findings of the window."""
+        """Return the findings of the window."""
         return tuple(case.finding for case in self.cases)
 
     @property
     def reads_no_log(self) -> bool:
-        """Whether there are files with something in them, and none of them is a log that is read."""
+        """Return whether there are files that are not empty, and none is a log that is read."""
         formats = set(self.tables["sources-completeness"].frame["source_format"]) - {"empty"}
         return self.is_bare and not self.completeness.lines and bool(formats)
 
     @property
     def is_bare(self) -> bool:
-        """Whether there is no event, in the window or beside it."""
+        """Return whether there is no event, in the window or beside it."""
         return not self.totals.events
 
     @property
     def widened(self) -> str:
-        """One sentence on the empty window that was asked for; empty where this is about the window itself."""
+        """Say that the window asked for has no event; empty if this is about that window."""
         if self.asked is None:
             return ""
         ends = (("since", self.asked.since), ("until", self.asked.until))
-        said = " ".join(f"{word} {end:%Y-%m-%d %H:%M}" for word, end in ends if end)
-        return f"Nothing {said} UTC; shown instead: all that the logs hold."
+        span = " ".join(f"{word} {end:%Y-%m-%d %H:%M}" for word, end in ends if end)
+        return f"Nothing {span} UTC; shown instead: all that the logs hold."
 
     @property
     def verdict(self) -> Verdict:
-        """The conclusion that the rest leads to."""
+        """Return the conclusion that the rest leads to."""
         return _verdict(self)
 
     @property
     def leading(self) -> tuple[Leading, ...]:
-        """What failed most, what it cost, who can mend it, and what the last week changed; at most a sentence each."""
+        """Return sentences on what failed most, its cost, who can mend it, and the week's change.
+
+        There is a sentence each at most.
+        """
         return leading(self.tables, self.totals.sessions, self.latest)
 
     def _shown(self) -> tuple[str, Mapping[str, str]]:
@@ -241,7 +245,7 @@ class Overview(Shown):
         return f"Overview {verdict.level} {verdict.headline!r}", facts
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
+        """Return a JSON-ready dict."""
         totals = {name: json_value(getattr(self.totals, name)) for name in Totals.__slots__}
         return {
             "schema": "analyzer.report/1",
@@ -277,10 +281,11 @@ def overview(
     only: Selection | None = None,
     **words: Unpack[WindowWords],
 ) -> Overview:
-    """Everything a report says about a window of a store; history is judged by the rules that `check` goes by.
+    """Return everything that a report says about a window of a store.
 
-    Of a part of the store (`only`) the report has its tables and the findings about it; drifts are those of the fleet.
-    A window without any event is widened to all there is, which `asked` and `widened` say.
+    History is judged by the rules that `check` goes by. The report of a part of the store (`only`) has
+    its tables and the findings about it; drifts are those of the fleet. A window without any event is
+    widened to all there is, which `asked` and `widened` say.
 
     Raises:
         AnalyzerError: a window that cannot be read, rules that cannot be used.
@@ -324,7 +329,10 @@ def _made(store: Store, chosen: Window, rules: Rules, only: Selection | None) ->
 
 
 def _judge(store: Store, window: Window, ruleset: str) -> tuple[Judged, Drifts]:
-    """What the sums of history say; these are let go of at its end, as they can be of a million callers."""
+    """Judge the history of a window, and search for drifts.
+
+    The sums of history are released at its end: they can be of a million callers.
+    """
     seen = observe_window(store, window, ruleset)
     judged = judge_seen(store, window, seen)
     return judged, drifts(store, seen, judged.first, judged.last, window)
@@ -332,7 +340,7 @@ def _judge(store: Store, window: Window, ruleset: str) -> tuple[Judged, Drifts]:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What a report shows as the store answers it."""
+    """The answers of the store that a report shows."""
 
     at: datetime
     totals: Totals
@@ -343,7 +351,7 @@ class _Asked:
 
 
 def _asked_once(store: Store, window: Window) -> _Asked:
-    """The answers about the whole store, of views that are worked out once."""
+    """Ask for the answers about the whole store, of views that are worked out once."""
     # The fortnight up to the window's last day may begin before the window.
     before = min(window.until or now(), now()) - FORTNIGHT
     seen = replace(window, since=window.since and min(window.since, before))
@@ -356,7 +364,10 @@ def _asked_once(store: Store, window: Window) -> _Asked:
 
 
 def _asked(store: Store, window: Window, drop: Callable[[str], None] | None = None) -> _Asked:
-    """The answers; tables that quote all errors come last, and without the pinned errors, which `drop` lets go of."""
+    """Ask for the answers of a report.
+
+    Tables that quote all errors come last, and without the pinned errors, which `drop` releases.
+    """
     at = now()
     row = next(table(store, "overview-totals", window).frame.iter_rows(named=True))
     nothing = tuple(area for area, count in _COUNTED.items() if not row[count])
@@ -410,11 +421,11 @@ def _completeness(store: Store, window: Window) -> Completeness:
 def _verdict(report: Overview) -> Verdict:
     totals = report.totals
     if not totals.events:
-        known = report.completeness
-        unread = not known.lines and (known.unsupported or known.other_files)
+        completeness = report.completeness
+        unread = not completeness.lines and (completeness.unsupported or completeness.other_files)
         about = f" about {report.only}" if report.only else ""
-        said = "None of these files is a log that is read." if unread else f"There is nothing{about} in these logs."
-        return Verdict("empty", said, ())
+        headline = "None of these files is a log that is read." if unread else f"There is nothing{about} in these logs."
+        return Verdict("empty", headline, ())
     details = tuple(finding.explanation for finding in report.findings)
     tools = (_tools_sentence(report),) if totals.tool_failures else ()
     if open_ones := [case.finding for case in report.cases if case.is_open]:
@@ -428,21 +439,21 @@ def _verdict(report: Overview) -> Verdict:
 
 
 def _tools_sentence(report: Overview) -> str:
-    """How many calls of tools failed, of which tools and kinds most are, and how many commands failed in loops."""
+    """Say how many calls of tools failed, of which tools and kinds, and how many commands in loops."""
     tools = ", ".join(_tool_words(row) for row in _first_rows(report, "tools-by-tool"))
     kinds = [
         f"{_KINDS.get(row['kind'], 'other')} ({row['failures']:,})" for row in _first_rows(report, "tools-by-kind")
     ]
-    said = f"{report.totals.tools_said[:-1]}: {tools}; {', '.join(kinds)}."
+    text = f"{report.totals.tools_said[:-1]}: {tools}; {', '.join(kinds)}."
     if seconds := report.tables["tools-by-tool"].frame["failed_seconds"].sum():
-        said = f"{said[:-1]}; they took {duration(float(seconds))}."
+        text = f"{text[:-1]}; they took {duration(float(seconds))}."
     loops, causes = report.tables["tools-loops"].frame, report.tables["cost-of-failure"].frame
     if loops.is_empty():
-        return said
+        return text
     usd = causes.filter(causes["cause"] == "tool_loop")["cost_usd"].sum()
     cost = f", for ${usd:,.2f}" if usd >= LEAST_USD else ""
     again = f"{counted(len(loops), 'command')} failed alike again and again, up to {loops['failures'][0]:,} times"
-    return f"{said} {again}{cost}."
+    return f"{text} {again}{cost}."
 
 
 def _first_rows(report: Overview, name: str) -> Iterator[dict[str, Any]]:
@@ -454,14 +465,14 @@ def _tool_words(row: Mapping[str, Any]) -> str:
     return failed if share is None else f"{failed} of {row['calls']:,} ({percent(share)})"
 
 
-def _headline(found: list[Finding]) -> str:
-    """A line on the gravest kind and whom it concerns, with the number of other findings."""
-    kind = found[0].finding
-    alike = list(dict.fromkeys(one.scope.who for one in found if one.finding == kind))
+def _headline(findings: list[Finding]) -> str:
+    """Name the gravest kind and whom it concerns, with the number of other findings."""
+    kind = findings[0].finding
+    alike = list(dict.fromkeys(finding.scope.who for finding in findings if finding.finding == kind))
     who = f"{len(alike):,} callers" if len(alike) > 1 else alike[0]
-    rest = len(found) - sum(one.finding == kind for one in found)
+    rest = len(findings) - sum(finding.finding == kind for finding in findings)
     more = f", and {counted(rest, 'more finding')}" if rest else ""
-    return f"{found[0].kind.title} for {who}{more}."
+    return f"{findings[0].kind.title} for {who}{more}."
 
 
 def _error_sentence(totals: Totals) -> str:

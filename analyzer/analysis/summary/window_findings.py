@@ -65,7 +65,7 @@ class Judged:
 
 
 def judge_window(store: Store, window: Window, rules: Rules = None) -> Judged:
-    """The findings of a window, from its whole days and all days before it.
+    """Return the findings of a window, from its whole days and all days before it.
 
     Raises:
         RulesError: the rules cannot be used.
@@ -74,31 +74,31 @@ def judge_window(store: Store, window: Window, rules: Rules = None) -> Judged:
 
 
 def observe_window(store: Store, window: Window, ruleset: str) -> Observations:
-    """History up to the window's last day, under the ruleset of this digest, which has judged it."""
+    """Return history up to the window's last day, as the ruleset of this digest judged it."""
     return observe(store, _last_day(window), window.timezone, ruleset, judged_from=window.first_day)
 
 
 def judge_seen(store: Store, window: Window, seen: Observations) -> Judged:
-    """The findings of a window by its `observe_window`."""
+    """Return the findings of a window by its `observe_window`."""
     counts = seen.counts
     daily = seen.relays if counts.is_empty() else counts  # a hand-off may fail where nothing else does
     if daily.is_empty():
         return Judged(_NO_LATER, None, (), (), "", (), 0)
     days = daily["day"].unique().sort().to_list()
     first, last = max(window.first_day or days[0], days[0]), days[-1]
-    found = detections(seen)
-    traffic = seen.traffic(one.caller for one in found)
-    priced = costed(store, of_the_day(incidents_between(found, traffic, first, last), seen), seen)
-    day_before = incidents(found, traffic, last - timedelta(days=1))
-    known = as_known(store, _compared(store, seen, priced, day_before, last))
-    findings = explained(store, known, seen.timezone, seen.ruleset, judged=last)
+    daily_detections = detections(seen)
+    traffic = seen.traffic(detection.caller for detection in daily_detections)
+    priced = costed(store, of_the_day(incidents_between(daily_detections, traffic, first, last), seen), seen)
+    day_before = incidents(daily_detections, traffic, last - timedelta(days=1))
+    reported = as_known(store, _compared(store, seen, priced, day_before, last))
+    findings = explained(store, reported, seen.timezone, seen.ruleset, judged=last)
     return Judged(
         first=first,
         last=last,
         cases=cases(store, findings, seen, last),
-        detections=tuple(one for one in found if one.day >= first),
+        detections=tuple(detection for detection in daily_detections if detection.day >= first),
         too_little=too_little_history(seen, last_whole_day(window)),
-        unjudged=tuple(each for each in unjudged(counts) if each[0] >= first),
+        unjudged=tuple((day, caller) for day, caller in unjudged(counts) if day >= first),
         not_replayed=int(counts["not_replayed"].sum()),
     )
 
@@ -106,15 +106,17 @@ def judge_seen(store: Store, window: Window, seen: Observations) -> Judged:
 def _compared(
     store: Store, seen: Observations, findings: Sequence[Finding], day_before: Iterable[Finding], last: date
 ) -> list[Finding]:
-    """The findings, those of the last day with whether they are graver than as of the day before."""
-    tonight = {one.id for one in findings if one.is_open and one.last_on == last}
-    priced = costed(store, of_the_day([one for one in day_before if one.id in tonight], seen), seen)
-    before = {one.id: one for one in priced}
-    return [replace(one, worse=one.id in before and one.graver_than(before[one.id])) for one in findings]
+    """Mark the findings of the last day that are graver than as of the day before."""
+    tonight = {finding.id for finding in findings if finding.is_open and finding.last_on == last}
+    priced = costed(store, of_the_day([finding for finding in day_before if finding.id in tonight], seen), seen)
+    before = {finding.id: finding for finding in priced}
+    return [
+        replace(finding, worse=finding.id in before and finding.graver_than(before[finding.id])) for finding in findings
+    ]
 
 
 def _last_day(window: Window) -> date:
-    """The last day of the window that is over before its end."""
+    """Return the last day of the window that is over before its end."""
     if window.until is None:
         return _NO_LATER
     return window.until.replace(tzinfo=UTC).astimezone(ZoneInfo(window.timezone)).date() - timedelta(days=1)
@@ -125,15 +127,19 @@ _CALLERS = ("errors-by-caller", "relays-by-step", "retries-by-caller")
 
 
 def callers_of(store: Store, only: Selection) -> frozenset[str]:
-    """The callers that a part of a store has, whenever they were at work."""
+    """Return the callers of a part of a store, whenever they were at work."""
     with store.selecting(replace(only, reason=None)):
-        found = {caller for name in _CALLERS for caller in store.query(name)["caller"]}
-    return frozenset(found | ({only.caller} if only.caller else set()))
+        callers = {caller for name in _CALLERS for caller in store.query(name)["caller"]}
+    return frozenset(callers | ({only.caller} if only.caller else set()))
 
 
 def concerns(finding: Finding, only: Selection, callers: frozenset[str]) -> bool:
-    """Return whether a finding is about a part: its reason, if asked for, and a caller or what callers share."""
-    if only.reason and only.reason != _reason_of(finding):
+    """Return whether a finding is about a part of the store.
+
+    It has its reason, if asked for, and its caller or what callers share.
+    """
+    unknown = "unknown" if finding.kind.behind.unknown or finding.scope.template else None
+    if only.reason and only.reason != (finding.scope.reason or unknown):
         return False
     if finding.scope.caller is not None:
         return finding.scope.caller in callers
@@ -141,7 +147,7 @@ def concerns(finding: Finding, only: Selection, callers: frozenset[str]) -> bool
 
 
 def select_nights(store: Store, nights: Iterable[Night], only: Selection) -> list[Night]:
-    """The nights with the findings that are about that part alone."""
+    """Return the nights with only the findings that are about a part."""
     if not only:
         return list(nights)
     callers = callers_of(store, only)
@@ -152,7 +158,7 @@ def select_nights(store: Store, nights: Iterable[Night], only: Selection) -> lis
 
 
 def select_judged(store: Store, judged: Judged, only: Selection) -> Judged:
-    """What was judged of a window, as far as it is about that part."""
+    """Return what was judged of a window, as far as it is about a part."""
     if not only:
         return judged
     callers = callers_of(store, only)
@@ -160,13 +166,8 @@ def select_judged(store: Store, judged: Judged, only: Selection) -> Judged:
         judged,
         cases=tuple(case for case in judged.cases if concerns(case.finding, only, callers)),
         detections=tuple(detection for detection in judged.detections if detection.caller in callers),
-        unjudged=tuple(each for each in judged.unjudged if each[1] in callers),
+        unjudged=tuple((day, caller) for day, caller in judged.unjudged if caller in callers),
     )
-
-
-def _reason_of(finding: Finding) -> str | None:
-    """The reason that a finding is about; None where it is about none."""
-    return finding.scope.reason or ("unknown" if finding.kind.behind.unknown or finding.scope.template else None)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -183,18 +184,18 @@ class Spikes(ShownRows):
 
     @property
     def callers(self) -> tuple[str, ...]:
-        """Callers with a rise, the one with the most unknown sessions first."""
+        """Return the callers with a rise, the one with the most unknown sessions first."""
         weight: dict[str, int] = {}
-        for one in self.found:
-            weight[one.caller or ""] = weight.get(one.caller or "", 0) + (one.sessions or 0)
+        for detection in self.found:
+            weight[detection.caller or ""] = weight.get(detection.caller or "", 0) + (detection.sessions or 0)
         return tuple(sorted(weight, key=lambda caller: (-weight[caller], caller)))
 
     def to_polars(self) -> pl.DataFrame:
-        """One row a detection."""
+        """Return a frame with one row per detection."""
         return frame(self.found)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
+        """Return a JSON-ready dict."""
         return {
             "spikes": json_ready(self.found),
             "unjudged": self.unjudged,
@@ -203,18 +204,20 @@ class Spikes(ShownRows):
         }
 
     def plot(self) -> Figure:
-        """Unknown share by day, rises marked."""
+        """Draw the unknown share by day, with rises marked."""
         from analyzer.analysis.charts import unknown_share_chart
 
         return unknown_share_chart(self)
 
     def _shown(self) -> tuple[str, Mapping[str, str]]:
-        sentences = [
-            f"{one.caller}: {percent(one.observed or 0)} of its distinct errors up to {one.day} are unknown, "
-            f"{percent(one.expected or 0)} expected ({one.note})"
-            for one in self.found[:1]
-        ]
-        title = f"Spikes {sentences[0]!r}" if sentences else "Spikes, no rise of unknown errors"
+        title = "Spikes, no rise of unknown errors"
+        if self.found:
+            first = self.found[0]
+            sentence = (
+                f"{first.caller}: {percent(first.observed or 0)} of its distinct errors up to {first.day} are unknown, "
+                f"{percent(first.expected or 0)} expected ({first.note})"
+            )
+            title = f"Spikes {sentence!r}"
         return title, {"found": f"{len(self.found):,}", "unjudged": f"{self.unjudged:,}"}
 
 
@@ -225,7 +228,9 @@ def spikes(
     rules: Rules = None,
     **words: Unpack[WindowWords],
 ) -> Spikes:
-    """Rises of the unknown share in a window; the history that they are measured against may lie before it.
+    """Return the rises of the unknown share in a window.
+
+    The history that they are measured against may lie before it.
 
     Raises:
         AnalyzerError: a window that cannot be read, rules that cannot be used.
@@ -235,20 +240,20 @@ def spikes(
 
 
 def spikes_of(judged: Judged, chosen: Window, share: Table) -> Spikes:
-    """The rises among the detections of a window that was judged already, with the answer of `unknown-share`."""
-    found = [detection for detection in judged.detections if kind_of(detection.finding).family == SHARE]
-    found.sort(key=lambda detection: (detection.caller or "", detection.day))
-    return Spikes(tuple(found), len(judged.unjudged), share, chosen)
+    """Select the rises among the detections of a judged window, with the answer of `unknown-share`."""
+    rises = [detection for detection in judged.detections if kind_of(detection.finding).family == SHARE]
+    rises.sort(key=lambda detection: (detection.caller or "", detection.day))
+    return Spikes(tuple(rises), len(judged.unjudged), share, chosen)
 
 
 MAX_CASES = 30
-"""Findings of which a report shows what they rest on: the gravest; of more it tells that they are there."""
+"""Findings of which a report shows what they rest on: the gravest; others are listed only."""
 MAX_EXCERPTS = 3
 """Lines of logs that a report quotes of a finding."""
 MAX_TEMPLATES = 10
-"""Messages shown behind a finding."""
+"""Messages shown of a finding."""
 MAX_SESSIONS = 10
-"""Sessions shown behind a finding."""
+"""Sessions shown of a finding."""
 MESSAGES: dict[str, type[pl.DataType]] = {"template": pl.String, "sessions": pl.Int64, "events": pl.Int64}
 SESSIONS: dict[str, type[pl.DataType]] = {"session": pl.String, "day": pl.Date, "events": pl.Int64}
 _Texts = dict[tuple[str | None, str | None], str | None]
@@ -257,7 +262,7 @@ _Texts = dict[tuple[str | None, str | None], str | None]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Case(Shown):
-    """A finding with the numbers behind it."""
+    """A finding with the numbers that it rests on."""
 
     finding: Finding
     numbers: pl.DataFrame
@@ -279,12 +284,12 @@ class Case(Shown):
 
     @property
     def is_open(self) -> bool:
-        """Whether it had not ended on the window's last day."""
+        """Return whether it had not ended on the window's last day."""
         return self.finding.is_open
 
     @property
     def chart(self) -> Chart:
-        """The chart of its numbers; causes have none."""
+        """Return the chart of its numbers; causes have none."""
         form = self.finding.kind.chart
         assert form is not None, "causes have no numbers"
         return form.draw(self)
@@ -295,7 +300,7 @@ class Case(Shown):
 
 
 def cases(store: Store, findings: Sequence[Finding], seen: Observations, last: date) -> tuple[Case, ...]:
-    """The cases of findings, in their order; what they rest on is looked up for the first 30."""
+    """Build the cases of findings in their order; only the first 30 have what they rest on."""
     return (
         *_cases(store, findings[:MAX_CASES], seen, last),
         *(_without_evidence(finding, last) for finding in findings[MAX_CASES:]),
@@ -306,21 +311,21 @@ def _cases(store: Store, findings: Sequence[Finding], seen: Observations, last: 
     if not findings:
         return ()
     spans = [finding.kind.behind.span(finding, last) for finding in findings]
-    told = list(zip(findings, spans, strict=True))
+    spanned = list(zip(findings, spans, strict=True))
     seen = seen.holding(
         (_days_to_read(finding, last) for finding in findings),
-        (CallerDays(finding.scope.caller, *span) for finding, span in told if finding.kind.behind.hand_offs),
+        (CallerDays(finding.scope.caller, *span) for finding, span in spanned if finding.kind.behind.hand_offs),
     )
     errors = [_errors_behind(finding, seen, last) for finding in findings]
     templates = [_templates_behind(rows).head(MAX_TEMPLATES) for rows in errors]
-    found = [
+    changes = [
         caller_drifts(seen, finding.onset, end, finding.scope.caller)
         if finding.kind.behind.unknown and finding.scope.caller is not None
         else []
-        for finding, (_, end) in told
+        for finding, (_, end) in spanned
     ]
     wanted = {template for rows in templates for template in rows["template"]}
-    wanted |= {cause.template for causes in found for cause in causes if cause.template is not None}
+    wanted |= {cause.template for causes in changes for cause in causes if cause.template is not None}
     texts = _texts(store, wanted, spans, seen)
     repeats = _repeats(
         store, [finding for finding in findings if finding.kind.chart and finding.kind.chart.by_second], seen
@@ -333,7 +338,7 @@ def _cases(store: Store, findings: Sequence[Finding], seen: Observations, last: 
     places = store.query(
         "detection-sessions", sessions=json.dumps(sorted({s for rows in shown for s in rows["session"]}))
     )
-    known = set(store.view("findings")["finding_id"])
+    reported = set(store.view("findings")["finding_id"])
     quoted = {finding.id: finding.evidence[:MAX_EXCERPTS] for finding in findings}
     lines = store.query("detection-excerpts", event_ids=json.dumps(sorted({i for ids in quoted.values() for i in ids})))
     return tuple(
@@ -345,33 +350,38 @@ def _cases(store: Store, findings: Sequence[Finding], seen: Observations, last: 
             last=last,
             changes=tuple(Drift.of(cause, texts.get((finding.scope.caller, cause.template))) for cause in causes),
             places=places.filter(pl.col("session").is_in(sessions["session"].to_list())),
-            reported=finding.id in known,
+            reported=finding.id in reported,
             excerpts=lines.filter(pl.col("event_id").is_in(quoted[finding.id])),
         )
-        for finding, sessions, messages, causes in zip(findings, shown, templates, found, strict=True)
+        for finding, sessions, messages, causes in zip(findings, shown, templates, changes, strict=True)
     )
 
 
 def _days_to_read(finding: Finding, last: date) -> CallerDays:
-    """The days whose errors are looked at; of a finding of the fleet, which has many errors a day, its own alone."""
-    first = _first_day(finding) if finding.scope.caller is not None else finding.kind.behind.span(finding, last)[0]
+    """Return the days whose errors are looked at.
+
+    They begin with the baseline. A finding of the fleet has many errors a day, so only its own days
+    are read.
+    """
+    first, _ = finding.kind.behind.span(finding, last)
+    if finding.scope.caller is not None:
+        week = finding.last_on - timedelta(days=RECENT_DAYS - 1)
+        first = min(finding.onset, week) - timedelta(days=BASELINE_DAYS)
     return CallerDays(finding.scope.caller, first, last)
 
 
-def _first_day(finding: Finding) -> date:
-    """The first day that says anything of a finding: the first of its baseline."""
-    return min(finding.onset, finding.last_on - timedelta(days=RECENT_DAYS - 1)) - timedelta(days=BASELINE_DAYS)
-
-
 def _without_evidence(finding: Finding, last: date) -> Case:
-    """The case of a finding beyond the first 30: its frames have no rows."""
+    """Build the case of a finding beyond the first 30: its frames have no rows."""
     nothing, sessions = pl.DataFrame(), pl.DataFrame(schema=SESSIONS)
     messages = pl.DataFrame(schema=MESSAGES).rename({"template": "message"})
     return Case(finding, nothing, sessions, messages, last, (), nothing, reported=False, excerpts=nothing)
 
 
 def _texts(store: Store, templates: set[str], spans: Sequence[tuple[date, date]], seen: Observations) -> _Texts:
-    """What each template's messages say over all the spans: their text where it is one, else without its values."""
+    """Return what each template's messages say over all the spans.
+
+    It is their text if all have the same, else the text without its values.
+    """
     if not templates:
         return {}
     rows = store.query(
@@ -388,25 +398,25 @@ def _texts(store: Store, templates: set[str], spans: Sequence[tuple[date, date]]
 
 
 def _repeats(store: Store, bursts: Sequence[Finding], seen: Observations) -> pl.DataFrame:
-    """The errors of the sessions of all bursts, counted by second."""
+    """Count the errors of the sessions of all bursts by second."""
     if not bursts:
         return pl.DataFrame()
     return store.query(
         "detection-repeats",
-        sessions=json.dumps(sorted({one.scope.session or "" for one in bursts})),
-        since=start_of(min(one.onset for one in bursts), seen.timezone),
-        until=end_of(max(one.last_on for one in bursts), seen.timezone),
+        sessions=json.dumps(sorted({burst.scope.session or "" for burst in bursts})),
+        since=start_of(min(burst.onset for burst in bursts), seen.timezone),
+        until=end_of(max(burst.last_on for burst in bursts), seen.timezone),
     )
 
 
 def _quoted(templates: pl.DataFrame, caller: str | None, texts: _Texts) -> pl.DataFrame:
-    """The rows with the text of each message instead of its template."""
+    """Replace each row's template by the text of its message."""
     messages = [texts.get((caller, template)) for template in templates["template"]]
     return templates.select(pl.Series("message", messages, pl.String), "sessions", "events")
 
 
 def _errors_behind(finding: Finding, seen: Observations, last: date) -> pl.DataFrame:
-    """The rows of `detection-groups` that a finding rests on."""
+    """Return the rows of `detection-groups` that a finding rests on."""
     behind = finding.kind.behind
     errors = seen.errors(finding.scope.caller, *behind.span(finding, last)).filter(behind.errors(finding, seen))
     for what in SHARED:
@@ -417,7 +427,7 @@ def _errors_behind(finding: Finding, seen: Observations, last: date) -> pl.DataF
 
 
 def _sessions_behind(finding: Finding, seen: Observations, errors: pl.DataFrame, last: date) -> pl.DataFrame:
-    """The sessions behind a finding, a row each, those with the most events, then the latest first.
+    """Return the sessions of a finding, a row each: most events first, then the latest.
 
     `session`, the first `day` on which it shows the finding, `events` (errors, or hand-offs).
     """
@@ -431,7 +441,10 @@ def _sessions_behind(finding: Finding, seen: Observations, errors: pl.DataFrame,
 
 
 def _templates_behind(errors: pl.DataFrame) -> pl.DataFrame:
-    """The messages of errors, a row each, the one that most sessions show first: `template`, `sessions`, `events`."""
+    """Return the messages of errors, a row each, the one of most sessions first.
+
+    Columns are `template`, `sessions` and `events`.
+    """
     rows = errors.group_by("template").agg(pl.col("session").n_unique().alias("sessions"), pl.col("events").sum())
     ranked = rows.sort("sessions", "events", "template", descending=[True, True, False])
     return ranked.select(pl.col(n).cast(t) for n, t in MESSAGES.items())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 
 import duckdb
@@ -12,9 +13,12 @@ import pytest
 
 from analyzer.analysis import check, handle, json_rows
 from analyzer.analysis.nightly.decisions import Undelivered
+from analyzer.analysis.timeline import happening_of
 from analyzer.classifier import REASONS
 from analyzer.classifier.recovery_table import UNCOUNTED
 from analyzer.errors import AnalyzerError, QueryError
+from analyzer.events import Event
+from analyzer.recovery.relay.config import STRATEGIES
 from analyzer.report.store_work import render_catalogue
 from analyzer.store import Store, catalogue, find, open_store, views
 from analyzer.store.db.connection import connect
@@ -146,6 +150,17 @@ def test_sql_and_python_agree_on_what_counts(store: Store) -> None:
             )
         ).row(0)
         assert said == (counts, counts, True)
+
+
+@pytest.mark.parametrize("strategy", [*STRATEGIES, "compact", None])
+@pytest.mark.parametrize("step", ["implement", None])
+def test_sql_and_python_agree_on_what_a_compaction_is(store: Store, strategy: str | None, step: str | None) -> None:
+    """A hand-off without a step, by another strategy than a checkpoint, is an agent's own compaction."""
+    payload = {"relay": "r-1", "step_id": step, "strategy": strategy}
+    values = ("null" if value is None else f"'{value}'" for value in (step, strategy))
+    in_sql = store.sql(f"select coalesce(is_compaction({', '.join(values)}), false)").item()
+    event = Event("relay.triggered", datetime(2026, 11, 20), "s-1", payload, "e-1")
+    assert happening_of(event).compaction == in_sql == (step is None and strategy == "compact")
 
 
 def test_no_view_shows_a_type_that_frames_cannot_hold(store: Store) -> None:

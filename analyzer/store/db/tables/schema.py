@@ -52,11 +52,14 @@ def macros() -> tuple[str, ...]:
     masked = f"case when {rare} then {_masked(line, PASSES)} else {_masked('message', always)} end"
     text = f"left({masked}, {MAX_TEMPLATE_CHARS})"
     counts = f"coalesce(detail, '') not in ({', '.join(map(quoted, UNCOUNTED))})"
+    compaction = "step_id is null and strategy <> 'summarize_to_checkpoint'"
     return (
         # Of an error's reason and detail: does it count as unknown, and does it take part in the unknown share at all?
         f"create or replace macro is_unknown(reason, detail) as (reason = 'unknown' and {counts})",
         f"create or replace macro is_counted(reason, detail) as (coalesce(reason, 'unknown') <> 'unknown' or {counts})",
         f"create or replace macro party_of(reason, detail, status) as ({_party()})",
+        # Of a hand-off: did an agent shorten its own context, and go on in the same session?
+        f"create or replace macro is_compaction(step_id, strategy) as ({compaction})",
         f"create or replace macro internal.template(message) as ({text})",
         f"create or replace macro internal.fingerprint(template) as ('{VERSION}-' || left(sha256(template), 12))",
     )
