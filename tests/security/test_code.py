@@ -149,8 +149,8 @@ MACHINE = 8
 """Of processor time; a slow machine may take so many times longer; what is not linear takes a thousand times longer."""
 ELSEWHERE = {
     "analyzer.classifier.reading.reset_times._PARTS": "reads what RE2 has matched, a few words",
-    "analyzer.classifier.reading.reset_times._ABROAD_PARTS": "reads what RE2 has matched, a few words",
-    "analyzer.classifier.reading.reset_times._UNTRUSTED": "reads the 200 bytes behind such a match",
+    "analyzer.classifier.reading.reset_times._FOREIGN_PARTS": "reads what RE2 has matched, a few words",
+    "analyzer.classifier.reading.reset_times._UNTRUSTED": "reads the 200 bytes after such a match",
     "analyzer.cli.commands.questions._SIZE": "reads an option",
 }
 """Patterns that no text of a log reaches."""
@@ -172,7 +172,9 @@ def patterns(room: str) -> list[tuple[str, Any]]:
     return sorted(found.values(), key=lambda item: item[0])
 
 
-@pytest.mark.parametrize("room", sorted({path.relative_to(ROOT).parts[0].removesuffix(".py") for path in FILES}))
+@pytest.mark.parametrize(
+    "room", sorted({path.relative_to(ROOT).parts[0].removesuffix(".py") for path in FILES} - {"__init__"})
+)
 def test_every_pattern_is_linear_on_hostile_text(room: str) -> None:
     """20 KB of what it likes best and then does not match, tried from every place: no pattern costs the square."""
     if room == "lake" and importlib.util.find_spec("pyarrow") is None:

@@ -168,26 +168,33 @@ VERSIONS = ChartForm(
 )
 
 
-def _note(finding: Finding, pattern: str) -> str | None:
+_WAITED = re.compile(r"waited for ([\d,]+) s or more")
+_TOGETHER = re.compile(r"callers fell silent together \((.+?)(?: and \d+ more)?\): ")
+_FROM = re.compile(r"from (\d\d):00 to ")
+_TO = re.compile(r"from \d\d:00 to (\d\d):00")
+_UNDER = re.compile("sessions under (.+?) since ")
+
+
+def _note(finding: Finding, pattern: re.Pattern[str]) -> str | None:
     """Return what a pattern matches in the note of its latest day, which its sentence quotes."""
-    match = re.search(pattern, finding.latest.note or "")
+    match = pattern.search(finding.latest.note or "")
     return match[1] if match else None
 
 
 def _longer(finding: Finding) -> dict[str, float]:
     """Ask for the chains that waited for as long as the sentence says."""
-    return {"least": float((_note(finding, r"waited for ([\d,]+) s or more") or "0").replace(",", ""))}
+    return {"least": float((_note(finding, _WAITED) or "0").replace(",", ""))}
 
 
 def _silent(finding: Finding) -> dict[str, list[str]]:
     """Ask for the callers that the sentence names, where several fell silent together."""
-    names = _note(finding, r"callers fell silent together \((.+?)(?: and \d+ more)?\): ")
+    names = _note(finding, _TOGETHER)
     return {"callers": names.split(", ")} if names else {}
 
 
 def _silent_hours(finding: Finding) -> tuple[datetime, datetime] | None:
     """Return the hours of silence from its first day to its last one; None for whole days."""
-    begins, ends = (_note(finding, pattern) for pattern in (r"from (\d\d):00 to ", r"from \d\d:00 to (\d\d):00"))
+    begins, ends = (_note(finding, pattern) for pattern in (_FROM, _TO))
     if begins is None or ends is None:
         return None
     first, last = (datetime.combine(day, time()) for day in (finding.onset, finding.last_on))
@@ -236,7 +243,7 @@ SIGNALS = {
         asks_all=False,
         scope="model",
         # Its scope is only the model, which several agents may use.
-        evidence=Evidence({"model": 0}, name=lambda finding: _note(finding, "sessions under (.+?) since ")),
+        evidence=Evidence({"model": 0}, name=lambda finding: _note(finding, _UNDER)),
     ),
     "retries_exhausted": replace(
         _COUNTED,

@@ -166,8 +166,8 @@ def render_known_finding(finding: Finding, width: int = 80, asking: Asking = HER
     blocks: list[Block] = [Heading(title_of(finding)), Paragraph(finding.explanation)]
     blocks.append(TextTable((), tuple(fact for fact in facts if fact[1]), (False, False)))
     blocks.append(Command(asking.command(*finding.words), finding.advice))
-    events = finding.evidence
-    if (more := (finding.errors or 0) - len(events)) > 0:
-        events = (*events, f"and {more:,} more: {asking.command('show', finding.id)}")
-    blocks += [Items(texts, name) for name, texts in (("messages", finding.samples), ("events", events)) if texts]
+    lists = (("messages", finding.samples), ("events", finding.evidence))
+    blocks += [Items(texts, name) for name, texts in lists if texts]
+    if (more := (finding.errors or 0) - len(finding.evidence)) > 0:
+        blocks.append(Command(asking.command("show", finding.id), f"and {more:,} more"))
     return to_text(blocks, max(NARROWEST, width))

@@ -203,7 +203,7 @@ def test_whatever_a_finding_states_can_be_recounted_from_its_evidence(
     assert 0 < len(one.evidence) == len(set(one.evidence) & ids) <= len(ids)
     shown = render_known_finding(one, 500)
     assert events.keys() & set(shown.split()) == set(one.evidence)
-    assert (f"and {len(ids) - len(one.evidence):,} more: " in shown) == (len(one.evidence) < len(ids))
+    assert (f"and {len(ids) - len(one.evidence):,} more\n" in shown) == (len(one.evidence) < len(ids))
     assert set(one.samples) <= (texts := texts_of(events.values(), own))
     said = COMPARED.sub("", one.explanation.partition(": ")[2])
     for quoted in re.findall("(?:most often|the new text:) “([^”]*)”", one.explanation):
