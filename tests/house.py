@@ -1,7 +1,8 @@
-"""The house in figures, as `python -m tests.house`: modules a folder, names that two classes share, and unused code."""
+"""The house in figures, as `python -m tests.house`: modules a folder, names that explain nothing, and unused code."""
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 from collections import Counter, defaultdict
@@ -9,6 +10,7 @@ from collections import Counter, defaultdict
 from vulture import Vulture
 
 from tests import REPOSITORY
+from tests.weight import VAGUE, bound_names, functions
 
 MOST_MODULES = 14
 """Modules that a folder may have, so that a listing of it explains itself. `cli/commands` may have more."""
@@ -35,7 +37,7 @@ USED = (
 
 
 def main() -> int:
-    """Print them, and return 1 where a folder is too full, a class has no name of its own or something is unused."""
+    """Print them; return 1 if a folder is too full, a name is vague or shared, or something is unused."""
     counts = Counter(path.parent for path in (REPOSITORY / "analyzer").rglob("*.py"))
     crowded = []
     for folder, count in sorted(counts.items()):
@@ -43,9 +45,19 @@ def main() -> int:
         print(f"{count:3}  {name}")
         if count > MOST_MODULES and name != "analyzer/cli/commands":
             crowded.append(name)
-    unused = [*shared_names(), *unused_code()]
+    unused = [*vague_names(), *shared_names(), *unused_code()]
     print(*(f"{name}: more than {MOST_MODULES} modules" for name in crowded), *unused, sep="\n")
     return bool(crowded or unused)
+
+
+def vague_names() -> list[str]:
+    """Return a line for each function of the package that binds a name which fits any value."""
+    return [
+        f"{path.relative_to(REPOSITORY)}:{function.lineno}: {function.name} binds {', '.join(sorted(vague))}"
+        for path in sorted((REPOSITORY / "analyzer").rglob("*.py"))
+        for function in functions(ast.parse(path.read_text("utf-8")))
+        if (vague := {*VAGUE, "each"} & bound_names(function))
+    ]
 
 
 def shared_names() -> list[str]:

@@ -117,7 +117,7 @@ def deeds(record: Mapping[str, Any]) -> Iterator[Deed]:
         for message in map(mapping, record["messages"]):
             yield from deeds(message)
         return
-    inner = next((found for key in _INNER if (found := mapping(record.get(key)))), record)
+    inner = next((part for key in _INNER if (part := mapping(record.get(key)))), record)
     named = {kind, text(inner.get("type")) or "", text(record.get("subtype")) or ""}
     if named & _BEGAN or kind == "init" or (kind == "system" and "init" in named):
         yield Deed("began", session=text(record.get("session_id")))

@@ -88,6 +88,8 @@ BACK = timedelta(minutes=5)
 """If the next event of a writer is earlier by more than this, its clock was set back."""
 STALE = timedelta(days=7)
 """If nothing new came for so long, the check says so."""
+UNFINISHED = timedelta(days=1)
+"""A last line that has waited for so long is hardly ever written to its end."""
 Asking = Callable[[str, Mapping[str, object]], Sequence[tuple[Any, ...]]]
 """Runs a statement over the views with its named parameters, and returns the rows in its order."""
 
@@ -102,6 +104,7 @@ def content_checks(ask: Asking, again: str, moment: datetime | None = None) -> I
     yield _future(ask, at)
     yield _backwards(ask)
     yield _damaged(ask)
+    yield _unfinished(ask, at)
     yield _quarantine(ask, again, at)
     yield _claims(ask)
     yield _age(ask, at)
@@ -158,6 +161,19 @@ def _damaged(ask: Asking) -> Check:
     return Check(
         "damaged", "problem", f"compressed data breaks off in {listed([row[0] for row in rows])}", "fetch them again"
     )
+
+
+def _unfinished(ask: Asking, at: datetime) -> Check:
+    rows = ask(
+        "select source_path from sources where status = 'read' and pending_bytes > 0 and last_ingested_at < $since"
+        " order by source_path",
+        {"since": at - UNFINISHED},
+    )
+    if not rows:
+        return Check("unfinished", "ok", "no log has waited for more than a day for the end of its last line")
+    paths = listed([str(row[0]) for row in rows])
+    message = f"{counted(len(rows), 'log')} waiting for more than a day for the end of a last line or document: {paths}"
+    return Check("unfinished", "note", message, "look at their ends: what is not finished is not counted")
 
 
 def _quarantine(ask: Asking, again: str, at: datetime) -> Check:

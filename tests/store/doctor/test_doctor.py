@@ -190,6 +190,18 @@ def test_an_unfinished_line_of_a_living_writer_is_not_torn(tmp_path: Path, nativ
     assert [check for check in logfolder.log_checks("log", [str(part)], "") if check.name == "log ends"]
 
 
+def test_a_log_whose_last_line_never_ends_is_named(tmp_path: Path) -> None:
+    """A day after it was read; until then somebody may be writing it."""
+    line = '{"type":"error.classified","timestamp":"2026-11-02T08:00:00Z","sessionId":"s","payload":{"caller":"x"}}\n'
+    (tmp_path / "log.jsonl").write_text(line + line[:40], "utf-8")
+    feed(tmp_path / "s.duckdb", tmp_path / "log.jsonl")
+    assert found(examine(str(tmp_path / "s.duckdb")), "unfinished").state == "ok"
+    with open_store(tmp_path / "s.duckdb", writable=True) as store:
+        store._connection.execute("update internal.source_v1 set last_ingested_at = last_ingested_at - interval 2 day")
+    check = found(examine(str(tmp_path / "s.duckdb")), "unfinished")
+    assert (check.state, "log.jsonl" in check.said) == ("note", True)
+
+
 def test_a_damaged_compressed_log_and_an_old_store_are_told(tmp_path: Path, native: Native) -> None:
     """Data that breaks off, and a week without anything new."""
     import gzip
