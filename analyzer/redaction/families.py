@@ -427,8 +427,6 @@ FAMILIES: tuple[Family, ...] = (
     Family("netrc_password", r"(?i)\b(?:login|account|machine)\s+\S{1,200}\s+password\s+([^\s\"']+(?:'[^\s\"',;)]+)*)",
            r"(?i)(?:login|account|machine)(?:\s|\\[nrt])+[^\s\"]+?(?:\s|\\[nrt])+password",
            "machine x.test login app account a password ⟨tr0ub4dor", "netrc", "plain"),
-    Family("pgpass_password", r"[A-Za-z0-9_.*\-]+:(?:[0-9]{2,5}|\*):[^\s:\"']+:[^\s:\"']+:((?:[^\s\"'\\:]|\\[:\\])+)",
-           r"(?i)pgpass", "cat .pgpass\ndb.test:5432:*:app:⟨hunter\\:2x", "PostgreSQL", "plain"),
     Family("mail_password", r"(?i)\bauth (?:plain|login|xoauth2) ([A-Za-z0-9+/]{8,}={0,2})",
            r"(?i)auth (?:plain|login|xoauth2) [A-Za-z0-9+/\\]{8}", "AUTH PLAIN ⟨AGFwcABodW50ZXIyeA==", "RFC 4954",
            "plain"),

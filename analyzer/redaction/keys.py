@@ -32,8 +32,7 @@ PHRASES: dict[str, tuple[str, ...]] = {
         "shared key", "storage key", "subscription key", "ssh key", "functions key", "host key",
         "shared access signature", "amz signature", "goog signature", "amz credential", "private token", "totp seed",
         "mnemonic", "seed phrase", "user pass", "db pass", "root pass", "admin pass", "mysql pass", "smtp pass",
-        "storepass", "keypass", "requirepass", "masterauth", "bindpw", "rootpw", "passwords", "passphrases",
-        "passcodes", "токен", "令牌",
+        "storepass", "keypass", "requirepass", "masterauth", "bindpw", "rootpw", "токен", "令牌",
         "密钥", "密鑰", "秘密鍵",
         "トークン", "api キー",
     ),
@@ -48,7 +47,7 @@ PHRASES: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 SHORT: dict[str, tuple[str, ...]] = {
-    "plain": ("pass", "pw", "mdp"),
+    "plain": ("pass", "passwords", "pw", "mdp"),
     "mixed": ("auth", "authentication", "psk", "otp"),
     "random": ("key",),
 }

@@ -608,6 +608,12 @@ _ENTRY = Late(rb"(?<![\w.\-])[A-Za-z0-9_.\-]{1,80}[\"']?:(?![ \t]{0,8}[{\n])[ \t
 _BASE64 = Late(rb"[A-Za-z0-9+/]{4,}={0,2}")
 
 
+def _fifth(data: bytes, match: Spans) -> Iterator[Found]:
+    """Find the password in a line of `.pgpass`: host, port, database, user and password."""
+    if is_plain(data[slice(*match[1])]) and not data.startswith(MARK, match[1][0]):
+        yield *match[1], "assignment"
+
+
 def _commanded(data: bytes, match: Spans) -> Iterator[Found]:
     """`curl -u app:x`, `sshpass -p x`."""
     for start, stop in command_spans(data, match[0][1], data[slice(*match[1])]):
@@ -802,6 +808,13 @@ PLACES: tuple[Place, ...] = (
         _inserted,
         "INSERT INTO users (name, password) VALUES ('app', '⟨hunter2x⟩')",
         r"(?i)values\s*\(",
+    ),
+    Place(
+        r"[A-Za-z0-9_.*\-]+:(?:[0-9]{2,5}|\*):[^\s:\"']+:[^\s:\"']+:((?:[^\s\"'\\:]|\\[:\\])+)",
+        r"(?i)pgpass",
+        _fifth,
+        "cat .pgpass\ndb.test:5432:*:app:⟨hunter\\:2x",
+        r"(?i)pgpass",
     ),
     Place(
         r"\b(?:stringData|data)[\"']?:\s{0,4}(?:\{|\n)",
