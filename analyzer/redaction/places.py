@@ -588,8 +588,7 @@ def _kept(data: bytes, match: Spans) -> Iterator[Found]:
         return
     written, highest = data.startswith(b"string", match[0][0]), at + _HIGHEST
     while (entry := _ENTRY.search(data, at, highest)) is not None:
-        stop = _END_OF_DATA.search(data, at, entry.start())
-        if stop is not None:
+        if _END_OF_DATA.search(data, at, entry.start()):
             return
         span = value_at(data, entry.end())
         at = max(entry.end(), span.end if span is not None else 0)
