@@ -89,6 +89,8 @@ def _shaped(family: Family) -> Callable[[bytes, Spans], Iterator[Found]]:
         start, stop = span
         if data[start - 1 : start] == b"\\" and data[start : start + 1].isdigit():
             return  # the number of an escape
+        if start - match[0][0] == 1 and (data[start - 2 : start - 1] == b"\\" or data[start - 3 : start - 2] == b"%"):
+            return  # what is before it is the letter of an escape
         # A mark is no secret, and the name inside one (`github_token:`) is no key.
         if not data.startswith(MARK, start) and not data.endswith(MARK, 0, match[0][0]) and counts(data[start:stop]):
             yield start, stop, family.name

@@ -47,7 +47,7 @@ PHRASES: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 SHORT: dict[str, tuple[str, ...]] = {
-    "plain": ("pass", "pw", "mdp"),
+    "plain": ("pass", "passwords", "pw", "mdp"),
     "mixed": ("auth", "authentication", "psk", "otp"),
     "random": ("key",),
 }

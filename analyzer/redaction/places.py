@@ -22,6 +22,7 @@ from analyzer.redaction.values import (
     MARK,
     MARKED,
     NEXT_ITEM,
+    NUMBERED,
     REFERRED,
     Span,
     command_spans,
@@ -154,7 +155,7 @@ def _assigned(data: bytes, match: Spans) -> Iterator[Found]:
         # The name of an object, or of its first member: `{"password": {"value": "x"}}`.
         yield from _beside(data, at, _closing(data, at), guard)
         return
-    listed = span.quoted and data[at : at + 1] in (b"[", b"(")
+    listed = span.quoted and (data[at : at + 1] in (b"[", b"(") or b"[" in dress)
     spans = [span, *more_of_list(data, span)] if listed else [span]
     if len(spans) == 2 and guard == "mixed":
         spans, guard = spans[1:], "plain"  # `auth=("app", "x")`
@@ -162,6 +163,11 @@ def _assigned(data: bytes, match: Spans) -> Iterator[Found]:
         guard = "token" if said and guard != "password" else "mixed"
     if not span.quoted and separator[:1] != b">" and b"\n" in data[match[2][0] : at]:
         spans = [*_in_lines(data, at)] if separator[-1:] in (b":", b"=", b"-") or dress else []
+        phrase = _PHRASE.match(data, at) if b"phrase" in data[slice(*match[1])].lower() and dress[:1] in b">|" else None
+        spans = [Span(at, phrase.end(), False, phrase.end())] if phrase is not None else spans
+    elif guard == "password" and not span.quoted and _counts(data, span, guard):
+        stop = max(span.stop, _ini_end(data, start, at, span.stop))
+        spans = [Span(at, stop, False, stop)]
     for each in spans:
         if _counts(data, each, guard) and not (_prose(data, each, guard, match, around) and not each.quoted):
             yield each.start, each.stop, name
@@ -170,6 +176,9 @@ def _assigned(data: bytes, match: Spans) -> Iterator[Found]:
 def _holds_nothing(data: bytes, at: int, name: int) -> bool:
     """Tell a value that is a mark, as in every second round, a type that is made of others, or too short."""
     if nothing_at(data, at) and data[name] not in b"aA":  # `Authorization: Key x`
+        return True
+    opening = data.rfind(b">", max(0, at - 4), at)
+    if opening >= 0 and _PLACEHOLDER.match(data, opening) is not None:
         return True
     return (data.startswith(MARK, at) and MARKED.match(data, at) is not None) or _GENERIC.match(data, at) is not None
 
@@ -201,6 +210,22 @@ def _in_lines(data: bytes, at: int) -> Iterator[Span]:
             return
 
 
+def _ini_end(data: bytes, name: int, at: int, stop: int) -> int:
+    """Return where a value of several words ends in a file of lines `name = value`; 0 for any other text."""
+    line = data.rfind(b"\n", max(0, name - 80), name) + 1
+    if not line or _INI_NAME.fullmatch(data, line, at) is None:
+        return 0
+    rest = _WORDS_LEFT.match(data, stop)
+    before = data.rfind(b"\n", max(0, line - 400), line - 1) + 1
+    return rest.end() if rest is not None and _INI_LINE.fullmatch(data, before, line) is not None else 0
+
+
+_PHRASE = Late(rb"[a-z0-9]{1,24}(?:[ \-][a-z0-9]{1,24}){2,24}(?=[ \t]{0,8}(?:[\r\n]|\Z))")
+_INI_NAME = Late(rb"[ \t]{0,20}[A-Za-z][\w.\- ]{0,80}=[ \t]{0,40}")
+_INI_LINE = Late(rb"[ \t]{0,20}(?:\[[^\[\]\r\n]{1,80}\]|[\w .\-]{1,80}=[^\r\n]{0,400}|[#;][^\r\n]{0,400})\r?\n")
+_WORDS_LEFT = Late(rb"(?:[ \t]{1,8}[^\s=:;,#\"'`<>|()\[\]{}&]{1,40}){1,6}(?=[ \t]{0,8}(?:[\r\n]|\Z))")
+
+
 def _value_behind(separator: bytes, data: bytes, at: int, *, line: bool, query: bool) -> Span | None:
     element = _element_at(data, at) if separator[:1] == b">" else None
     span = element or value_at(data, at, line=line, query=query)
@@ -219,6 +244,8 @@ def _element_at(data: bytes, at: int) -> Span | None:
 _ELEMENT = Late(rb"([^<>\n]{1,200})</")
 _GENERIC = Late(rb"[A-Z][A-Za-z]{2,40}<[A-Za-z]")
 """A type that is made of others."""
+_PLACEHOLDER = Late(rb"(?<=\w)>[\"'`]?[ \t](?![^\r\n]{0,200}</)")
+"""The end of `<YOUR_TOKEN>`, behind which a text goes on."""
 _NAME_BYTES = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 
 
@@ -270,7 +297,7 @@ def _syntax(
     before: str, after: str, example: str, check: str, spans: Callable[..., Iterator[Found]] = _placed
 ) -> Place:
     """A place whose name stands between two patterns, with its value behind them."""
-    name = rf"[A-Za-z0-9_.\-]{{0,60}}?({keys.WORDS}){keys.SUFFIX}"
+    name = rf"[A-Za-z0-9_.\[\]\-]{{0,60}}?({keys.WORDS}){keys.SUFFIX}\]?"
     return Place(f"(?i){before}{name}{after}{DRESS}", _TRACE, spans, example, check)
 
 
@@ -302,7 +329,8 @@ def _named(data: bytes, match: Spans) -> Iterator[Found]:
     at, behind = match[0]
     stop = _closing(data, behind)
     start = max(0, at - _ASIDE)
-    start = max(data.rfind(mark, start, at) for mark in (b"{", b"<", b"}", b"\n")) + 1 or start
+    last = start + len(data[start:at].rstrip(b" \t\r\n,}]\"'"))  # `"value": {"stringValue": "x"}, "key": "token"`
+    start = max(data.rfind(mark, start, last) for mark in (b"{", b"<", b"}", b"\n")) + 1 or start
     for begin, end in ((behind, stop), (start, at + 1)):
         found = [*_beside(data, begin, end, guard)]
         if found:
@@ -315,7 +343,8 @@ def _beside(data: bytes, start: int, stop: int, guard: str) -> Iterator[Found]:
     for beside in matches(_BESIDE, data[start:stop]):
         span = value_at(data, start + beside[0][1])
         if span is not None and _counts(data, span, guard):
-            yield span.start, span.stop, mark_of(guard)
+            for item in (span, *(more_of_list(data, span) if span.quoted else ())):
+                yield item.start, item.stop, mark_of(guard)
             return
 
 
@@ -344,13 +373,16 @@ def _spoken(data: bytes, match: Spans) -> Iterator[Found]:
     if span is None or data.startswith(MARK, span.start):
         return
     value, word = data[span.start : span.stop], data[slice(*match[1])].lower()
-    if data[slice(*match[2])].strip() or match[3][0] >= 0:
+    is_named = word != b"secret" or (span.quoted and data[match[1][0] - 7 : match[1][0]].lower() == b"client ")
+    if match[2][0] >= 0 or data[slice(*match[3])].strip():
         counts = is_plain if span.quoted else is_mixed
     elif span.quoted and word.startswith((b"pass", b"pwd")):
         counts = is_plain
     elif _USED.search(data, max(0, match[1][0] - 24), match[1][0]) is not None:
         counts = is_mixed if word.startswith((b"pass", b"pwd")) else is_token
-    elif word != b"secret" and _guard(data, match) and (span.quoted or _SAID_OF.match(data, span.end) is not None):
+    elif word.startswith(b"pwd") and _SIGNED.search(value) is not None:
+        counts = is_mixed
+    elif is_named and _guard(data, match) and (span.quoted or _SAID_OF.match(data, span.end) is not None):
         counts = is_token
     else:
         return
@@ -360,6 +392,7 @@ def _spoken(data: bytes, match: Spans) -> Iterator[Found]:
 
 _SAID_OF = Late(rb"\s{1,16}(?:is|was|has|does|did|not|for|cannot|could|invalid|expired|revoked|rejected)\b")
 _LEAST_SAID = 8
+_SIGNED = Late(rb"[A-Za-z0-9][!$^*#][A-Za-z0-9]")
 _USED = Late(rb"(?i)\b(?:using|with)(?: (?:the|an?|client|auth|secret|access|db|root|admin)){0,2} \Z")
 
 
@@ -455,6 +488,8 @@ def _tabled(data: bytes, match: Spans) -> Iterator[Found]:
     if not bar:
         return
     column = data.count(bar, begin, name)
+    if begin and column == 0 and lines[0].rstrip().endswith(data[begin - 1 : begin] + bar):
+        return  # the text of a member, which ends with its line
     if column == 0 and lines[0].count(bar) == 1:  # a list of names and values
         yield from _cell(lines[0].split(bar), 1, bar, begin, "mixed")
     for above, line in pairwise(lines):
@@ -551,17 +586,31 @@ def _kept(data: bytes, match: Spans) -> Iterator[Found]:
     around = data[max(0, match[0][0] - _FAR) : at + _FAR]
     if _SECRET_KIND.search(around) is None:
         return
-    stop = _END_OF_DATA.search(data, at, at + _HIGHEST)
-    for found in _ENTRY.finditer(data, at, stop.start() if stop is not None else min(len(data), at + _HIGHEST)):
-        if not found.group(1).startswith(MARK):
-            yield found.start(1), found.end(1), "secret_data"
+    written, highest = data.startswith(b"string", match[0][0]), at + _HIGHEST
+    while (entry := _ENTRY.search(data, at, highest)) is not None:
+        if _END_OF_DATA.search(data, at, entry.start()):
+            return
+        span = value_at(data, entry.end())
+        at = max(entry.end(), span.end if span is not None else 0)
+        if span is None or data.startswith(MARK, span.start):
+            continue
+        value = data[span.start : span.stop]
+        if GUARDS["password"](value) if written else _BASE64.fullmatch(value) is not None:
+            yield span.start, span.stop, "secret_data"
 
 
 _FAR = 4_000
 """Bytes between the kind of an object and its data."""
 _SECRET_KIND = Late(rb"kind[\"']?:\s{0,4}[\"']?Secret\b")
 _END_OF_DATA = Late(rb"\}|\n(?=[A-Za-z\-])")
-_ENTRY = Late(rb"[A-Za-z0-9_.\-]{1,80}[\"']?:\s{0,4}[\"']?([A-Za-z0-9+/]{4,}={0,2})(?=[\"'\s,]|\Z)")
+_ENTRY = Late(rb"(?<![\w.\-])[A-Za-z0-9_.\-]{1,80}[\"']?:(?![ \t]{0,8}[{\n])[ \t]{0,8}")
+_BASE64 = Late(rb"[A-Za-z0-9+/]{4,}={0,2}")
+
+
+def _fifth(data: bytes, match: Spans) -> Iterator[Found]:
+    """Find the password in a line of `.pgpass`: host, port, database, user and password."""
+    if is_plain(data[slice(*match[1])]) and not data.startswith(MARK, match[1][0]):
+        yield *match[1], "assignment"
 
 
 def _commanded(data: bytes, match: Spans) -> Iterator[Found]:
@@ -574,6 +623,7 @@ def _commanded(data: bytes, match: Spans) -> Iterator[Found]:
 _ASSIGNMENT = rf"(?i)({keys.WORDS}){keys.SUFFIX}{_CLOSE}({_IS})"
 _SPOKEN = rf"{keys.PASSWORDS}|(?:(?:api|access|secret)[ _\-]?){{1,2}}key|secret|token"
 _VERB = r"(?:ist|is|was|war|to|lautet|est|es|\xc3\xa8|\xc3\xa9|jest|\xc3\xa4r)"
+_OF_WHOM = rf"\s{_FOR}(?:\s[^\s:=\"'`]{{1,40}}){{1,5}}?\s{_VERB}\s{{0,2}}:?\s"
 _PARTICLE = r"(?:\xe3\x81\xaf|\xe6\x98\xaf|\xe4\xb8\xba|\xe7\x82\xba)"
 
 _MIXED = r"(?:[\"'\\]+[^\s\"'\\+,)]|[^\s=]*(?:[^0-9\s=][0-9]|[0-9][^0-9\s=]|(?-i:[a-z][A-Z])))"
@@ -585,7 +635,7 @@ _LISTED_TRACE = (
 )
 _SPOKEN_TRACE = (
     rf"(?:\s|\\[nrt])*(?:{_PARTICLE}|(?:\s|\\[nrt])"
-    rf"(?:{_VERB}[\s:]|[\"'\\`]|[a-z0-9+/_.\-]*(?:[0-9][a-z]|[a-z][0-9])))"
+    rf"(?:{_VERB}[\s:]|[\"'\\`]|{_FOR}\s[^:=\"'`\n]{{1,80}}\s{_VERB}\s|[a-z0-9+/_.$!^*#\-]*(?:[0-9][a-z]|[a-z][0-9])))"
 )
 # An item of a list that ends in a name, and the item behind it: an object has such a text behind a colon.
 _ITEM_TRACE = (
@@ -643,10 +693,10 @@ PLACES: tuple[Place, ...] = (
         '[["authorization", "⟨Bearer hunter2x⟩"]]',
     ),
     Place(
-        rf"(?i)(?:^|[\s\"'{{,(<\[])(?:{'|'.join(keys.NAMING)})[\"']?\s{{0,4}}[:=]\s{{0,4}}[\[(]?\s{{0,4}}"
+        rf"(?i)(?:^|[\s\"'{{,(<\[])(?:variable\s{{1,4}}|(?:{'|'.join(keys.NAMING)})[\"']?\s{{0,4}}[:=]\s{{0,4}})[\[(]?\s{{0,4}}"
         rf"(?:[\"'][A-Za-z0-9_]{{0,30}}[\"'],\s{{0,4}})?[\"']?"
         rf"[A-Za-z0-9_.\-:/]{{0,60}}?({keys.WORDS}){keys.SUFFIX}(?:[\"'\s,;)\]}}]|$)",
-        rf"(?i)(?:^|[\s\"'{{,(<\[\\]|\\[nrt])(?:{'|'.join(keys.NAMING)})[\"'\\]*(?:\s|\\[nrt])*[:=](?:[\s\"'\\\[(]|\\[nrt])*"
+        rf"(?i)(?:^|[\s\"'{{,(<\[\\]|\\[nrt])(?:variable\s|(?:{'|'.join(keys.NAMING)})[\"'\\]*(?:\s|\\[nrt])*[:=])(?:[\s\"'\\\[(]|\\[nrt])*"
         rf"(?:[a-z0-9_]*[\"'\\]+,\s*[\"'\\]*)?"
         rf"[A-Za-z0-9_.\-:/]*{keys.NAMED}(?:[\"'\\\s,;)\]}}]|$)",
         _named,
@@ -657,10 +707,10 @@ PLACES: tuple[Place, ...] = (
         _TRACE,
         _assigned,
         "password = ⟨hunter2x",
-        rf"{_ASSIGNMENT}(?:\S{{4}}|\S{{0,3}}[\"'`\\\[({{&%\x1b]|(?:key|bot|aws|mac|jwt|app) |[|>!&]\S{{0,3}}\s)",
+        rf"{_ASSIGNMENT}(?:\S{{4}}|\S{{0,3}}[\"'`\\\[({{&%\x1b]|(?:key|bot|aws|mac|jwt|app) |[|>!&/]\S{{0,3}}\s)",
     ),
     Place(
-        rf"(?i)(?:^|[^A-Za-z0-9_])({_SPOKEN})(?:\s{{1,4}}({_VERB}?)\s{{0,2}}:?|\s?({_PARTICLE}))\s{{0,4}}",
+        rf"(?i)(?:^|[^A-Za-z0-9_])({_SPOKEN})(?:({_OF_WHOM}|\s?{_PARTICLE})|\s{{1,4}}({_VERB}?)\s{{0,2}}:?)\s{{0,4}}",
         _TRACE,
         _spoken,
         "the password is ⟨hunter2x",
@@ -722,7 +772,7 @@ PLACES: tuple[Place, ...] = (
     ),
     _syntax(
         r">\s{0,8}",
-        rf"\s{{0,8}}</(?:[A-Za-z0-9_\-]{{1,20}}:)?(?:key|name|t[dh]|dt)>\s{{0,40}}<[a-z][^<>]{{0,100}}>{_ELEMENTS}",
+        rf"\s{{0,8}}</(?:[A-Za-z0-9_\-]{{1,20}}:)?(?:key|name|t[dh]|dt)>{DRESS}\s{{0,40}}{DRESS}<[a-z][^<>]{{0,100}}>{_ELEMENTS}",
         "<key>ApiKey</key><string>⟨hunter2x⟩</string>",
         r"(?i)</(?:[a-z0-9_\-]+:)?(?:key|name|t[dh]|dt)>",
     ),
@@ -733,7 +783,18 @@ PLACES: tuple[Place, ...] = (
         r"(?i)form-data;",
     ),
     _syntax("", r"(?:[\"'];|\|)s:[0-9]{1,6}:", 's:8:"password";s:8:"⟨hunter2x⟩";', r"[;|]s:[0-9]"),
-    _syntax("", rf"[\"']?\s{{0,4}}{HERE}", "docker login --password-stdin <<< '⟨hunter2x⟩'", "<<"),
+    _syntax(
+        "",
+        rf"[\"']?(?:\s{{1,4}}[12&]?>{{1,2}}\s?[^\s<>]{{1,60}})?\s{{0,4}}{HERE}",
+        "docker login --password-stdin <<< '⟨hunter2x⟩'",
+        "<<",
+    ),
+    _syntax(
+        r"\?[ \t]{1,4}[\"']?",
+        rf"[\"']?[ \t]{{0,8}}\r?\n{NUMBERED}[ \t]{{0,40}}:[ \t]{{1,4}}",
+        "? password\n: ⟨hunter2x",
+        r"\?[ \t]",
+    ),
     _syntax(
         "",
         r"[\"'](?:\s{0,8}\}){2}\s{0,4},\s{0,8}\{\s{0,8}[\"']key[\"']\s{0,4}:\s{0,4}[\"']value[\"'],\s{0,8}[\"']value[\"']\s{0,4}:\s{0,4}",
@@ -746,6 +807,13 @@ PLACES: tuple[Place, ...] = (
         _inserted,
         "INSERT INTO users (name, password) VALUES ('app', '⟨hunter2x⟩')",
         r"(?i)values\s*\(",
+    ),
+    Place(
+        r"[A-Za-z0-9_.*\-]+:(?:[0-9]{2,5}|\*):[^\s:\"']+:[^\s:\"']+:((?:[^\s\"'\\:]|\\[:\\])+)",
+        r"(?i)pgpass",
+        _fifth,
+        "cat .pgpass\ndb.test:5432:*:app:⟨hunter\\:2x",
+        r"(?i)pgpass",
     ),
     Place(
         r"\b(?:stringData|data)[\"']?:\s{0,4}(?:\{|\n)",

@@ -174,7 +174,7 @@ def goes_on(data: bytes, at: int) -> bool:
             meaning = _plain(meaning) if _WRITTEN.fullmatch(meaning) is not None else meaning
             if meaning in (b"\n", b"\r"):  # a terminal may have broken it
                 return data[found.end() : found.end() + 1] not in b" \t\r\n\"'"
-            return not meaning.strip(b"\x00") or meaning[:1].isalnum() or meaning[:1] in b"_-+/=."
+            return not meaning.strip(b"\x00") or meaning[:1].isalnum() or meaning[:1] in b"_-+/=.!$@#~^*%"
     return _LINE_ENDS.match(data, at) is not None and _WRAPPED.match(data, at) is not None
 
 

@@ -30,18 +30,24 @@ _RANDOM_LEAST = 24
 _NOTHING = Late(rb"[^\s\"'`\\\[({&%\x1b]{0,3}(?:\s|\Z)")
 # What may stand before a value: brackets of a list, a wrapper's name, a prefix of Python's.
 _OPENING = Late(
-    rb"\[REDACTED:[a-z_]+:[0-9a-f]{8}\]|(?:[\[({]\s{0,8})?(?:&?[A-Za-z_][A-Za-z0-9_.:]{0,24}\()?[bBrRuUfFnNeE]{0,2}"
-    rb"([\"'`])"
+    rb"\[REDACTED:[a-z_]+:[0-9a-f]{8}\]|(?:[\[({]\s{0,8})?(?:[&*]?[A-Za-z_][A-Za-z0-9_.:]{0,24}\((?:[a-z_]{1,20}=)?)?"
+    rb"(?:[bBrRuUfFnNeExX]{0,2}|[uU]&)(\"\"\"|'''|[\"'`])|(\$[A-Za-z_]{0,20}\$)"
 )
-HERE = r"(?:<<[~\-]?\s{0,2}[\"'\\]?[A-Za-z_]{1,20}[^\n]{0,60}\r?\n[ \t]{0,40}|<<<\s{0,4})"
+NUMBERED = r"(?:[ \t]{0,8}[0-9]{1,7}\s?(?:\xe2\x86\x92|[:|\t]))?"
+"""RE2: the number of a line that is shown."""
+HERE = rf"(?:<<[~\-]?\s{{0,2}}[\"'\\]?[A-Za-z_]{{1,20}}[^\n]{{0,60}}\r?\n{NUMBERED}[ \t]{{0,40}}|<<<\s{{0,4}})"
 """RE2: before a text of a shell that ends with a word, or with the line."""
+_INDENT = rf"{NUMBERED}[ \t]{{1,40}}"
 DRESS = "(?:{})*".format(
     "|".join(
         (
             # YAML: a tag, an anchor, the head of a block
             r"!{1,2}[A-Za-z<][A-Za-z0-9_.,:/<>\-]{0,60}[ \t]{1,4}",
             r"&[A-Za-z][A-Za-z0-9_\-]{0,40}[ \t]{1,4}",
-            r"[|>][0-9+\-]{0,2}[ \t]{0,8}\r?\n[ \t]{1,40}",
+            rf"[|>][0-9+\-]{{0,2}}[ \t]{{0,8}}(?:#[^\n]{{0,100}})?(?:\r?\n[ \t]{{0,40}}){{0,3}}\r?\n{_INDENT}",
+            # A comment
+            r"<!--[^<>]{0,100}-->\s{0,40}",
+            r"/\*[^*\n]{0,100}\*/\s{0,8}",
             rf"(?:[\"']?\$\(\s{{0,2}}cat\s{{1,2}})?{HERE}",
             # XML: a text in which nothing is escaped
             r"<!\[CDATA\[\s{0,8}",
@@ -71,7 +77,7 @@ _NEXT = Late(
     rb"<[/A-Za-z]|>(?:\Z|<)|&(?:quot|apos|#)|%2[267]|\)[,;)]|[&#][^&=\s]{0,60}="
     rb"|[,;&](?:\Z|[A-Za-z_][A-Za-z0-9_.\-]{0,60}[=:\"']|[\"'\[{(])"
 )
-_COMMA = Late(rb"\s{0,8},\s{0,8}")
+_COMMA = Late(rb"\s{0,8}(?:\}\s{0,8},\s{0,8}\{\s{0,8}[\"'][a-z]{3,6}_?[vV]alue[\"']\s{0,4}:|,)\s{0,8}")
 _CLOSERS = {b")": b"(", b"]": b"[", b"}": b"{"}
 
 
@@ -91,7 +97,11 @@ def value_at(data: bytes, at: int, *, line: bool = False, query: bool = False) -
     With `query` it is a parameter of a URL.
     """
     opening = _OPENING.match(data, at)
-    if opening is not None:
+    if opening is not None and opening.group(2) is not None:
+        stop = data.find(opening.group(2), opening.end(), opening.end() + _LONGEST)
+        if stop >= 0:  # a text of SQL, whose quotes are words between dollars
+            return Span(opening.end(), stop, True, stop + len(opening.group(2)))
+    elif opening is not None:
         if opening.group(1) is None:
             return Span(at, opening.end(), False, opening.end())
         return _quoted(data, opening.end(), opening.group(1))
@@ -120,13 +130,20 @@ def _quoted(data: bytes, start: int, quote: bytes) -> Span:
     at = data.find(quote, start, stop)
     while at >= 0:
         before = data[max(start, at - _MOST_BACKSLASHES) : at]
-        if (len(before) - len(before.rstrip(b"\\"))) % 2 == 0:
+        if (len(before) - len(before.rstrip(b"\\"))) % 2:
+            at = data.find(quote, at + 1, stop)
+        elif at > start and _DOUBLED.match(data, at) is not None:
+            at = data.find(quote, at + 2, stop)
+        else:
             return Span(start, at, True, at + len(quote))
-        at = data.find(quote, at + 1, stop)
     # It breaks off, or is no quote but an apostrophe.
     ending = _LINE_END.search(data, start, stop)
     stop = stop if ending is None else ending.start()
     return Span(start, stop, True, stop)
+
+
+_DOUBLED = Late(rb"(?:''|\"\")[A-Za-z0-9]")
+"""A quote within a text of YAML, SQL or CSV."""
 
 
 def _trimmed(value: bytes) -> bytes:
@@ -171,7 +188,9 @@ _WORDS = frozenset(
 _REFERENCE = (
     r"\*+|[xX]{4,}|\.{3,}|\$\{[^{}]*\}|\$[A-Z_][A-Z0-9_]*|\$\{?\{[^{}]*\}\}?\}?|%[A-Z_][A-Z0-9_]*%|<[A-Za-z_ \-]+>|"
     r"(?:process\.env|os\.environ|os\.getenv|getenv|env|secrets|vars|var|config|settings|self)[.(\[].*|"
-    r"SecretStr\(\W*\)?|\[(?i:hidden|masked|filtered|removed|secret|redacted|circular)\]|\(?(?i:hidden|masked|filtered)\)?|"
+    r"\*[A-Za-z][A-Za-z_\-]*|"  # an alias of YAML, a pointer
+    r"[a-z]+\([0-9.,%\s]*\)?|"  # a colour
+    r"(?:[A-Z][a-z]+)*Secret(?:Str(?:ing)?|Box|Bytes|Text|Value)(?:\(\W*\)?)?|\[(?i:hidden|masked|filtered|removed|secret|redacted|circular)\]|\(?(?i:hidden|masked|filtered)\)?|"
     r"(?:[|+:=\-]|\xe2[\x94\x95][\x80-\xbf])+|"  # a line between the rows of a table
     r"\$\(.*|<<<?[~\-]?[\"'\\]?[A-Za-z_]*.*|"  # what a shell puts in, or what follows
     r"!{1,2}[A-Za-z]+|[0-9.]+(?:px|r?em|pt|v[hw]|ms|[kMG]i?B)|"  # a tag of YAML, a length
@@ -349,7 +368,7 @@ GUARDS: dict[str, Callable[[bytes], bool]] = {
     "url": is_url_password,
     "directory": is_no_directory,
     "authorization": is_credential,
-    "cookie": lambda value: b"=" in value and len(value) >= 6,
+    "cookie": lambda value: (b"=" in value and len(value) >= 6) or is_owned_key(value),
 }
 
 

@@ -39,8 +39,25 @@ SYNTAXES = (
     'NAME: &shared !!str "§"',
     "NAME:\n  §\n",
     "NAME:\n  - §\n  - §\nport: 5432\n",
+    "NAME: |- # as it was made\n\n  §\nport: 5432\n",
+    "  7 | db:\n  8 |   NAME: >\n  9 |     §\n",
+    "? NAME\n: §\n",
+    '4: ? "NAME"\n5: : !!str "§"\n',
+    # Comments
+    "<dict><key>NAME</key><!-- of May --><string>§</string></dict>",
+    "<key>NAME</key>\n<!-- of May -->\n<string>§</string>",
+    "NAME: /* of May */ '§',",
+    'NAME = /* of May */ "§";',
+    # A value in what makes it a secret
+    "NAME=SecretStr('§')",
+    "NAME=Hidden(value='§'), retries=3",
+    'NAME: *Secret("§")',
     # SQL
     "NAME = N'§'",
+    "NAME = X'§'",
+    "SET NAME = $$§$$;",
+    "NAME = $q$§$q$ WHERE id = 7",
+    'NAME = """§"""',
     "UPDATE users SET NAME = E'§' WHERE id = 7",
     "INSERT INTO users (name, NAME) VALUES ('app', '§')",
     "INSERT INTO users (name, NAME, age) VALUES ('app', '§', 7), ('other', '§', 8) ON CONFLICT DO NOTHING;",
@@ -57,6 +74,7 @@ SYNTAXES = (
     'Content-Disposition: form-data; name="NAME"\r\n\r\n§\r\n--b0undary',
     'Content-Disposition: form-data; name="NAME"\r\nContent-Type: text/plain\r\n\r\n§\r\n--b0undary--',
     "Content-Disposition: form-data; name=NAME\n\n§\n",
+    'Content-Disposition: form-data; name="user[NAME]"\r\n\r\n§\r\n--b0undary',
     # Headers
     'proxy_set_header NAME "§";',
     "http-request set-header NAME §",
@@ -77,9 +95,15 @@ SYNTAXES = (
     "read NAME <<< '§'",
     "NAME=$(cat <<EOF\n§\nEOF\n)",
     "NAME = <<-EOT\n  §\nEOT\n",
+    "3:   NAME = <<EOT\n4:     §\n5:   EOT\n",
+    "tee /etc/app/NAME > /dev/null <<'EOT'\n§\nEOT\n",
+    'variable "NAME" {\n  type = string\n  default = "§"\n}',
     # OpenTelemetry
     '{"key":"NAME","value":{"stringValue":"§"}}',
     '{"key":"NAME","value":{"arrayValue":{"values":[{"stringValue":"§"}]}}}',
+    '{"value":{"stringValue":"§"},"key":"NAME"}',
+    '{"value": {"arrayValue": {"values": [{"stringValue": "§"}]}}, "key": "NAME"}',
+    '{"key":"NAME","value":{"arrayValue":{"values":[{"stringValue":"§"},{"stringValue":"§"}]}}}',
     '{"key":"NAME","value":{"kvlistValue":{"values":[{"key":"v","value":{"stringValue":"§"}}]}}}',
 )
 
@@ -96,7 +120,42 @@ OF_WORDS = (
 )
 """Those that take names of several words."""
 
+WORDED = (
+    ("password: 'don''t-gU3ss'", "don''t-gU3ss"),
+    ("UPDATE u SET secret = 'a''b''c-91x', age = 7", "a''b''c-91x"),
+    ("INSERT INTO u (id, password) VALUES (1, 'x''y-z81')", "x''y-z81"),
+    ("CREATE ROLE app LOGIN PASSWORD $w$o'neil-4x$w$ VALID UNTIL '2030-01-01'", "o'neil-4x"),
+    ("passphrase: |\n  seven grey wolves by 9 rivers\nport: 1\n", "seven grey wolves by 9 rivers"),
+    ("backup_passphrase: >-\n  seven-grey wolves walk\n", "seven-grey wolves walk"),
+    ("[ldap]\nbind password = Seven gr3y wolves\nhost = x\n", "Seven gr3y wolves"),
+    ("user = app\nuser password = Seven gr3y wolves", "Seven gr3y wolves"),
+    ("the password of the old mail account was 'seven grey wolves'", "seven grey wolves"),
+    ('the api key for staging is "a1-of_b2c"', "a1-of_b2c"),
+    ("tried client secret `a1b2c3d4e5`, then pwd wolf$Seven7 of app", "a1b2c3d4e5", "wolf$Seven7"),
+    ("keyStorePassword = wolf\\u0021Seven", "wolf\\u0021Seven"),
+    ("passwords: ['wolf-Seven7', 'grey-Seven8']", "wolf-Seven7", "grey-Seven8"),
+    ("kind: Secret\nstringData: {a: \"wolf;Seven, 7\", b: 'grey: 8'}", "wolf;Seven, 7", "grey: 8"),
+    ('kind: Secret\nstringData:\n  a: wolf-seven\n  b: "gr}ey"\n', "wolf-seven", "gr}ey"),
+    ("ConvertTo-SecureString -Force -AsPlainText 'wolf-Seven7'", "wolf-Seven7"),
+    ("ConvertTo-SecureString -AsPlainText -Force -String wolf-Seven7", "wolf-Seven7"),
+    ("cat ~/.pgpass\ndb.test:5432:*:app:wolf\\:Seven7\n", "wolf\\:Seven7"),
+    ("--from-literal='cookie=QWERTZUIOPASDFGHJ7KL'", "QWERTZUIOPASDFGHJ7KL"),
+)
+"""Texts, and the whole of the secrets that go out of them."""
+
 HARMLESS = (
+    "password: *shared\ntoken: *db_token",
+    "password: SecretBytes,\ntoken: SecretValue,",
+    ":root { --secret-color: hsl(120, 50%, 50%); --token-bg: rgb(0, 0, 0); }",
+    'curl -H "X-Api-Key: <MY_API_KEY>" https://x.test/v1/models',
+    "Authorization: Bearer <YOUR_TOKEN> https://x.test/v1/models",
+    '"form.password.label": "Passwort",\n"form.password.hint": "Zwölf Zeichen"',
+    "# the password of the server\npassword = getpass() or default\n",
+    "passwords: 12345\npasswords do not match",
+    "the token for the next page is optional",
+    "key: passphrase\npassphrase: |\n  Enter it again.\n",
+    "pgpass: file.py:1234:5:error:unexpected",
+    "password: ''\nuser: ''",
     "pnpm_config_store_dir2024 and shf_report2024final",
     "task-proj-a1b2c3 of risk_live_sessions2024",
     "INSERT INTO users (name, password) VALUES (:name, :password)",

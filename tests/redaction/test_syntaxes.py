@@ -8,7 +8,7 @@ import re
 import pytest
 
 from analyzer.redaction import may_hold_secret, redact
-from tests.redaction.syntaxes import GLUED, HARMLESS, NAMES, OF_WORDS, SPACED, SYNTAXES, VALUE
+from tests.redaction.syntaxes import GLUED, HARMLESS, NAMES, OF_WORDS, SPACED, SYNTAXES, VALUE, WORDED
 
 MARK = re.compile(r"\[REDACTED:[a-z_]+:[0-9a-f]{8}\]")
 
@@ -24,6 +24,16 @@ def test_a_value_goes_under_every_kind_of_name(syntax: str) -> None:
         assert redact(clean) == clean
         assert VALUE not in redact(json.dumps({"text": text}))
         assert may_hold_secret(json.dumps({"text": text}).encode())
+
+
+@pytest.mark.parametrize(("text", "secrets"), [(text, secrets) for text, *secrets in WORDED])
+def test_a_value_goes_as_a_whole(text: str, secrets: list[str]) -> None:
+    """A value ends where its syntax ends it, whatever stands in it, and only the value goes."""
+    marked = text
+    for secret in secrets:
+        marked = marked.replace(secret, "§")
+    assert MARK.sub("§", redact(text)) == marked
+    assert may_hold_secret(json.dumps({"text": text}).encode())
 
 
 @pytest.mark.parametrize("before", GLUED)
