@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from analyzer.analysis.kinds.finding import Finding
 from analyzer.analysis.nightly.night import Night
 from analyzer.cli import COMMANDS, cli
 from analyzer.command_lines import STORELESS, STORELESS_RULES, Asking, command_line, window_words
+from analyzer.events import Event, encode
 from analyzer.readable import terminal_safe
 from analyzer.report import Made, render_html, render_markdown, render_text
 from analyzer.report.night.document import night_html, night_text, render_night_markdown, render_night_text
@@ -236,15 +237,24 @@ def test_every_command_of_a_page_runs(folder: Path, forks: Forks) -> None:
         assert done.code == (1 if command.startswith("analyzer check") else 0), (command, done.stderr)
 
 
+LATER = datetime(2026, 10, 28, 12)
+"""Two days after the last day of the history."""
+
+
 def test_every_finding_of_a_page_is_acknowledged_as_it_says(folder: Path, tmp_path: Path, forks: Forks) -> None:
     """Also one of a day that no night has judged: after the command beside it the one below knows the finding."""
     place = str(tmp_path / "new.duckdb")
     with open_store(place, writable=True) as store:
         store.ingest([str(folder / "log.jsonl")])
         told = overview(store)
-    cases = {case.finding.last_on: case for case in told.cases if case.is_open and not case.reported}
-    assert len(cases) > 1
-    for case in cases.values():
+        late = encode(Event("session.observed", LATER, "late", {"requests": 1}, "late"))
+        (tmp_path / "later.jsonl").write_bytes(late)
+        store.ingest([str(tmp_path / "later.jsonl")])
+        later = overview(store)
+    of_last_day = next(case for case in told.cases if case.is_open and not case.reported)
+    earlier = (case for case in later.cases if case.is_open and not case.reported)
+    cases = [of_last_day, next(case for case in earlier if case.finding.last_on < LATER.date() - timedelta(days=1))]
+    for case in cases:
         page = html.unescape(render_html(replace(told, cases=(case,)), Made("host", place, Asking(place))))
         (judging,) = re.findall('No night has written it down yet: <code class="command">(analyzer .*?)</code>', page)
         (acknowledging,) = re.findall('Then acknowledge it: <code class="command">(analyzer .*?)</code>', page)

@@ -43,7 +43,8 @@ def test_report_in_other_formats(run: Run, samples: Path, tmp_path: Path) -> Non
 def test_report_on_a_store_and_a_window(run: Run, store: str) -> None:
     """Without paths, on what is stored; the window decides what is seen."""
     assert run("report", "--store", store, "--until", "2026-11-04").stdout.startswith("NOT JUDGED")
-    assert "7 hand-offs of one session" in run("report", "--store", store, "--until", "2026-11-09").stdout
+    assert "7 hand-offs of one session" in run("report", "--store", store, "--until", "2026-11-05").stdout
+    assert "Open, last seen 4 November" in run("report", "--store", store, "--until", "2026-11-09").stdout
     assert "figma-probe" in run("report", "--store", store, "--since", "2026-11-09").stdout
     assert "figma-probe" in run("report", env={"ANALYZER_STORE": store}).stdout
 
