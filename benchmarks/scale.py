@@ -3,7 +3,7 @@
 Every size is a log of the mix of `benchmarks.ingest` over the sixty days before today, so a day grows with the log:
 what a command costs with ten times as many events, not with ten times as long a history. Each command is a process of
 its own, run once, from its start to its end; processor time and the memory of all its processes are what is compared.
-The first check sums all days, the second is what each night costs afterwards.
+The first check also judges all messages, the second is what each night costs afterwards.
 """
 
 from __future__ import annotations
