@@ -21,7 +21,7 @@ _DEEPER = Late(rb"\\[nrtu]|%0[aAdD9]|&#")
 
 
 def from_first_line(data: bytes, start: int, stop: int) -> tuple[int, int] | None:
-    """The key whose first line stands here; None where its lines are found in another form of the text."""
+    """Return the key whose first line is at `start`; None where its lines are found in another form of the text."""
     end = stop
     for part in _PARTS.finditer(data, stop, stop + _LONGEST):
         if part.start() > end + _APART or part.group(1) is not None:
@@ -37,7 +37,7 @@ def from_first_line(data: bytes, start: int, stop: int) -> tuple[int, int] | Non
 
 
 def up_to_last_line(data: bytes, start: int, stop: int) -> tuple[int, int] | None:
-    """The same from its last line: a key whose first line was cut off."""
+    """Return the key whose last line is at `start`: its first line was cut off."""
     least = max(0, start - _LONGEST)
     least = max(least, data.rfind(b"-----", least, start))
     begin = start
@@ -50,9 +50,9 @@ def up_to_last_line(data: bytes, start: int, stop: int) -> tuple[int, int] | Non
 
 
 def behind_number_of_lines(data: bytes, _start: int, stop: int) -> tuple[int, int] | None:
-    """The private lines of a key of PuTTY, behind their number."""
-    found = from_first_line(data, stop, stop)
-    return found if found is not None and found[1] > stop else None
+    """Return the private lines of a key of PuTTY, after their number."""
+    key = from_first_line(data, stop, stop)
+    return key if key is not None and key[1] > stop else None
 
 
 # Keys are written in lines of 64 characters, those of OpenSSH in lines of 70; mail and images in lines of 76.
@@ -70,7 +70,7 @@ _LABEL = Late(rb"-----(BEGIN|END) ([A-Z0-9 ]{1,40})-----")
 
 
 def from_the_middle(data: bytes, start: int, stop: int) -> tuple[int, int] | None:
-    """Three lines or more of a key without its ends; None for those of a certificate or of a public key."""
+    """Return three lines or more of a key without its ends; None for those of a certificate or of a public key."""
     lines: list[re.Match[bytes]] = []
     for line in _LINES.finditer(data, start, stop + _LONGEST):
         end = lines[-1].end() if lines else start
@@ -83,11 +83,15 @@ def from_the_middle(data: bytes, start: int, stop: int) -> tuple[int, int] | Non
     if _COLOURED.search(data, max(0, start - _APART * 2), lines[0].start()) is not None:
         return None  # all of them are whole in the form without colours
     for label in (
-        *(each for each in [*_LABEL.finditer(data, max(0, start - _APART), start)][-1:] if each.group(1) == b"BEGIN"),
         *(
-            each
-            for each in [_LABEL.search(data, lines[-1].end(), lines[-1].end() + _APART)]
-            if each is not None and each.group(1) == b"END"
+            match
+            for match in [*_LABEL.finditer(data, max(0, start - _APART), start)][-1:]
+            if match.group(1) == b"BEGIN"
+        ),
+        *(
+            match
+            for match in [_LABEL.search(data, lines[-1].end(), lines[-1].end() + _APART)]
+            if match is not None and match.group(1) == b"END"
         ),
     ):
         if b"PRIVATE" not in label.group(2):
@@ -102,5 +106,5 @@ _FEWEST = 3
 
 
 def _is_line(part: bytes) -> bool:
-    """Whether a run of letters and digits is one of a key, and no word or path."""
+    """Tell a run of letters and digits of a key from a word or a path."""
     return len(part) >= 40 or _WORDS.fullmatch(part) is None

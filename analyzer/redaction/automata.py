@@ -34,27 +34,27 @@ if hasattr(os, "register_at_fork"):
 
 
 def options() -> Any:
-    """Options for every pattern of redaction."""
-    found = re2.Options()
+    """Return the options of every pattern of redaction."""
+    settings = re2.Options()
     # Bytes, not characters: a smaller automaton, and no letter outside of ASCII that folds to one inside.
-    found.encoding = re2.Options.Encoding.LATIN1
+    settings.encoding = re2.Options.Encoding.LATIN1
     # A ceiling for each automaton, which then begins anew: hostile texts must not cost the host more memory.
-    found.max_mem = 32 << 20
-    return found
+    settings.max_mem = 32 << 20
+    return settings
 
 
 def set_of(patterns: Iterable[str]) -> Callable[[bytes], list[int]]:
-    """One search for all patterns: the numbers of those that are found."""
-    found = re2.Set.SearchSet(options())
+    """Return one search for all patterns, which gives the numbers of those that match."""
+    search = re2.Set.SearchSet(options())
     for pattern in patterns:
-        found.Add(pattern)
-    found.Compile()
-    return cast("Callable[[bytes], list[int]]", found._set.Match)  # without a call that looks for texts
+        search.Add(pattern)
+    search.Compile()
+    return cast("Callable[[bytes], list[int]]", search._set.Match)  # without a call that looks for texts
 
 
 @kept_until_fork
 def regex(pattern: str) -> Any:
-    """A compiled pattern."""
+    """Return a compiled pattern."""
     return re2.compile(pattern.encode(), options())
 
 
@@ -63,14 +63,14 @@ Spans = Sequence[tuple[int, int]]
 
 
 def spans_in(compiled: Any, data: bytes) -> Spans | None:
-    """The first match of a compiled pattern in bytes: what its `search` finds, for a third of what that costs."""
+    """Return the first match of a compiled pattern in bytes, for a third of what its `search` costs."""
     # What the package gives for a match costs more than the match does.
     spans = cast("Spans", compiled._regexp.Match(_ANYWHERE, data, 0, len(data)))
     return None if spans[0][0] < 0 else spans
 
 
 def all_spans_in(compiled: Any, data: bytes) -> Iterator[Spans]:
-    """All matches of a compiled pattern that matches no empty text, from left to right."""
+    """Yield the matches of a compiled pattern that matches no empty text, from left to right."""
     find, at, end = compiled._regexp.Match, 0, len(data)
     while (spans := find(_ANYWHERE, data, at, end))[0][0] >= 0:
         yield spans
@@ -91,16 +91,16 @@ class FirstMatch:
         return None if start < 0 else self.string[start:end]
 
     def start(self, group: int = 0) -> int:
-        """Where a group begins."""
+        """Return where a group begins."""
         return self._spans[group][0]
 
     def end(self, group: int = 0) -> int:
-        """Where a group ends."""
+        """Return where a group ends."""
         return self._spans[group][1]
 
 
 def matches(pattern: str, data: bytes) -> Iterator[Spans]:
-    """All matches of a pattern that matches no empty text, from left to right."""
+    """Yield the matches of a pattern that matches no empty text, from left to right."""
     return all_spans_in(regex(pattern), data)
 
 
@@ -118,6 +118,6 @@ class Late:
     def __getattr__(self, name: str) -> Any:
         compiled = re.compile(self.pattern)
         # They take the places of these slots: from now on they are found without this method.
-        for each in ("findall", "finditer", "fullmatch", "match", "search", "split", "sub"):
-            setattr(self, each, getattr(compiled, each))
+        for method in ("findall", "finditer", "fullmatch", "match", "search", "split", "sub"):
+            setattr(self, method, getattr(compiled, method))
         return getattr(compiled, name)

@@ -102,8 +102,11 @@ def _shaped(family: Family) -> Callable[[bytes, Spans], Iterator[Found]]:
 def _rules() -> tuple[_Rule, ...]:
     return (
         # Of what a pattern counts, one automaton for all patterns would make too many states.
-        *(_Rule(each.trace.replace(r"\<", r"\b"), each.pattern, each.trace, _shaped(each)) for each in FAMILIES),
-        *(_Rule(each.check or each.pattern, each.pattern, each.trace, each.spans) for each in PLACES),
+        *(
+            _Rule(family.trace.replace(r"\<", r"\b"), family.pattern, family.trace, _shaped(family))
+            for family in FAMILIES
+        ),
+        *(_Rule(place.check or place.pattern, place.pattern, place.trace, place.spans) for place in PLACES),
     )
 
 
@@ -168,16 +171,16 @@ _BROAD, _FEW_BROAD = len(FAMILIES) + 5, 5
 
 
 def _suspects(data: bytes) -> list[_Rule]:
-    """The rules that may find something, in their order."""
+    """Return the rules that may find something, in their order."""
     most, broad = _checks()
-    found = [index if index < _BROAD else index + _FEW_BROAD for index in most(data)]
-    found += [_BROAD + index for index in broad(data)]
+    suspects = [index if index < _BROAD else index + _FEW_BROAD for index in most(data)]
+    suspects += [_BROAD + index for index in broad(data)]
     rules = _rules()
-    return [rules[index] for index in sorted(found)]
+    return [rules[index] for index in sorted(suspects)]
 
 
 def may_hold_secret(data: bytes) -> bool:
-    """Whether redaction could change anything in these bytes: plain text, one JSON value, or many lines of JSON.
+    """Tell whether redaction could change anything in these bytes: plain text, one JSON value, or many lines of JSON.
 
     False is a promise: `redact` leaves every text in them as it is, and `redact_value` every value. True is a guess.
     One pass of an automaton, some hundreds of MB a second.
@@ -186,7 +189,7 @@ def may_hold_secret(data: bytes) -> bool:
 
 
 def redact(text: str) -> str:
-    """The text with each secret replaced by `[REDACTED:<rule>:<hash8>]`.
+    """Return the text with each secret replaced by `[REDACTED:<rule>:<hash8>]`.
 
     The hash is BLAKE2b without a key, cut to 32 bits: equal secrets are named alike by all processes and machines. It
     is a fingerprint for grouping; who has a guess, or a list of weak passwords, can check it against the mark.
@@ -209,85 +212,87 @@ def redact(text: str) -> str:
 
 
 def _searched(raw: bytes) -> bytes:
-    """Each form of the text is searched, and what is found there goes where it stands in the text."""
+    """Search each form of the text, and replace the secrets at their places in the text."""
     cuts: list[_Cut] = []
-    known: dict[bytes, bytes] = {}
+    marks: dict[bytes, bytes] = {}
     form: Form | None = read_first(raw)
     for _ in range(MAX_FORMS):
         if form is None:
             break
         for rule in _suspects(form.data):
-            found = [(start, stop, mark(name, form.data[start:stop])) for start, stop, name in _found(form.data, rule)]
-            for start, stop, each in found:
+            secrets = [
+                (start, stop, mark(name, form.data[start:stop])) for start, stop, name in _found(form.data, rule)
+            ]
+            for start, stop, label in secrets:
                 secret = form.data[start:stop]
-                if len(known) < MAX_KNOWN and len(secret) >= _LEAST_AGAIN and is_mixed(secret):
-                    known[secret] = each
-            form = _without(form, found, cuts)
-        form = _without(form, _again(form.data, known), cuts)
+                if len(marks) < MAX_KNOWN and len(secret) >= _LEAST_AGAIN and is_mixed(secret):
+                    marks[secret] = label
+            form = _without(form, secrets, cuts)
+        form = _without(form, _again(form.data, marks), cuts)
         form = unfolded(form) or unwrapped(form)
     pieces: list[bytes] = []
     end = 0
     # The longer one of two that begin together holds the other one.
-    for start, stop, each in sorted(cuts, key=lambda cut: (cut[0], -cut[1])):
+    for start, stop, label in sorted(cuts, key=lambda cut: (cut[0], -cut[1])):
         if start >= end:
-            pieces += (raw[end:start], each)
+            pieces += (raw[end:start], label)
         end = max(end, stop)
     return b"".join((*pieces, raw[end:]))
 
 
-def _without(form: Form, found: Sequence[_Cut], cuts: list[_Cut]) -> Form:
-    """The form with marks in place of secrets, whose places in the given text are put down as cuts.
+def _without(form: Form, secrets: Sequence[_Cut], cuts: list[_Cut]) -> Form:
+    """Return the form with marks in place of secrets, and add their places in the text to the cuts.
 
-    One that goes on behind an escape stays in the form: another form may show more of it.
+    A secret that goes on after an escape stays in the form: another form may show more of it.
     """
-    cuts += [(*form.origin(start, stop), each) for start, stop, each in found]
-    whole = [cut for cut in found if not goes_on(form.data, cut[1])]
+    cuts += [(*form.origin(start, stop), label) for start, stop, label in secrets]
+    whole = [cut for cut in secrets if not goes_on(form.data, cut[1])]
     if not whole:
         return form
-    return form.replaced(_pieces(form.data, whole), [each for _start, _stop, each in whole])
+    return form.replaced(_pieces(form.data, whole), [label for _start, _stop, label in whole])
 
 
-def _again(data: bytes, known: dict[bytes, bytes]) -> list[_Cut]:
-    """Where secrets stand once more that something else gave away: beside no name, and in no shape."""
-    found: list[_Cut] = []
-    for secret, each in known.items():
+def _again(data: bytes, marks: dict[bytes, bytes]) -> list[_Cut]:
+    """Return where secrets that a rule found stand again, without a name or a shape."""
+    secrets: list[_Cut] = []
+    for secret, label in marks.items():
         start = data.find(secret)
         while start >= 0:
             stop = start + len(secret)
             around = data[start - 1 : start] + data[stop : stop + 1]
             if len(secret) >= _LEAST_WITHIN or not _WORD.search(around):
-                found.append((start, stop, each))
+                secrets.append((start, stop, label))
             start = data.find(secret, stop)
     apart: list[_Cut] = []
-    for cut in sorted(found, key=lambda cut: (cut[0], -cut[1])):
+    for cut in sorted(secrets, key=lambda cut: (cut[0], -cut[1])):
         if not apart or cut[0] >= apart[-1][1]:
             apart.append(cut)
     return apart
 
 
-def _pieces(data: bytes, found: Sequence[_Cut]) -> list[bytes]:
-    """What stands between secrets, and they, by turns."""
-    edges = [0, *(edge for start, stop, _mark in found for edge in (start, stop)), len(data)]
+def _pieces(data: bytes, secrets: Sequence[_Cut]) -> list[bytes]:
+    """Return the texts between secrets and the secrets, by turns."""
+    edges = [0, *(edge for start, stop, _mark in secrets for edge in (start, stop)), len(data)]
     return [data[start:stop] for start, stop in pairwise(edges)]
 
 
 def _found(data: bytes, rule: _Rule) -> list[Found]:
-    """The secrets that a rule finds, in their order; none of them overlap."""
-    found: list[Found] = []
+    """Return the secrets that a rule finds, in their order; none of them overlap."""
+    secrets: list[Found] = []
     covered = 0
     for looks, match in enumerate(matches(rule.pattern, data)):
         start = match[0][0]
-        if looks >= MAX_LOOKS or len(found) >= MAX_SECRETS:
-            found.append((start, len(data), "rest"))
+        if looks >= MAX_LOOKS or len(secrets) >= MAX_SECRETS:
+            secrets.append((start, len(data), "rest"))
             break
         if start < covered:
             continue
         for span in rule.spans(data, match):
-            found.append(span)
+            secrets.append(span)
             covered = max(covered, span[1])
     apart: list[Found] = []
     end = 0
-    for start, stop, name in sorted(found):
+    for start, stop, name in sorted(secrets):
         start = max(start, end) if name == "rest" else start
         if start >= end and stop > start:
             apart.append((start, stop, name))
@@ -296,7 +301,7 @@ def _found(data: bytes, rule: _Rule) -> list[Found]:
 
 
 def mark(name: str, secret: bytes) -> bytes:
-    """What stands in a secret's place."""
+    """Return the text that replaces a secret."""
     return b"%s%s:%s]" % (MARK, name.encode(), _digest()(secret, digest_size=4).hexdigest().encode())
 
 

@@ -119,7 +119,7 @@ def _any(words: tuple[str, ...]) -> str:
 
 
 def _cases(word: str) -> tuple[str, ...]:
-    """Over bytes RE2 knows the two cases of ASCII alone."""
+    """Return a word in the cases that RE2, over bytes, does not know: it knows only those of ASCII."""
     return (word,) if word.isascii() else (word, word.capitalize(), word.upper())
 
 
@@ -154,30 +154,30 @@ _ENDS = r"[\]\"')\s:]*$"
 
 @kept_until_fork
 def _endings() -> tuple[Any, Any]:
-    """The words at the end of a name, and those that others follow."""
+    """Return the patterns of words at the end of a name, and of words that others follow."""
     return tuple(
         re2.compile(rf"(?i)({WORDS}){behind}{_ENDS}".encode(), options()) for behind in (_NOTHING_BEHIND, SUFFIX)
     )
 
 
 def guard_of(name: bytes) -> str:
-    """What a value under this name has to be to count as a secret: a name of `values.GUARDS`; empty for all values."""
+    """Return the guard, a key of `values.GUARDS`, of values under this name; empty for a name of no secret."""
     return _guard_of(name[-_MOST:])
 
 
 @lru_cache(maxsize=1_024)
 def _guard_of(name: bytes) -> str:
     last, first = _endings()
-    found = last.search(name)
-    if found is not None:
-        return _guard_of_words(found.group(1), name[: found.start(1)])
-    found = first.search(name)
-    if found is None:
+    match = last.search(name)
+    if match is not None:
+        return _guard_of_words(match.group(1), name[: match.start(1)])
+    match = first.search(name)
+    if match is None:
         return ""
-    others = {*_WORD.findall(name[found.end(1) :].lower())} - _CHANGES_NOTHING
-    if others & _ABOUT or _plain(found.group(1)) in _SHORT:
+    others = {*_WORD.findall(name[match.end(1) :].lower())} - _CHANGES_NOTHING
+    if others & _ABOUT or _plain(match.group(1)) in _SHORT:
         return ""
-    return _GUARDS_OF_OTHERS.get(_guard_of_words(found.group(1), name[: found.start(1)]), "")
+    return _GUARDS_OF_OTHERS.get(_guard_of_words(match.group(1), name[: match.start(1)]), "")
 
 
 _REST = Late(rb"[A-Za-z0-9_.\-]*")
@@ -187,7 +187,7 @@ _GUARDS_OF_OTHERS = {"password": "plain", "plain": "mixed", "mixed": "mixed"}
 
 
 def guard_at(data: bytes, start: int, stop: int) -> str:
-    """The same for words of the tables in a text, by what stands directly before and behind them."""
+    """Return the guard of words of the tables in a text, by the bytes directly before and after them."""
     before = data[max(0, start - 24) : start]
     rest = _REST.match(data, stop, stop + 64).group()
     return _guard_of(before + data[start:stop] + rest) if rest else _guard_of_words(data[start:stop], before)
@@ -254,7 +254,7 @@ _KEYED = frozenset(
 
 
 def _names_no_secret(plain: str, before: bytes, lowered: bytes) -> bool:
-    """Whether one of `_NO_SECRETS` stands directly before, as a word: `end token`, not `omnisend token`."""
+    """Tell whether one of `_NO_SECRETS` stands directly before, as a word: `end token`, not `omnisend token`."""
     for other in _NO_SECRETS.get(plain, ()):
         if lowered.endswith(other):
             start = len(before) - len(other)
@@ -264,6 +264,6 @@ def _names_no_secret(plain: str, before: bytes, lowered: bytes) -> bool:
 
 
 def _begins(words: bytes, before: bytes) -> bool:
-    """Whether a word begins here: `dbPass`, `db_pass`, `DB_PASS`; not `bypass`."""
+    """Tell whether a word begins here: `dbPass`, `db_pass`, `DB_PASS`; not `bypass`."""
     last = before[-1:]
     return not last.isalpha() or (last.islower() and words[:1].isupper())

@@ -115,7 +115,7 @@ def _guard(data: bytes, match: Spans) -> str:
 
 
 def mark_of(guard: str) -> str:
-    """The name of the mark of a value with this guard."""
+    """Return the name of the mark of a value with this guard."""
     return {
         "authorization": "authorization",
         "cookie": "cookie",
@@ -148,8 +148,8 @@ def _assigned(data: bytes, match: Spans) -> Iterator[Found]:
         yield from _authorized(data, at)
         return
     span = _value_behind(separator, data, at, line=guard == "cookie", query=query)
-    said = match[3][0] >= 0 and _SAID_OF_IT.match(separator) is not None
-    if span is None or (said and _TOLD.match(data, span.start) is not None):
+    is_remark = match[3][0] >= 0 and _SAID_OF_IT.match(separator) is not None
+    if span is None or (is_remark and _TOLD.match(data, span.start) is not None):
         return
     if span.quoted and separator[-2:] != b"==" and _COLON.match(data, span.end) is not None:
         # The name of an object, or of its first member: `{"password": {"value": "x"}}`.
@@ -160,7 +160,7 @@ def _assigned(data: bytes, match: Spans) -> Iterator[Found]:
     if len(spans) == 2 and guard == "mixed":
         spans, guard = spans[1:], "plain"  # `auth=("app", "x")`
     if separator == b"-" or (not span.quoted and (separator[:1] in (b"|", b"+", b"!") or match[3][0] >= 0)):
-        guard = "token" if said and guard != "password" else "mixed"
+        guard = "token" if is_remark and guard != "password" else "mixed"
     if not span.quoted and separator[:1] != b">" and b"\n" in data[match[2][0] : at]:
         spans = [*_in_lines(data, at)] if separator[-1:] in (b":", b"=", b"-") or dress else []
         phrase = _PHRASE.match(data, at) if b"phrase" in data[slice(*match[1])].lower() and dress[:1] in b">|" else None
@@ -168,9 +168,9 @@ def _assigned(data: bytes, match: Spans) -> Iterator[Found]:
     elif guard == "password" and not span.quoted and _counts(data, span, guard):
         stop = max(span.stop, _ini_end(data, start, at, span.stop))
         spans = [Span(at, stop, False, stop)]
-    for each in spans:
-        if _counts(data, each, guard) and not (_prose(data, each, guard, match, around) and not each.quoted):
-            yield each.start, each.stop, name
+    for value in spans:
+        if _counts(data, value, guard) and not (_prose(data, value, guard, match, around) and not value.quoted):
+            yield value.start, value.stop, name
 
 
 def _holds_nothing(data: bytes, at: int, name: int) -> bool:
@@ -234,11 +234,11 @@ def _value_behind(separator: bytes, data: bytes, at: int, *, line: bool, query: 
 
 
 def _element_at(data: bytes, at: int) -> Span | None:
-    """The text of an element that has words in it, as one value: `<secret>{of x a1b2c3}</secret>`."""
-    found = _ELEMENT.match(data, at)
-    if found is None or b" " not in found[1] or not is_mixed(found[1]):
+    """Return the text of an element that has words in it, as one value: `<secret>{of x a1b2c3}</secret>`."""
+    element = _ELEMENT.match(data, at)
+    if element is None or b" " not in element[1] or not is_mixed(element[1]):
         return None
-    return Span(at, at + len(found[1].rstrip()), False, found.end())
+    return Span(at, at + len(element[1].rstrip()), False, element.end())
 
 
 _ELEMENT = Late(rb"([^<>\n]{1,200})</")
@@ -250,7 +250,7 @@ _NAME_BYTES = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.
 
 
 def _prose(data: bytes, span: Span, guard: str, match: Spans, around: bytes) -> bool:
-    """Whether this is a sentence about a name: "Invalid token: use another", "/data/token: Permission denied"."""
+    """Tell whether this is a sentence about a name: "Invalid token: use another", "/data/token: Permission denied"."""
     separator = data[slice(*match[2])]
     if separator.strip() != b":" or not separator[-1:].isspace():
         return False
@@ -296,7 +296,7 @@ def _placed_by_attribute(data: bytes, match: Spans) -> Iterator[Found]:
 def _syntax(
     before: str, after: str, example: str, check: str, spans: Callable[..., Iterator[Found]] = _placed
 ) -> Place:
-    """A place whose name stands between two patterns, with its value behind them."""
+    """Return a place whose name stands between two patterns, with its value after them."""
     name = rf"[A-Za-z0-9_.\[\]\-]{{0,60}}?({keys.WORDS}){keys.SUFFIX}\]?"
     return Place(f"(?i){before}{name}{after}{DRESS}", _TRACE, spans, example, check)
 
@@ -332,14 +332,14 @@ def _named(data: bytes, match: Spans) -> Iterator[Found]:
     last = start + len(data[start:at].rstrip(b" \t\r\n,}]\"'"))  # `"value": {"stringValue": "x"}, "key": "token"`
     start = max(data.rfind(mark, start, last) for mark in (b"{", b"<", b"}", b"\n")) + 1 or start
     for begin, end in ((behind, stop), (start, at + 1)):
-        found = [*_beside(data, begin, end, guard)]
-        if found:
-            yield from found
+        secrets = [*_beside(data, begin, end, guard)]
+        if secrets:
+            yield from secrets
             return
 
 
 def _beside(data: bytes, start: int, stop: int, guard: str) -> Iterator[Found]:
-    """The value in an object, as far as it lies here."""
+    """Yield the value in the part of an object between `start` and `stop`."""
     for beside in matches(_BESIDE, data[start:stop]):
         span = value_at(data, start + beside[0][1])
         if span is not None and _counts(data, span, guard):
@@ -349,9 +349,9 @@ def _beside(data: bytes, start: int, stop: int, guard: str) -> Iterator[Found]:
 
 
 def _closing(data: bytes, start: int) -> int:
-    """Where an object that goes on here ends."""
-    found = _CLOSING.search(data, start, start + _ASIDE)
-    return found.start() if found is not None else min(len(data), start + _ASIDE)
+    """Return where an object that goes on at `start` ends."""
+    bracket = _CLOSING.search(data, start, start + _ASIDE)
+    return bracket.start() if bracket is not None else min(len(data), start + _ASIDE)
 
 
 def _flagged(data: bytes, match: Spans) -> Iterator[Found]:
@@ -484,7 +484,7 @@ def _tabled(data: bytes, match: Spans) -> Iterator[Found]:
         return  # an escape of a terminal has semicolons of its own
     # The bar behind the name, or, at the end of a line, the one before it.
     around = data[slice(*match[2])], data[match[0][0] : match[1][0]]
-    bar = next((bar for each in around for bar in _BARS if each.startswith(bar)), b"")
+    bar = next((bar for part in around for bar in _BARS if part.startswith(bar)), b"")
     if not bar:
         return
     column = data.count(bar, begin, name)
@@ -502,12 +502,12 @@ def _tabled(data: bytes, match: Spans) -> Iterator[Found]:
             if above is not lines[0]:  # a line between head and rows has other bars
                 return
             continue
-        cells = [each.group() for each in _CELLS.finditer(line)] if bar == b"," and b'"' in line else line.split(bar)
+        cells = [part.group() for part in _CELLS.finditer(line)] if bar == b"," and b'"' in line else line.split(bar)
         yield from _cell(cells, column, bar, begin, guard)
 
 
 def _head_at(data: bytes, name: int) -> int:
-    """Where the line begins that a name is the head of a column in."""
+    """Return where the line begins in which a name is the head of a column."""
     begin = data.rfind(b"\n", max(0, name - _WIDEST), name) + 1
     for frame in _FRAME.finditer(data, begin, name):  # the last one counts
         begin = frame.end()
@@ -581,7 +581,7 @@ _LINE_REST = Late(rb"[ \t]*(?:[\r\n\"'\\]|\Z)")
 
 
 def _kept(data: bytes, match: Spans) -> Iterator[Found]:
-    """The values of a `Secret` of Kubernetes, whatever their names are, as YAML and JSON show it."""
+    """Yield the values of a `Secret` of Kubernetes, whatever their names are, as YAML and JSON show it."""
     at = match[0][1]
     around = data[max(0, match[0][0] - _FAR) : at + _FAR]
     if _SECRET_KIND.search(around) is None:

@@ -107,13 +107,13 @@ class Form:
         self._starts: tuple[list[int], list[int]] | None = None
 
     def replaced(self, pieces: list[bytes], meanings: Sequence[bytes]) -> Form:
-        """This with other texts for every second one of the pieces that it consists of."""
+        """Return this form with other texts for every second one of the pieces that it consists of."""
         others = pieces.copy()
         others[1::2] = meanings
         return Form(b"".join(others), self, (pieces, others))
 
     def origin(self, start: int, stop: int) -> tuple[int, int]:
-        """Where a part of this, at least one byte long, stands in the given text."""
+        """Return where a part of this form, at least one byte long, stands in the given text."""
         form = self
         while form.parent is not None:
             if form._starts is None:
@@ -131,15 +131,15 @@ def _starts(pieces: Sequence[bytes]) -> list[int]:
 
 
 def unfolded(form: Form) -> Form | None:
-    """The text with one layer of escapes taken off; None for one that has none."""
+    """Return the text with one layer of escapes taken off; None for one that has none."""
     for pattern, trace, read in _KINDS:
         if regex(trace).search(form.data) is None:  # some times as quick
             continue
         pieces = pattern.split(form.data)
         if len(pieces) > 1:
-            found = form.replaced(pieces, [*map(_meanings(read).__getitem__, pieces[1::2])])
-            if found.data != form.data:
-                return _without_encoded_words(found)
+            other = form.replaced(pieces, [*map(_meanings(read).__getitem__, pieces[1::2])])
+            if other.data != form.data:
+                return _without_encoded_words(other)
     return None
 
 
@@ -151,35 +151,35 @@ _WRAPPED = Late(rb"(?<=[\w\-+/=.:])(?:" + _FULL + rb")")
 
 
 def unwrapped(form: Form) -> Form | None:
-    """The text without ends of lines where a terminal breaks words; None where no line is as long as one is wide."""
+    """Return the text without line ends where a terminal broke words; None where no line is that long."""
     data, end = form.data, 0
     pieces: list[bytes] = []
     # From the ends of lines, which are few: the widths would be tried behind every letter.
-    for found in _LINE_ENDS.finditer(data):
-        start = found.start()
+    for line_end in _LINE_ENDS.finditer(data):
+        start = line_end.start()
         if _WRAPPED.match(data, start) is not None:
-            pieces += (data[end:start], found.group())
-            end = found.end()
+            pieces += (data[end:start], line_end.group())
+            end = line_end.end()
     return form.replaced([*pieces, data[end:]], [b""] * (len(pieces) // 2)) if pieces else None
 
 
 def goes_on(data: bytes, at: int) -> bool:
-    """Whether an escape stands here for nothing, or for what may belong to the word before it."""
+    """Tell whether an escape stands for nothing, or for what may belong to the word before it."""
     if data[at - 1 : at] == b"=" and data[at : at + 1] in (b"\r", b"\n"):
         at -= 1
     for pattern, _trace, read in _KINDS:
-        found = pattern.match(data, at)
-        if found is not None:
-            meaning = read(found.group())
+        escape = pattern.match(data, at)
+        if escape is not None:
+            meaning = read(escape.group())
             meaning = _plain(meaning) if _WRITTEN.fullmatch(meaning) is not None else meaning
             if meaning in (b"\n", b"\r"):  # a terminal may have broken it
-                return data[found.end() : found.end() + 1] not in b" \t\r\n\"'"
+                return data[escape.end() : escape.end() + 1] not in b" \t\r\n\"'"
             return not meaning.strip(b"\x00") or meaning[:1].isalnum() or meaning[:1] in b"_-+/=.!$@#~^*%"
     return _LINE_ENDS.match(data, at) is not None and _WRAPPED.match(data, at) is not None
 
 
 def read_first(data: bytes) -> Form:
-    """The text with the encoded words of mail read, in which nothing stands as it is meant: no form is before this."""
+    """Return the first form of a text: the encoded words of mail in it are read."""
     return _without_encoded_words(Form(data))
 
 
@@ -189,16 +189,16 @@ def _without_encoded_words(form: Form) -> Form:
 
 
 def _of_mail(word: bytes) -> bytes:
-    """What an encoded word says: <https://www.rfc-editor.org/rfc/rfc2047>."""
-    _charset, coding, said, _rest = word.split(b"?", 4)[1:]
+    """Return the text of an encoded word: <https://www.rfc-editor.org/rfc/rfc2047>."""
+    _charset, coding, content, _rest = word.split(b"?", 4)[1:]
     try:
-        return a2b_base64(said + b"==") if coding in b"bB" else a2b_qp(said, header=True)
+        return a2b_base64(content + b"==") if coding in b"bB" else a2b_qp(content, header=True)
     except ValueError:
         return word
 
 
 def forms(data: bytes) -> Iterator[Form]:
-    """The text itself, and each of its forms."""
+    """Yield the text itself, and each of its forms."""
     form: Form | None = read_first(data)
     for _ in range(MAX_FORMS):
         if form is None:
@@ -230,7 +230,7 @@ _CONTROLS = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"
 
 
 def _unquoted(escape: bytes) -> bytes:
-    """What a backslash and what belongs to it stand for."""
+    """Return the text that a backslash and the bytes of its escape stand for."""
     kind, rest = escape[1:2], escape[2:]
     if escape[:1] == b"'":
         return b"'"
@@ -254,13 +254,14 @@ _MARKS = {
 
 
 def _plain(escape: bytes) -> bytes:
-    """What an escape of a URL or of HTML stands for; a NUL for one of a terminal, which parts words; and nothing for
-    what cannot be seen, a NUL among it.
+    """Return the text that an escape of a URL or of HTML stands for.
+
+    An escape of a terminal, which parts words, gives a NUL; what cannot be seen, a NUL among it, gives nothing.
     """
     if escape.startswith(b"%u"):
         return _character(int(escape[2:], 16))
     if escape.startswith(b"%"):
-        return bytes(int(each, 16) for each in _BYTES.findall(escape)) + b" " * escape.endswith(b"+")
+        return bytes(int(digits, 16) for digits in _BYTES.findall(escape)) + b" " * escape.endswith(b"+")
     if escape[:1] in b"\"'`#^=+":
         return _MARKS.get(escape) or (escape[1:].strip() if escape[:1] in b"^`" else b"")
     if escape.startswith(b"&"):
@@ -291,10 +292,10 @@ _ESCAPES = re.compile(
 
 
 def mended(line: bytes) -> bytes:
-    """JSON with U+FFFD for each escaped half, of the same length; the same object where there is none."""
+    """Return JSON with U+FFFD for each escaped half, of the same length; the same object where there is none."""
     if b"\\u" not in line:
         return line
-    halves = [found.span() for found in _ESCAPES.finditer(line) if found[1] is not None]
+    halves = [escape.span() for escape in _ESCAPES.finditer(line) if escape[1] is not None]
     if not halves:
         return line
     whole = bytearray(line)
@@ -304,7 +305,7 @@ def mended(line: bytes) -> bytes:
 
 
 def readable(text: str) -> str:
-    """The text as UTF-8 can hold it: two halves that belong together are their character."""
+    """Return the text as UTF-8 can hold it: two halves that belong together are their character."""
     try:
         text.encode()
     except UnicodeEncodeError:

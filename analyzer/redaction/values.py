@@ -92,7 +92,7 @@ class Span(NamedTuple):
 
 
 def value_at(data: bytes, at: int, *, line: bool = False, query: bool = False) -> Span | None:
-    """The value that begins here; with `line`, one without quotes is all that is left of the line.
+    """Return the value that begins here; with `line`, a value without quotes is the rest of the line.
 
     With `query` it is a parameter of a URL.
     """
@@ -108,11 +108,11 @@ def value_at(data: bytes, at: int, *, line: bool = False, query: bool = False) -
     curly = _CURLY.match(data, at)
     if curly is not None:
         return Span(curly.start(1), curly.end(1), True, curly.end())
-    found = (_LINE if line else _BARE).match(data, at, at + _LONGEST)
+    bare = (_LINE if line else _BARE).match(data, at, at + _LONGEST)
     # What begins with an escape, or has one behind a bracket, is read in the form in which this is none.
-    if found is None or FOLDED.match(data, _OPEN.match(data, at).end()) is not None:
+    if bare is None or FOLDED.match(data, _OPEN.match(data, at).end()) is not None:
         return None
-    stop = found.end()
+    stop = bare.end()
     if not line:
         following = (_PARAMETER if query else _NEXT).search(data, at, stop)
         stop = at + len(_trimmed(data[at : stop if following is None else following.start()]))
@@ -120,12 +120,12 @@ def value_at(data: bytes, at: int, *, line: bool = False, query: bool = False) -
 
 
 def nothing_at(data: bytes, at: int) -> bool:
-    """Whether what begins here is too short for a secret, and has no quotes around it."""
+    """Tell whether the value that begins here is too short for a secret, and has no quotes around it."""
     return _NOTHING.match(data, at) is not None
 
 
 def _quoted(data: bytes, start: int, quote: bytes) -> Span:
-    """Up to the same quote that no backslash stands before."""
+    """Return the value up to the same quote without a backslash before it."""
     stop = min(len(data), start + _LONGEST)
     at = data.find(quote, start, stop)
     while at >= 0:
@@ -147,7 +147,7 @@ _DOUBLED = Late(rb"(?:''|\"\")[A-Za-z0-9]")
 
 
 def _trimmed(value: bytes) -> bytes:
-    """Without punctuation and brackets that belong to what stands around it."""
+    """Return a value without the punctuation and brackets of the text around it."""
     for _ in range(_MOST_CLOSERS):
         last = value[-1:]
         opener = _CLOSERS.get(last)
@@ -158,8 +158,8 @@ def _trimmed(value: bytes) -> bytes:
 
 
 def more_of_list(data: bytes, span: Span) -> list[Span]:
-    """The quoted items that follow in the same list."""
-    found: list[Span] = []
+    """Return the quoted items that follow in the same list."""
+    items: list[Span] = []
     for _ in range(20):
         gap = _COMMA.match(data, span.end)
         if gap is None:
@@ -167,9 +167,9 @@ def more_of_list(data: bytes, span: Span) -> list[Span]:
         following = value_at(data, gap.end())
         if following is None or not following.quoted:
             break
-        found.append(following)
+        items.append(following)
         span = following
-    return found
+    return items
 
 
 # Words that stand after "token:" or "password =" in prose, in code and in messages about limits.
@@ -325,17 +325,17 @@ def is_no_directory(value: bytes) -> bool:
 
 
 def is_credential(value: bytes) -> bool:
-    """What an `Authorization` header carries, behind the name of its scheme or alone."""
+    """Tell the credential of an `Authorization` header, with or without the name of its scheme."""
     return credential_in(value) is not None
 
 
 def credential_in(value: bytes) -> int | None:
-    """Where what an `Authorization` header carries ends; None where these are words about one."""
-    found = regex(_CREDENTIAL).match(value.rstrip())
-    if found is None:
+    """Return where the credential of an `Authorization` header ends; None for words about one."""
+    match = regex(_CREDENTIAL).match(value.rstrip())
+    if match is None:
         return None
-    end: int = found.end()
-    scheme, secret = found.group(1), found.group(2)
+    end: int = match.end()
+    scheme, secret = match.group(1), match.group(2)
     if scheme is not None and scheme.strip().lower() in _SCHEMES:
         return end if is_plain(secret) else None
     if scheme is not None and (is_mixed(secret) or b"=" in secret):
@@ -421,13 +421,13 @@ _COMMAND_LINE = 1_000
 
 
 def command_spans(data: bytes, at: int, command: bytes) -> Iterator[tuple[int, int]]:
-    """The secrets in the arguments of a command that stand here."""
+    """Yield the secrets in the arguments of a command that begin at `at`."""
     row = _OF[command.decode("ascii")]
     line = regex(r"[^\r\n|;]*").match(data, at, min(len(data), at + _COMMAND_LINE))
     if line is None:
         return
-    for found in regex(rf"(?:^|[\s\"'(\[,])[\"']?({row.flags})").finditer(line.group()):
-        begins = at + found.end()
+    for flag in regex(rf"(?:^|[\s\"'(\[,])[\"']?({row.flags})").finditer(line.group()):
+        begins = at + flag.end()
         span = value_at(data, begins)
         if span is None or data.startswith(b"-", span.start):
             continue
@@ -442,7 +442,7 @@ def command_spans(data: bytes, at: int, command: bytes) -> Iterator[tuple[int, i
 
 
 def secret_in(value: bytes, behind: bytes) -> int | None:
-    """Where the secret in a value begins; None where there is none, or a port."""
+    """Return where the secret in a value begins; None where there is none, or a port."""
     start = value.find(behind) + len(behind) if behind else 0
     if behind and start < len(behind):
         return None
@@ -455,7 +455,7 @@ def secret_in(value: bytes, behind: bytes) -> int | None:
 
 
 def flag_of(command: str, flag: str) -> bytes | None:
-    """What a secret stands behind in the argument that follows this flag of this command; None for any other flag.
+    """Return what precedes a secret in the argument after this flag of this command; None for another flag.
 
     An empty flag asks whether there is such a command at all.
     """
@@ -468,10 +468,10 @@ def flag_of(command: str, flag: str) -> bytes | None:
 
 
 def attached_to(command: str, argument: bytes) -> int | None:
-    """Where the secret begins in an argument that is flag and value in one, as `-phunter2x` of mysql."""
+    """Return where the secret begins in an argument that is flag and value in one, as `-phunter2x` of mysql."""
     row = _OF.get(command.rsplit("/", 1)[-1])
-    found = regex(row.flags).match(argument) if row is not None else None
-    if row is None or found is None or argument[found.end() :].startswith(b"-"):
+    flag = regex(row.flags).match(argument) if row is not None else None
+    if row is None or flag is None or argument[flag.end() :].startswith(b"-"):
         return None
-    secret = secret_in(argument[found.end() :], row.behind)
-    return None if secret is None else found.end() + secret
+    secret = secret_in(argument[flag.end() :], row.behind)
+    return None if secret is None else flag.end() + secret

@@ -37,7 +37,7 @@ _HOME = Late(
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether what stands under this name may be a secret: a key, a header, a variable, a parameter, a flag."""
+    """Tell whether what stands under this name may be a secret: a key, a header, a variable, a parameter, a flag."""
     return bool(_guard(name))
 
 
@@ -49,7 +49,7 @@ _UNSEEN = Late("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
 
 
 def redact_member(name: str, value: str) -> str:
-    """A text under a name, judged together with it: `{"password": "x y"}` holds a secret that neither shows alone."""
+    """Redact a text together with its name: in `{"password": "x y"}` only both together show a secret."""
     clean = redact(value)
     guard = _guard(name)
     if not guard:
@@ -61,7 +61,7 @@ def redact_member(name: str, value: str) -> str:
 
 
 def redact_number(name: str, value: float) -> float | str:
-    """A whole number under a name: a password may be one, and a long one a token."""
+    """Redact a whole number under a name: a password may be one, and a long one a token."""
     if value < _LEAST_NUMBER or _guard(name) not in ("password", "plain"):
         return value
     written = str(int(value))
@@ -70,7 +70,7 @@ def redact_number(name: str, value: float) -> float | str:
 
 
 def redact_argument(before: str, value: str, command: str = "") -> str:
-    """An item of a list, judged together with the flag before it and the command that it is an argument of:
+    """Redact an item of a list, judged with the flag before it and the command that it is an argument of:
     `["--password", "x"]`, `["curl", "-u", "app:x"]`.
     """
     clean = redact(value)
@@ -81,9 +81,9 @@ def redact_argument(before: str, value: str, command: str = "") -> str:
         return clean
     behind = flag_of(command, before) if command else None
     if behind is not None:
-        found = secret_in(raw, behind)
-        if found is not None:
-            return raw[:found].decode("utf-8", "replace") + mark("argument", raw[found:]).decode()
+        begin = secret_in(raw, behind)
+        if begin is not None:
+            return raw[:begin].decode("utf-8", "replace") + mark("argument", raw[begin:]).decode()
     guard = _guard(before)
     if guard and (GUARDS[guard](raw) or (guard == "mixed" and ":" in clean and is_plain(raw))):
         return mark("argument", value.encode("utf-8", "replace")).decode()
@@ -91,23 +91,25 @@ def redact_argument(before: str, value: str, command: str = "") -> str:
 
 
 def member_names(members: Iterable[tuple[object, object]], own: str) -> Callable[[str], str]:
-    """What each member of an object stands under, by its key: mostly that; `own` is what the object stands under.
+    """Return the name that each member of an object stands under, mostly its key; `own` is that of the object.
 
     `value` stands under what `name` beside it says, or else under what the object does.
     """
     above = own if own and is_secret_name(own) else ""
     for key, value in members:
         if isinstance(key, str) and key.lower() in _NAMING:
-            said = value[-1] if isinstance(value, (list, tuple)) and value else value
-            if isinstance(said, str) and is_secret_name(said):
-                above = said
+            name = value[-1] if isinstance(value, (list, tuple)) and value else value
+            if isinstance(name, str) and is_secret_name(name):
+                above = name
     if not above:
         return str
     return lambda key: above if key.lower() in _VALUED and not is_secret_name(key) else key
 
 
 def item_name(items: Sequence[object], place: int, own: str) -> str:
-    """What an item of a list stands under: what the list does, or the name before it in a pair or among headers."""
+    """Return the name that an item of a list stands under: that of the list, or the name before it in a pair
+    or among headers.
+    """
     if own and is_secret_name(own):
         # `auth = ("app", "x")`
         return "password" if place == 1 and len(items) == 2 and _guard(own) == "mixed" else own
@@ -135,7 +137,10 @@ def typed(value: object) -> tuple[str, object]:
 
 
 def redact_value(value: Any) -> Any:
-    """Any value with its secrets replaced; the same object where it holds none. Foreign objects stay what they are."""
+    """Return a value with its secrets replaced; the same object where it holds none.
+
+    Foreign objects stay what they are.
+    """
     if type(value) is str:
         return redact(value)
     if isinstance(value, (Mapping, list, tuple)):
@@ -146,15 +151,15 @@ def redact_value(value: Any) -> Any:
 
 
 def without_home(path: str, home: str | None = None) -> str:
-    """The path with `~` for the home directory that it begins with, on whatever machine it was written.
+    """Return the path with `~` for the home directory that it begins with, on whatever machine it was written.
 
     `home` is one more, wherever it lies.
     """
     home = home and home.rstrip("/")
     if home and f"{path}/".startswith(f"{home}/"):
         return f"~{path[len(home) :]}"
-    known = _HOME.match(path)
-    return f"~{path[known.end() :]}" if known else path
+    prefix = _HOME.match(path)
+    return f"~{path[prefix.end() :]}" if prefix else path
 
 
 def _without_bytes(encoded: str) -> str:
@@ -177,9 +182,9 @@ class _Walk:
         if isinstance(value, str):
             return redact_argument(before, value, command) if before and not name else redact_member(name, value)
         if isinstance(value, (bytes, bytearray)):
-            given = bytes(value).decode("utf-8", "replace")
-            clean = self.clean(given, level, name, before, command)
-            return value if clean == given else clean
+            text = bytes(value).decode("utf-8", "replace")
+            clean = self.clean(text, level, name, before, command)
+            return value if clean == text else clean
         if (isinstance(value, int) and not isinstance(value, bool)) or (
             isinstance(value, float) and value.is_integer()
         ):
@@ -218,7 +223,7 @@ class _Walk:
 
 
 def command_in(argument: str) -> str:
-    """The name of a command that takes secrets, where an argument is one."""
+    """Return an argument that is the name of a command that takes secrets; else an empty text."""
     return argument if flag_of(argument, "") is not None else ""
 
 
@@ -230,7 +235,7 @@ def _may_hold(value: Any) -> bool:
 
 
 def _is_json(value: Any, levels: int) -> bool:
-    """Whether these are exactly the types of JSON: the prefilter knows how their texts are encoded."""
+    """Tell whether these are exactly the types of JSON: the prefilter knows how their texts are encoded."""
     for item in value.values() if type(value) is dict else value if type(value) is list else (b"",):
         kind = type(item)
         if kind not in _JSON and (
