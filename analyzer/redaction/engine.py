@@ -28,7 +28,7 @@ KEPT = os.path.join(os.path.dirname(__file__), "trace_words.json")
 
 @lru_cache(maxsize=1)
 def words_of_traces(traces: tuple[str, ...]) -> list[list[bytes]]:
-    """The words of each pattern, in lower case; none for a pattern that every text is to be searched for.
+    """Return the words of each pattern, in lower case; none for a pattern that every text is to be searched for.
 
     Empty where they were worked out for other patterns, or for none.
     """
@@ -43,7 +43,7 @@ def words_of_traces(traces: tuple[str, ...]) -> list[list[bytes]]:
 
 
 def traces_number(traces: Sequence[str]) -> str:
-    """The CRC-32 of the patterns."""
+    """Return the CRC-32 of the patterns."""
     return f"{zlib.crc32(chr(10).join(traces).encode()):08x}"
 
 
@@ -143,7 +143,7 @@ class _Prefilter:
 
 @kept_until_fork
 def _traces() -> tuple[str, ...]:
-    """All patterns of the prefilter."""
+    """Return all patterns of the prefilter."""
     return (*dict.fromkeys(rule.trace.replace(r"\<", _WORD_START) for rule in _rules()), UNFOLDABLE)
 
 

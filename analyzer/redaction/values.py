@@ -219,7 +219,7 @@ _DIRECTORY = Late(rb"/|[A-Za-z]:\\|~")
 
 
 def is_plain(value: bytes) -> bool:
-    """No plain word, no plain number, no reference, no complaint."""
+    """Tell a value that is no plain word, no plain number, no reference, no complaint."""
     return is_password(value) and (not _is_number(value) or _counts_nothing(value))
 
 
@@ -232,7 +232,7 @@ _LEAST_DIGITS = 15
 
 
 def is_password(value: bytes) -> bool:
-    """The same for what may be a number."""
+    """Tell the same of a value that may be a number."""
     bare = value.strip(b".,:;!?()[]{}<>*` ").lower()
     if len(bare) < 4 or bare in _WORDS or (_is_number(value) and not bare.isdigit()):
         return False
@@ -255,7 +255,7 @@ def is_mixed(value: bytes) -> bool:
 
 
 def is_token(value: bytes) -> bool:
-    """Several digits and letters among each other, as no name of a function or a file has them."""
+    """Tell several digits and letters among each other, as no name of a function or a file has them."""
     return len(_DIGIT.findall(value)) >= 3 and _LETTER.search(value) is not None
 
 
@@ -272,7 +272,7 @@ def is_random(value: bytes) -> bool:
 
 
 def is_long(value: bytes) -> bool:
-    """A generated value, or 24 letters and digits in a run."""
+    """Tell a generated value, or 24 letters and digits in a run."""
     return is_random(value) or (_RUN.fullmatch(value) is not None and is_token(value))
 
 
@@ -280,7 +280,7 @@ _RUN = Late(rb"[A-Za-z0-9]{24,}")
 
 
 def is_owned_key(value: bytes) -> bool:
-    """A generated value, or 20 letters and digits that are mixed and no hexadecimal number."""
+    """Tell a generated value, or 20 letters and digits that are mixed and no hexadecimal number."""
     return is_random(value) or (
         _OWNED.fullmatch(value) is not None and _HEX.fullmatch(value) is None and is_mixed(value)
     )
@@ -315,7 +315,7 @@ def generated_at(data: bytes, start: int, stop: int) -> tuple[int, int] | None:
 
 
 def is_url_password(value: bytes) -> bool:
-    """More than a port with a path behind it."""
+    """Tell a password from a port with a path after it."""
     return _PORT.match(value) is None
 
 
@@ -373,7 +373,7 @@ GUARDS: dict[str, Callable[[bytes], bool]] = {
 
 
 class _Flags(NamedTuple):
-    """What some commands call it."""
+    """A flag of some commands that takes a secret."""
 
     commands: tuple[str, ...]
     flags: str
