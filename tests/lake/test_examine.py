@@ -27,7 +27,7 @@ from analyzer.lake.store import LakeStore
 from analyzer.store import Check, open_store
 from analyzer.store import examine as examine_file
 
-ROWS = ("gaps", "future", "clocks", "damaged", "quarantine", "claims", "age")
+ROWS = ("gaps", "future", "clocks", "damaged", "unfinished", "quarantine", "claims", "age")
 """The checks of rows."""
 
 
