@@ -14,6 +14,7 @@ from analyzer.analysis import Finding, Night
 from analyzer.analysis.kinds.finding_fields import SEVERITIES
 from analyzer.analysis.nightly.check import each_night
 from analyzer.store import open_store
+from tests import sampled
 from tests.analysis import histories
 
 TROUBLE, USUAL = histories.DAYS - 1, 29
@@ -87,7 +88,7 @@ def has_evidence(lines: list[Line], one: Finding, day: date) -> bool:
     return any(is_of(line, one) for line in of_day)
 
 
-@pytest.fixture(scope="module", params=COURSES)
+@pytest.fixture(scope="module", params=sampled([*COURSES]))
 def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Line], list[Night]]:
     """Return the lines of a course of days, and its nights from the one before all changes."""
     lines, folder = history(COURSES[request.param]), tmp_path_factory.mktemp("evidence")
