@@ -115,11 +115,10 @@ class Observations:
 
     def holding(self, errors: Iterable[CallerDays], hand_offs: Iterable[CallerDays] = ()) -> Observations:
         """Return the history with only the errors and hand-offs of some days, asked for at once."""
-        asked, handed = list(errors), list(hand_offs)
+        asked = list(errors)
         parts = ([days for days in asked if (days.caller is None) == of_all] for of_all in (False, True))
         rows = pl.concat([self.rows.groups(some) for some in parts]).unique(maintain_order=True)
-        relays = self.rows.hand_offs(handed) if handed else pl.DataFrame(schema={"caller": pl.String})
-        return replace(self, rows=_Held(_ByCaller(rows), _ByCaller(relays)))
+        return replace(self, rows=_Held(_ByCaller(rows), _ByCaller(self.rows.hand_offs(hand_offs))))
 
     def up_to(self, day: date) -> Observations:
         """Return the history as it was at the end of an earlier day."""

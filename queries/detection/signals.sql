@@ -29,14 +29,9 @@ with event as (
     work[1].agent_version as agent_version,
     model,
     seen[1].requests as requests,
-    case
-      when type = 'session.observed' and contains(payload, '"aborted":')
-      then internal.whole(json_extract_string(payload, '$.aborted'))
-    end as aborted,
+    internal.aborted(type, payload) as aborted,
     seen[1].ended_at as ended_at,
-    coalesce(seen[1].tool_kind, '') not in ('refused', 'cancelled')
-    and coalesce(reason, '') <> 'tool_not_found'
-    and coalesce(detail, '') <> 'aborted' as in_vain
+    internal.is_in_vain(seen[1].tool_kind, reason, detail) as in_vain
   from internal.event_v1
   where type in ('tool.failed', 'session.observed', 'retry.settled', 'error.classified')
     and ($since is null or occurred_at >= $since)

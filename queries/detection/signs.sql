@@ -63,15 +63,10 @@ event as materialized (
     work[1].agent_version as agent_version,
     model,
     seen[1].requests as requests,
-    case
-      when type = 'session.observed' and contains(payload, '"aborted":')
-      then internal.whole(json_extract_string(payload, '$.aborted'))
-    end as aborted,
+    internal.aborted(type, payload) as aborted,
     seen[1].ended_at as ended_at,
     type in ('error.classified', 'tool.failed')
-    and coalesce(seen[1].tool_kind, '') not in ('refused', 'cancelled')
-    and coalesce(reason, '') <> 'tool_not_found'
-    and coalesce(detail, '') <> 'aborted' as in_vain
+    and internal.is_in_vain(seen[1].tool_kind, reason, detail) as in_vain
   from internal.event_v1
   where (
     (type = 'retry.settled' and occurred_at >= (select chains_since from span))

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from analyzer.analysis import Night
 from analyzer.analysis.detection import Detection
 from analyzer.analysis.kinds.finding import Finding
 from analyzer.analysis.kinds.finding_fields import Handling
@@ -28,6 +27,7 @@ from analyzer.report.document import (
 from analyzer.report.monospace import width_of
 from analyzer.report.night.document import night_document
 from analyzer.report.night.messages import discord_message, slack_message, teams_message, webhook_body
+from tests.analysis.made_nights import night_of
 
 FINDING = FindingBlock(
     "critical",
@@ -95,16 +95,7 @@ def test_chats_are_told_the_same_of_a_finding(monkeypatch: pytest.MonkeyPatch) -
         latest=Detection(day=day, caller="planner", finding="new_template"),
         explanation="planner spiked",
     )
-    night = Night(
-        day=day,
-        timezone="UTC",
-        judged_at=datetime(2026, 11, 10),
-        ruleset=None,
-        since=day,
-        caller_days=1,
-        callers=1,
-        findings=(*[one] * 12, Finding(**{**_fields(one), "state": "ongoing", "handling": known})),
-    )
+    night = night_of(*[one] * 12, Finding(**{**_fields(one), "state": "ongoing", "handling": known}), since=day)
     for message in (slack_message, teams_message, discord_message, lambda night: {"text": webhook_body(night)["text"]}):
         texts = " ".join(_texts(message(night)))
         assert texts.count("planner spiked") == 10
@@ -119,16 +110,7 @@ def test_a_webhook_has_plain_text(monkeypatch: pytest.MonkeyPatch) -> None:
     said = "a < b & <!channel>"
     known = {"state": "new", "severity": "warning", "opened_on": day, "last_on": day, "latest": latest}
     one = Finding(id="f-1", explanation=said, **known)  # type: ignore[arg-type]
-    night = Night(
-        day=day,
-        timezone="UTC",
-        judged_at=datetime(2026, 11, 10),
-        ruleset=None,
-        since=day,
-        caller_days=1,
-        callers=1,
-        findings=(one,),
-    )
+    night = night_of(one, since=day)
     head, line = webhook_body(night)["text"].split("\n")
     assert head == "1 new finding for 2026-11-09."
     assert line.startswith("• warning, new: A provider fails at many callers: planner. a < b & <")

@@ -45,12 +45,14 @@ from analyzer.report.night.metrics import render_prometheus
 from analyzer.report.page.elements import element
 from analyzer.report.rows import render_rows
 from analyzer.store.shown import Shown
+from tests.analysis.made_nights import night_of
 
 STEERS = "\x1b[31m \r \n \x00 \x7f \x9b1m \u202e \u2066 \u061c \u2028 \u2029 \ud800"
 HIDES = (
     "\u200b \u200d \xad \ufeff \u2065 \u3164 \u115f \uffa0 \u2800 \u17b4 \u034f \ufe0f \ufff5"
     " \U0001d159 \U000e0041 \U000e01ef"
 )
+
 WIDE = "a\xa0b\u3000c\u2003d\u1680e"
 CALLS = "@everyone <!channel> <@U1> #123 GH-5 a@mail.example"
 LINKS = "https://evil.example/x www.evil.example evil.example [x](evil.example) <https://evil.example|y> evil。example"
@@ -79,17 +81,7 @@ def night() -> Night:
     handling = Handling("acknowledged", datetime(2026, 11, 9), None, HOSTILE, HOSTILE)
     over = replace(one, id="f2", state="resolved", resolved_on=day, resolution="quiet")
     found = (one, over, replace(one, id="f3", state="ongoing", handling=handling))
-    return Night(
-        day=day,
-        timezone="UTC",
-        judged_at=datetime(2026, 11, 10),
-        ruleset=None,
-        since=day,
-        caller_days=1,
-        callers=1,
-        findings=found,
-        notes=(HOSTILE,),
-    )
+    return night_of(*found, since=day, notes=(HOSTILE,))
 
 
 def _texts(value: Any) -> Iterator[str]:

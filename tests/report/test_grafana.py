@@ -7,29 +7,20 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
-from datetime import date, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from analyzer.analysis import Night
 from analyzer.analysis.summary.day_figures import NightFigures
 from analyzer.report.night.metrics import render_prometheus
+from tests.analysis.made_nights import night_of
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CONTRIB = REPOSITORY / "contrib" / "grafana"
-NIGHT = Night(
-    day=date(2026, 11, 9),
-    timezone="UTC",
-    judged_at=datetime(2026, 11, 10, 3),
-    ruleset="r",
-    since=None,
-    caller_days=1,
-    callers=1,
-    warnings_a_week=0.5,
-)
+NIGHT = night_of(judged_at=datetime(2026, 11, 10, 3), ruleset="r", warnings_a_week=0.5)
 FIGURES = NightFigures(
     errors={("coder", "unknown"): 3, ("coder", "validation"): 4},
     error_sessions={("coder", "unknown"): 2, ("coder", "validation"): 4},

@@ -21,6 +21,21 @@ create or replace macro internal.moment(said) as (
   end
 );
 
+-- Turns of a session that its user stopped; the payload alone counts them.
+create or replace macro internal.aborted(type, payload) as (
+  case
+    when type = 'session.observed' and contains(payload, '"aborted":')
+    then internal.whole(json_extract_string(payload, '$.aborted'))
+  end
+);
+
+-- Of a failure: did work come to nothing, which nobody refused or stopped?
+create or replace macro internal.is_in_vain(tool_kind, reason, detail) as (
+  coalesce(tool_kind, '') not in ('refused', 'cancelled')
+  and coalesce(reason, '') <> 'tool_not_found'
+  and coalesce(detail, '') <> 'aborted'
+);
+
 create table if not exists internal.store_v1 (key varchar not null, value varchar);
 
 create table if not exists internal.event_v1 (

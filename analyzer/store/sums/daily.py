@@ -19,10 +19,12 @@ from analyzer.store.db.connection import query_errors
 from analyzer.store.db.frames import MANY_ROWS, ask, copy_texts, frame_of, give_back, register
 from analyzer.store.sums import statements
 from analyzer.store.sums.counting import counted, weakly_known
-from analyzer.store.sums.schemas import CUT, GROUPS, SCHEMAS, empty, sorted_sums
+from analyzer.store.sums.schemas import CUT, GROUPS, HAND_OFFS, SCHEMAS, empty, sorted_sums
 
 _AT_ONCE = 250_000
 """Events that are summed together: those of several days, or of some callers of a larger day."""
+_Chunk = tuple[date, date, int]
+"""The first and the last day of a stretch, and its events."""
 _Part = Mapping[str, str | None]
 """The first caller of a part and the first caller after it, as parameters of a statement."""
 _WHOLE: _Part = {"from_caller": "", "to_caller": None}
@@ -75,7 +77,8 @@ class _Summing:
     def frames(self, first: date, last: date) -> dict[str, pl.DataFrame]:
         """Return every frame of `SCHEMAS`, each sorted by its columns in their order."""
         parts: dict[str, list[pl.DataFrame]] = {name: [empty(name)] for name in SCHEMAS}
-        for start, end, part in self._parts(first, last):
+        chunks = [*self._chunks(first, last)]
+        for start, end, part in self._parts(chunks):
             made = {
                 **self._counted(start, end, part),
                 "volumes": self._judged(statements.volumes(), start, end, part).cast(_NUMBERED),
@@ -84,7 +87,7 @@ class _Summing:
             }
             for name, frame in made.items():
                 parts[name].append(sorted_sums(name, frame))
-        parts["chains"] += self._chains(first, last)
+        parts["chains"] += self._chains(chunks)
         whole = {name: pl.concat(frames) for name, frames in parts.items()}
         # Callers share tools: each part of them has its own rows.
         counts = ("sessions", "groups", "exposure")
@@ -105,17 +108,17 @@ class _Summing:
             give_back()
         return made
 
-    def _chains(self, first: date, last: date) -> Iterator[pl.DataFrame]:
+    def _chains(self, chunks: Iterable[_Chunk]) -> Iterator[pl.DataFrame]:
         """Yield retry chains by the day on which they were settled, caller and reason."""
-        for start, end, _ in self._chunks(first, last):
+        for start, end, _ in chunks:
             lowest, highest = self._ask(statements.SETTLED_CHAINS, start, end).row(0)
             if lowest is not None:
                 bounds = {"lowest": lowest, "highest": highest}
                 yield self._ask(statements.chains(), start, end, ruleset=self._ruleset, **bounds)
 
-    def _parts(self, first: date, last: date) -> Iterator[tuple[date, date, _Part]]:
+    def _parts(self, chunks: Iterable[_Chunk]) -> Iterator[tuple[date, date, _Part]]:
         """Yield stretches of days in their order; a large day comes in parts of its callers."""
-        for start, end, events in self._chunks(first, last):
+        for start, end, events in chunks:
             if events <= _AT_ONCE:
                 yield start, end, _WHOLE
                 continue
@@ -123,7 +126,7 @@ class _Summing:
             for caller, after in pairwise([*firsts, None]):
                 yield start, end, {"from_caller": caller, "to_caller": after}
 
-    def _chunks(self, first: date, last: date) -> Iterator[tuple[date, date, int]]:
+    def _chunks(self, first: date, last: date) -> Iterator[_Chunk]:
         """Yield stretches of days with their events, at most `_AT_ONCE` unless one day has more."""
         days: list[date] = []
         total = 0
@@ -176,9 +179,6 @@ def _start_of(day: date, zone: ZoneInfo) -> datetime:
     return datetime.combine(day, time(), zone).astimezone(UTC).replace(tzinfo=None)
 
 
-_CALLER_DAYS = {"caller": pl.String, "day": pl.Date}
-
-
 @dataclass(frozen=True, slots=True)
 class DailySums:
     """The sums of a stretch of days, and access to the rows that they count."""
@@ -193,16 +193,15 @@ class DailySums:
         Raises:
             QueryError: the database refuses.
         """
-        wanted = {(stretch.caller, day) for stretch in asked for day in stretch.days}
-        if not wanted:
+        pairs = _pairs(asked)
+        if pairs.is_empty():
             return frame_of(GROUPS)
-        days = {day for caller, day in wanted if caller is None}
+        of_everybody = pairs.filter(pl.col("caller").is_null())
         with query_errors():
-            if days:
-                return self._summing.groups(min(days), max(days)).filter(pl.col("day").is_in(list(days)))
-            callers = pl.DataFrame(list(wanted), _CALLER_DAYS, orient="row")
-            days = {day for _, day in wanted}
-            return self._summing.groups(min(days), max(days), callers)
+            if of_everybody.is_empty():
+                return self._summing.groups(*_ends(pairs), pairs)
+            rows = self._summing.groups(*_ends(of_everybody))
+            return rows.join(of_everybody, on="day", how="semi", maintain_order="left")
 
     def hand_offs(self, asked: Iterable[CallerDays]) -> pl.DataFrame:
         """Return the rows of `detection-relays` of some callers' stretches of days.
@@ -210,11 +209,24 @@ class DailySums:
         Raises:
             QueryError: the database refuses.
         """
-        wanted = {(stretch.caller, day) for stretch in asked for day in stretch.days}
-        days = {day for _, day in wanted}
+        pairs = _pairs(asked)
+        if pairs.is_empty():
+            return frame_of(HAND_OFFS)
         with query_errors():
-            rows = self._summing.hand_offs(min(days), max(days))
-        return rows.join(pl.DataFrame(list(wanted), _CALLER_DAYS, orient="row"), on=["caller", "day"], how="semi")
+            rows = self._summing.hand_offs(*_ends(pairs))
+        return rows.join(pairs, on=["caller", "day"], how="semi", maintain_order="left")
+
+
+def _pairs(asked: Iterable[CallerDays]) -> pl.DataFrame:
+    """Return each `caller` and `day` of some stretches once."""
+    pairs = {(stretch.caller, day) for stretch in asked for day in stretch.days}
+    return pl.DataFrame(list(pairs), {"caller": pl.String, "day": pl.Date}, orient="row")
+
+
+def _ends(pairs: pl.DataFrame) -> tuple[date, date]:
+    """Return the first and the last day of pairs of caller and day."""
+    days = pairs["day"].to_list()
+    return min(days), max(days)
 
 
 def daily_sums(

@@ -55,6 +55,8 @@ GROUPS = {
     "events": "Int64",
 }
 """The columns of `detection-groups`."""
+HAND_OFFS = {"day": "Date", **dict.fromkeys(("caller", "step", "session"), "String"), "relays": "Int64"}
+"""The columns of `detection-relays`."""
 CUT = {"caller": "String", "ruleset": "String", "first_at": "Datetime"}
 """When the newest recorded ruleset of a caller begins.
 
@@ -69,13 +71,9 @@ COUNTS = (
 
 
 def empty(name: str) -> pl.DataFrame:
-    """Return the frame of this name without any rows."""
-    return frame_of({"day": "Date", "caller": names_of(name), **SCHEMAS[name]})
-
-
-def names_of(name: str) -> str:
-    """Return the polars type that names have in a frame."""
-    return "Categorical" if "Categorical" in SCHEMAS[name].values() else "String"
+    """Return the frame of this name without any rows; all its names have one type."""
+    names = "Categorical" if "Categorical" in SCHEMAS[name].values() else "String"
+    return frame_of({"day": "Date", "caller": names, **SCHEMAS[name]})
 
 
 def sorted_sums(name: str, frame: pl.DataFrame) -> pl.DataFrame:

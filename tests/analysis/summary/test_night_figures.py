@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date, datetime
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ from analyzer.analysis import Night
 from analyzer.analysis.summary.day_figures import MAX_CALLERS, OTHERS, night_figures
 from analyzer.events import Event, encode
 from analyzer.store import Store, open_store
+from tests.analysis.made_nights import night_of
 
 MORE = 5
 """Callers beyond those that are named."""
@@ -79,12 +80,4 @@ def test_an_empty_store_has_figures_too() -> None:
 
 
 def _night(timezone: str) -> Night:
-    return Night(
-        day=date(2026, 11, 9),
-        timezone=timezone,
-        judged_at=datetime(2026, 11, 10, 3),
-        ruleset=None,
-        since=None,
-        caller_days=0,
-        callers=0,
-    )
+    return night_of(timezone=timezone, judged_at=datetime(2026, 11, 10, 3), caller_days=0, callers=0)
