@@ -16,8 +16,8 @@ from datetime import date, datetime
 from analyzer.readable import terminal_safe
 
 PROGRAM = "analyzer"
-LAKE = "delta:"
-"""The prefix of the name of a lake; any other name of a store is that of a file."""
+TABLE = "delta:"
+"""The prefix of the name of a shared table of events."""
 STORELESS = {"classify", "completion", "emit", "hook", "prices", "receive", "run", "verdict", "watch"}
 """Commands that use no store."""
 STORELESS_RULES = {"explain", "list", "test"}
@@ -42,12 +42,12 @@ def command_line(*words: str, store: str | None = None, chat: bool = False) -> s
     home = os.path.expanduser("~").rstrip("/")
     written = []
     for word in line:
-        lake = LAKE if word.startswith(f"{LAKE}{home}/") else ""
-        below = home.startswith("/") and word.startswith(f"{lake}{home}/")
+        table = TABLE if word.startswith(f"{TABLE}{home}/") else ""
+        below = home.startswith("/") and word.startswith(f"{table}{home}/")
         prefix, rest = "", word
         if below:
-            prefix = f'{lake}"$HOME"/' if lake else "~/"
-            rest = word[len(lake) + len(home) + 1 :]
+            prefix = f'{table}"$HOME"/' if table else "~/"
+            rest = word[len(table) + len(home) + 1 :]
         if chat and (_IN_CHATS.search(rest) or (word is not store and _DOMAIN.search(rest))):
             rest = _by_bytes(rest)
         elif rest or not below:
@@ -103,11 +103,8 @@ HERE = Asking()
 
 
 def whole_path(store: str) -> str:
-    """Return the absolute path of a store in a file.
-
-    Names of lakes and of stores in memory stay as they are.
-    """
-    return store if store.startswith(("delta:", ":")) else os.path.abspath(store)
+    """Return the absolute path of a store, or of a log; names of tables and of stores in memory stay as they are."""
+    return store if store.startswith((TABLE, ":")) else os.path.abspath(store)
 
 
 def _is_storeless(words: Iterable[str]) -> bool:

@@ -1,14 +1,14 @@
-"""What an ingest costs with each engine, as `python -m benchmarks.fleet`: DuckDB, and Spark on workers of one core.
+"""What a push costs, as `python -m benchmarks.fleet`: of one process, and of Spark on workers of one core.
 
 
-Each engine reads the same log, of the mix of `benchmarks.ingest`, into a store that is not there yet, in a process of
-its own, from its start to its end. That is fair in that all do the whole work: the same lines are read, redacted,
+Each reads the same log, of the mix of `benchmarks.ingest`, and pushes it to a table that is not there yet, in a process
+of its own, from its start to its end. That is fair in that all do the whole work: the same lines are read, redacted,
 decided on and kept, and processor time is that of every process that took part, the start of Spark and of its JVMs
 included. It is unfair to Spark in that master, driver and workers share one machine, and that a log of less than 64 MiB
 is one task: a second worker has nothing to read of it. Of a log of 1,000 events nearly all is the start. Seconds are of
 use on a machine that has nothing else to do; processor time is, too, on one that has. "Driver" is the command,
 "driver's JVM" is Spark's part of it, and "executors" are the JVMs of the workers' executors with their Python
-processes; beside DuckDB, "executors" are the processes that lines are decoded in.
+processes; without Spark, "executors" are the processes that lines are decoded in.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from pathlib import Path
 
 from benchmarks.ingest import write_log
 from benchmarks.measure import ANALYZER
-from tests.lake.cluster import ADDRESS, Cluster
+from tests.spark.cluster import ADDRESS, Cluster
 
 ENGINES = (0, 1, 2)
-"""How many workers; without any it is DuckDB."""
+"""How many workers of Spark."""
 _TICK = os.sysconf("SC_CLK_TCK")
 _SETTINGS = """
 spark.driver.memory 1g
@@ -85,13 +85,13 @@ def ingested(log: Path, workers: int, folder: Path) -> tuple[Spent, int]:
     shutil.rmtree(folder, ignore_errors=True)
     made.mkdir(parents=True)
     with Cluster(folder / "cluster", workers, memory="1g") if workers else contextlib.nullcontext() as cluster:
-        to = [f"delta:{made}/fleet", "--master", cluster.master] if cluster else [f"{made}/fleet.duckdb"]
+        to = ["--to", f"delta:{made}/table", "--store", f"{made}/store.duckdb"]
         if cluster:
             with open(folder / "cluster" / "conf" / "spark-defaults.conf", "w") as settings:
                 settings.write(f"{ADDRESS}{_SETTINGS}")
         began = time.monotonic()
         process = subprocess.Popen(  # noqa: S603 - our own command line
-            [*ANALYZER, "ingest", str(log), "--quiet", "--store", *to],
+            [*ANALYZER, "push", str(log), "--quiet", *to, *(["--master", cluster.master] if cluster else [])],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             start_new_session=True,
@@ -103,7 +103,7 @@ def ingested(log: Path, workers: int, folder: Path) -> tuple[Spent, int]:
             time.sleep(0.1)
         spent.seconds = time.monotonic() - began
         if process.returncode:
-            raise SystemExit(f"the ingest with {workers or 'no'} workers ended with {process.returncode}")
+            raise SystemExit(f"the push with {workers or 'no'} workers ended with {process.returncode}")
     return spent, sum(path.stat().st_size for path in made.rglob("*") if path.is_file())
 
 
@@ -111,7 +111,7 @@ def main() -> int:
     """Measure, and print a row for each engine and size."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fleet", description=__doc__.splitlines()[0])
     parser.add_argument("--events", type=int, nargs="+", default=[1_000, 100_000])
-    parser.add_argument("--workers", type=int, nargs="+", default=ENGINES, help="0: DuckDB")
+    parser.add_argument("--workers", type=int, nargs="+", default=ENGINES, help="0: without Spark")
     parser.add_argument("--folder", type=Path, help="where the logs and stores are made (default: a temporary folder)")
     given = parser.parse_args()
     figures = [*(f"{kind} CPU s" for kind in KINDS), *(f"{kind} MB" for kind in KINDS)]
@@ -130,7 +130,7 @@ def main() -> int:
                     *(f"{spent.megabytes[kind]:,.0f}" for kind in KINDS),
                     f"{size / 1e6:.1f}",
                 ]
-                engine = f"{workers} worker{'s' * (workers > 1)}" if workers else "DuckDB"
+                engine = f"{workers} worker{'s' * (workers > 1)}" if workers else "no Spark"
                 print(f"| {events:,} | {engine} | {' | '.join(cells)} |", flush=True)
     return 0
 

@@ -68,7 +68,7 @@ TESTS: tuple[Check, ...] = (
     # Days must not move with the machine's own zone; this one is off by 45 minutes from every round number.
     ("tests in another time zone", [*FEW, *ZONED], {"TZ": "Asia/Kathmandu"}),
 )
-APART = {"frameworks": "RECIPES FOR FRAMEWORKS ARE", "lake": "SPARK IS"}
+APART = {"frameworks": "RECIPES FOR FRAMEWORKS ARE", "spark": "SPARK IS"}
 """Tests in environments of their own, which their commands make: what they want is half a gigabyte each."""
 
 

@@ -134,10 +134,16 @@ EXIT_CODES: dict[str, tuple[tuple[int, str], ...]] = {
         (3, "no store, or it cannot be opened"),
         (75, "another process has the store open"),
     ),
+    "push": (
+        (0, "all that is new is in the table"),
+        (2, "an option that cannot be used, or a store that loads this table"),
+        (3, "a path, the store or the table could not be read or written; what was added before stays"),
+        (75, "another process has the store open"),
+    ),
     "export": (
         (0, "the target is up to date; perhaps nothing had changed"),
-        (2, "no target, a view that has no days, or a folder that holds another format, or no way to move a lake"),
-        (3, "no store, or the target does not take it, or is a store and no slice; what a lake needs is missing"),
+        (2, "no target, a view that has no days, or a folder that holds another format"),
+        (3, "no store, or the target does not take it, or is a store and no slice"),
         (75, "another process has the store open, or writes into the folder"),
     ),
     "completion": (

@@ -165,7 +165,7 @@ def test_every_command_of_a_night_is_one_of_its_findings(night: Night, folder: P
 
 
 def test_no_command_names_the_home_directory(night: Night, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In every form of a night it is `~/`, which bash makes the same store of; in the name of a lake `$HOME`."""
+    """In every form of a night it is `~/`, which bash makes the same store of; in the name of a table `$HOME`."""
     monkeypatch.setenv("HOME", str(folder))
     for medium, commands in shown_by_night(night).items():
         assert not any(str(folder) in command for command in commands), medium

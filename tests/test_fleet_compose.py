@@ -1,4 +1,4 @@
-"""The Compose file of a lake, read without a daemon: what it builds, mounts and starts is there; nothing is open."""
+"""The Compose file of a fleet, read without a daemon: what it builds, mounts and starts is there; nothing is open."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from analyzer.cli import command_named
-from analyzer.lake.location import lake_of
+from analyzer.store.fleet.table import table_named
 from tests import REPOSITORY
 
 FOLDER = REPOSITORY / "contrib" / "fleet"
@@ -52,13 +52,12 @@ def test_no_port_is_open_and_no_secret_stands_there() -> None:
 
 
 def test_the_command_is_one_of_the_program_for_the_master_that_is_started() -> None:
-    """And names a lake in the bucket that is made; master and workers are classes of Spark."""
+    """And names a table in the bucket that is made; master and workers are classes of Spark."""
     name, *rest = SERVICES["analyzer"]["command"]
     command = command_named(name)
     given = command.make_context(name, rest).params
-    lake = lake_of(given["store_path"], given["master"])
-    assert lake.path == "s3://fleet/lake" and "lake/fleet" in SERVICES["bucket"]["command"][0]
-    assert lake.master == SERVICES["worker"]["command"][-1] == "spark://master:7077"
+    assert table_named(given["to"]).path == "s3://fleet/events" and "lake/fleet" in SERVICES["bucket"]["command"][0]
+    assert given["master"] == SERVICES["worker"]["command"][-1] == "spark://master:7077"
     for service in ("master", "worker"):
         path, main, *_ = SERVICES[service]["command"]
         assert main.startswith("org.apache.spark.deploy.") and path.endswith("/pyspark/bin/spark-class")

@@ -34,6 +34,7 @@ COMMANDS = {
     "reclassify": "Judge all history again, and show what would change.",
     "query": "Run a query of the catalogue, or list them.",
     "sql": "Run ad-hoc SQL over a store, read-only.",
+    "push": "Share the events of this machine with a fleet: one table of event lines.",
     "export": "Write days of a store as Parquet, CSV or JSONL, or a slice of it.",
     "classify": "Say which reason an error has, and what to do about it.",
     "rules": "List, test and explain the rules, and score them against labels.",

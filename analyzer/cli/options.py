@@ -59,28 +59,18 @@ def store_path_option(note: str = "", default: Callable[[], str] | None = defaul
         metavar="FILE",
         envvar="ANALYZER_STORE",
         callback=expanded,
-        help=f"The store; default $ANALYZER_STORE, else {HERE} here, else this machine's.{note} delta:PATH is a lake.",
+        help=f"The store; default $ANALYZER_STORE, else {HERE} here, else this machine's.{note}",
     )
 
 
-master_option = click.option(
-    "--master",
-    metavar="MASTER",
-    help="The Spark that reads logs for a lake: local[*], spark://HOST:PORT or sc://HOST:PORT. Default: none.",
-)
-
-
 def store_option(command: F) -> F:
-    """Add `--store FILE` and `--master MASTER`.
-
-    The command gets the store that they name as `store`.
-    """
+    """Add `--store FILE`; the command gets the store that it names as `store`."""
 
     @functools.wraps(command)
-    def function(*, store_path: str, master: str | None, **options: Any) -> Any:
-        return command(store=NamedStore(store_path, master), **options)
+    def function(*, store_path: str, **options: Any) -> Any:
+        return command(store=NamedStore(store_path), **options)
 
-    return store_path_option()(master_option(cast("F", function)))
+    return store_path_option()(cast("F", function))
 
 
 rules_option = click.option(

@@ -19,22 +19,15 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from functools import partial
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
-from analyzer.command_lines import LAKE
 from analyzer.errors import LIMIT, UNREADABLE, AnalyzerError, LimitError
 from analyzer.interpreter import start
 
-if TYPE_CHECKING:
-    import duckdb
-
 _KEPT = ("PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 """Variables that an interpreter may need to start; tokens and proxies stay with the parent."""
-_OF_OBJECT_STORES = ("AWS_", "AZURE_", "GOOGLE_")
-"""Prefixes of the variables for access to the files of a lake."""
 _OWN = {
     "LC_ALL": "C.UTF-8",
     "PYTHONUTF8": "1",
@@ -102,7 +95,7 @@ def _run(request: Request, content: IO[bytes]) -> int:
     process = start(
         "-m",
         "analyzer.cli.sandbox",
-        environment={**_kept(request.store), **_OWN},
+        environment={**{name: os.environ[name] for name in _KEPT if name in os.environ}, **_OWN},
         stdin=subprocess.PIPE,
         stdout=content,
         stderr=None if os.environ.get("ANALYZER_DEBUG") else subprocess.DEVNULL,
@@ -119,12 +112,6 @@ def _run(request: Request, content: IO[bytes]) -> int:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
-
-
-def _kept(store: str) -> dict[str, str]:
-    """Return the variables of this environment that the child gets."""
-    keys = _OF_OBJECT_STORES if store.startswith(LAKE) else ()
-    return {name: value for name, value in os.environ.items() if name in _KEPT or name.startswith(keys)}
 
 
 def _header(line: bytes) -> dict[str, Any] | None:
@@ -173,8 +160,8 @@ _CONNECTING = 1 << 0 | 1 << 1
 """Bind and connect TCP sockets: in Landlock from version 4 on."""
 
 
-def forbid_writing(*, connecting: bool = False) -> bool:
-    """Forbid this thread and those it starts to change files, and to use TCP unless `connecting`.
+def forbid_writing() -> bool:
+    """Forbid this thread and those it starts to change files, and to use TCP.
 
     Returns whether the kernel enforces it.
     """
@@ -187,7 +174,7 @@ def forbid_writing(*, connecting: bool = False) -> bool:
     if version < 1:
         return False
     files = _WRITING | (_REFER if version >= 2 else 0) | (_TRUNCATE if version >= 3 else 0)
-    network = _CONNECTING if version >= 4 and not connecting else 0
+    network = _CONNECTING if version >= 4 else 0
     # A named action that no rule allows is forbidden. A kernel before version 4 reads only the
     # first number.
     handled = (ctypes.c_uint64 * 2)(files, network)
@@ -206,7 +193,7 @@ def forbid_writing(*, connecting: bool = False) -> bool:
 THREADS = 4
 _GRACE_SECONDS = 2
 """The child ends by itself so many seconds after its limit, in case its parent has died."""
-_OPEN_FILES, _FILES_OF_LAKE = 64, 1_024
+_OPEN_FILES = 64
 _RECURSION = 10_000
 _DATABASE_SHARE = 0.75
 """The database's share of the memory; the rest is for the frame and its text."""
@@ -240,13 +227,13 @@ def _answer(request: Request) -> tuple[dict[str, object], bytes]:
     import polars  # noqa: F401 - an answer becomes a frame
 
     from analyzer.report import render_rows
+    from analyzer.store.db.connection import connect
     from analyzer.store.query.adhoc import load_classify, run
 
     load_classify(request.sql)
-    connect, remote = _connector(request.store)
     # The check of the parsed tree and the settings of the database forbid writing, too: this holds
     # if both fail.
-    forbid_writing(connecting=remote)
+    forbid_writing()
     threads = min(os.cpu_count() or 1, THREADS)
     _limit(request, threads)
     settings = {
@@ -254,30 +241,13 @@ def _answer(request: Request) -> tuple[dict[str, object], bytes]:
         "memory_limit": f"{int(request.memory * _DATABASE_SHARE)}B",
         "temp_directory": "",
     }
-    with contextlib.closing(connect(settings)) as connection:
+    with contextlib.closing(connect(request.store, read_only=True, settings=settings, closed=True)) as connection:
         answer = run(connection, request.sql, request.rows)
     text = render_rows(
         answer.frame, request.row_format, name="analyzer.sql/1", truncated=answer.truncated, width=request.width
     )
     body = text.encode("utf-8") if isinstance(text, str) else text
     return {"exit_code": 0, "rows": answer.frame.height, "truncated": answer.truncated}, body
-
-
-def _connector(store: str) -> tuple[Callable[[dict[str, str]], duckdb.DuckDBPyConnection], bool]:
-    """Return a function that opens a store with settings, and whether its files are remote.
-
-    It looks the files of a lake up before the limits stand: the library for that needs memory and
-    threads of its own.
-    """
-    if not store.startswith(LAKE):
-        from analyzer.store.db.connection import connect
-
-        return lambda settings: connect(store, read_only=True, settings=settings, closed=True), False
-    from analyzer.lake.location import lake_of
-    from analyzer.lake.store import connected, snapshot
-
-    lake = lake_of(store)
-    return partial(connected, snapshot(lake)), lake.remote
 
 
 def _limit(request: Request, threads: int) -> None:
@@ -290,7 +260,7 @@ def _limit(request: Request, threads: int) -> None:
     limits = [
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_FSIZE, request.memory),
-        (resource.RLIMIT_NOFILE, _FILES_OF_LAKE if request.store.startswith(LAKE) else _OPEN_FILES),
+        (resource.RLIMIT_NOFILE, _OPEN_FILES),
         (resource.RLIMIT_CPU, seconds * threads),
     ]
     if sys.platform == "linux":

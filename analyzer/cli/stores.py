@@ -1,4 +1,4 @@
-"""Find and open the store of a command by its name: a file, or a lake. Commands treat both alike.
+"""Find and open the store of a command by its name.
 
 Without a name it is the store of the working directory, or else the store of this machine for the
 logs of its agents.
@@ -14,13 +14,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-from analyzer.command_lines import LAKE
 from analyzer.errors import UNREADABLE, AnalyzerError, StoreError, system_text
 
 if TYPE_CHECKING:
     from analyzer.command_lines import Asking
     from analyzer.importers.places import LogPlace
-    from analyzer.lake.location import Lake
     from analyzer.store import IngestResult, Store, Survey
 
 HERE = "analyzer.duckdb"
@@ -31,69 +29,36 @@ REPORTED = "30d"
 
 @dataclass(frozen=True, slots=True)
 class NamedStore:
-    """A store by its name, with the Spark that reads logs for it if it is a lake.
+    """A store by its name.
 
     Its methods raise:
-        AnalyzerError: the name begins as that of a lake and is none, or there is a master without a
-            lake.
-        StoreError: the extra for lakes is not installed, or the store cannot be opened; see
-            `open_store`.
+        StoreError: the store cannot be opened; see `open_store`.
     """
 
     name: str
-    master: str | None = None
 
     def open_for_queries(self) -> Store:
         """Open the store for queries."""
         from analyzer.store import open_store
 
-        return open_store(self.name, master=self.master)
+        return open_store(self.name)
 
     def open_for_decisions(self) -> Store:
         """Open an existing store to write what a check or a person decides."""
         from analyzer.store import open_store
 
-        return open_store(self.name, writable=True, create=False, master=self.master)
+        return open_store(self.name, writable=True, create=False)
 
     def open_for_logs(self) -> Store:
         """Open the store to read logs into it; make it if it is missing."""
         from analyzer.store import open_store
 
-        return open_store(self.name, writable=True, master=self.master)
-
-    def lake(self) -> Lake | None:
-        """Return the lake of this name.
-
-        Return None for a file. The packages that a lake needs are installed if it returns a lake.
-        """
-        if not self.name.startswith(LAKE):
-            if self.master is not None:
-                raise AnalyzerError("--master is for a lake alone", f"name one: --store {LAKE}PATH")
-            return None
-        from analyzer.lake.location import lake_of, require_extra
-
-        lake = lake_of(self.name, self.master)
-        require_extra()
-        return lake
+        return open_store(self.name, writable=True)
 
     @property
     def is_there(self) -> bool:
         """True if there is a store of this name."""
-        lake = NamedStore(self.name).lake()
-        return os.path.exists(self.name) if lake is None else lake.exists
-
-    def lake_for(self, paths: Sequence[str]) -> Lake | None:
-        """Return the lake to read these paths into, or without paths the logs of this machine.
-
-        Return None for a file.
-
-        Raises:
-            AnalyzerError: workers of Spark would have to read the logs of this machine.
-        """
-        lake = self.lake()
-        if lake is not None and lake.master and not paths:
-            raise AnalyzerError("--master reads logs that all its workers see", "name the PATHs to read")
-        return lake
+        return os.path.exists(self.name)
 
     def asking(self, paths: Sequence[str] = (), *, elsewhere: bool = False) -> Asking:
         """Return how printed commands name this store.
@@ -135,7 +100,7 @@ class NamedStore:
             from analyzer.store import survey
 
             return survey(places_here(), {})
-        with NamedStore(self.name).open_for_queries() as store:
+        with self.open_for_queries() as store:
             return store.survey(places_here())
 
     def announce_logs(self, *, quiet: bool) -> None:

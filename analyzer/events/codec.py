@@ -182,6 +182,8 @@ def encode(event: Event, payload_json: bytes | None = None) -> bytes:
         record["time_source"] = event.time_source
     if event.origin is not None:
         record["origin"] = {"format": event.origin.format, "path": event.origin.path, "line": event.origin.line}
+        if event.origin.host:
+            record["origin"]["host"] = event.origin.host
     record.update({key: value for key, value in event.extra.items() if key not in _ENVELOPE})
     record["payload"] = event.payload if payload_json is None else msgspec.Raw(payload_json)
     return sealed_line(_encoder.encode(record)[:-1])
@@ -339,8 +341,13 @@ def crc_holds(line: bytes) -> bool:
 def _origin(value: object) -> Origin | None:
     if not isinstance(value, dict):
         return None
-    line = value.get("line")
-    return Origin(str(value.get("format")), str(value.get("path")), line if isinstance(line, int) else None)
+    line, host = value.get("line"), value.get("host")
+    return Origin(
+        str(value.get("format")),
+        str(value.get("path")),
+        line if isinstance(line, int) else None,
+        host if isinstance(host, str) else None,
+    )
 
 
 def _more_items_than(limit: int, line: bytes) -> bool:

@@ -89,6 +89,7 @@ class _Origin(msgspec.Struct, gc=False):
     format: str
     path: str
     line: int | None = None
+    host: str | None = None
 
 
 class _Own(msgspec.Struct, gc=False, forbid_unknown_fields=True):
@@ -159,7 +160,7 @@ def own_lines(texts: Sequence[bytes], joined: bytes, version: int, *, journal: b
     if len(records) != len(texts) or not canonical(moments) or min(versions) < version:
         return None
     origins = {
-        position: Origin(record.origin.format, record.origin.path, record.origin.line)
+        position: Origin(record.origin.format, record.origin.path, record.origin.line, record.origin.host)
         for position, record in enumerate(records)
         if record.origin
     }

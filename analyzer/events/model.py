@@ -28,6 +28,11 @@ class Origin:
     """The foreign file, as its path was passed when it was read."""
     line: int | None = None
     """1-based line in that file."""
+    host: str | None = None
+    """The machine of that file, in lines that were pushed to a shared table of events.
+
+    Such a line keeps its own `writer` and `seq`; those of any other derived event belong to a journal.
+    """
 
 
 STANDS_IN = ("log", "file")
@@ -70,6 +75,8 @@ class Event:
 
         The writer of a derived event is only a journal.
         """
+        if self.origin is not None and self.origin.host:
+            return self.origin.host
         if self.origin is None and self.writer and ":" in self.writer:
             return self.writer.split(":", 1)[0]
         meta = self.extra.get("_meta")

@@ -16,7 +16,19 @@ from analyzer.redaction.walk import without_home
 from analyzer.report.escape import terminal_safe
 from analyzer.report.monospace import columns, fit, fold, hanging, step
 from analyzer.report.rows import count
-from analyzer.store import Check, IngestResult, Prune, QuarantineRetry, Query, Rebuild, Stock, Survey, catalogue, find
+from analyzer.store import (
+    Check,
+    IngestResult,
+    Prune,
+    Push,
+    QuarantineRetry,
+    Query,
+    Rebuild,
+    Stock,
+    Survey,
+    catalogue,
+    find,
+)
 from analyzer.store.prices import Difference, Price
 
 MAX_VANISHED = 5
@@ -113,14 +125,18 @@ def render_prune(result: Prune, *, files: bool) -> str:
     return "\n".join(lines)
 
 
+def render_push(result: Push) -> str:
+    """Write the summary of a push into a shared table."""
+    parts = f" in {counted(result.parts, 'part')}" if result.parts else ""
+    return f"{counted(result.events, 'new event')} → {terminal_safe(result.table)}{parts}"
+
+
 def render_retry(result: QuarantineRetry, asking: Asking = HERE) -> str:
     """Write the summary of a retry of the lines in quarantine."""
     lines = [
         f"{counted(result.mended, 'line')} of {result.tried:,} can be read now: {counted(result.events, 'new event')}.",
         f"{counted(result.remaining, 'line')} still in quarantine.",
     ]
-    if result.elsewhere:
-        lines.append(f"{counted(result.elsewhere, 'line')} of other machines: run the same command there.")
     if result.pruned:
         lines.append(f"{counted(result.pruned, 'event')} left out: {_PRUNED}")
     if result.unjudged:

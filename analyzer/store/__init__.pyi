@@ -9,6 +9,7 @@ from analyzer.store.db.tables.schema import Param as Param
 from analyzer.store.db.tables.schema import views as views
 from analyzer.store.doctor.checks import Check as Check
 from analyzer.store.doctor.examine import examine as examine
+from analyzer.store.fleet.ship import Push as Push
 from analyzer.store.ingest.batch import Progress as Progress
 from analyzer.store.ingest.batch import Tally as Tally
 from analyzer.store.ingest.discover import Problem as Problem

@@ -107,42 +107,6 @@ RULESETS = "rulesets"
 """The folder in a journal that keeps the rules of applied rulesets, a file each."""
 
 
-def kept_lines(folder: str) -> Iterator[tuple[str | None, str]]:
-    """Yield all that a journal keeps: its lines by event id, and its rulesets by file name."""
-    for path in parts_of(folder):
-        with open(path, "rb") as lines:
-            for line in lines:
-                text = line.decode("utf-8", "surrogateescape").rstrip("\n")
-                if not text:
-                    continue
-                try:
-                    name = msgspec.json.decode(line)["id"]
-                except (msgspec.DecodeError, KeyError, TypeError):
-                    name = None
-                yield name, text.encode("utf-8", "replace").decode()
-    with contextlib.suppress(FileNotFoundError):
-        for entry in sorted(os.scandir(os.path.join(folder, RULESETS)), key=lambda entry: entry.name):
-            with open(entry.path, encoding="utf-8") as ruleset:
-                yield f"{RULESETS}/{entry.name}", ruleset.read()
-
-
-def keep_lines(folder: str, lines: Iterable[tuple[str | None, str]]) -> int:
-    """Make a journal in a folder out of all that another one keeps; return the number of entries."""
-    count = 0
-    os.makedirs(os.path.join(folder, RULESETS), exist_ok=True)
-    with open(os.path.join(folder, f"events-{now():%Y-%m-%d}.jsonl"), "w", encoding="utf-8") as part:
-        for name, line in lines:
-            count += 1
-            if name is not None and name.startswith(f"{RULESETS}/"):
-                with open(os.path.join(folder, RULESETS, os.path.basename(name)), "w", encoding="utf-8") as ruleset:
-                    ruleset.write(line)
-            else:
-                part.write(f"{line}\n")
-        part.flush()
-        os.fsync(part.fileno())
-    return count
-
-
 def left_behind(store_path: str) -> str | None:
     """Return the journal of a store that is gone, if the journal has any part; else None."""
     folder = journal_of(store_path)

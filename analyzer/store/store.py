@@ -6,13 +6,12 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from datetime import date, datetime
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import duckdb
 
-from analyzer.command_lines import LAKE, command_line
-from analyzer.errors import AnalyzerError, QueryError, StoreError
+from analyzer.command_lines import TABLE, command_line
+from analyzer.errors import QueryError, StoreError
 from analyzer.store.db.connection import (
     EarlierStoreError,
     attended,
@@ -49,7 +48,8 @@ if TYPE_CHECKING:
     from analyzer.classifier import Rules
     from analyzer.importers.places import LogPlace
     from analyzer.store.export.days import DayTarget, ExportedView
-    from analyzer.store.ingest.discover import Paths, Survey
+    from analyzer.store.fleet.ship import Push
+    from analyzer.store.ingest.discover import Paths, Problem, Survey
     from analyzer.store.ingest.run import IngestResult
     from analyzer.store.query.adhoc import Parameters, Registered
     from analyzer.store.sums.daily import DailySums
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _IS_SMALL = "select 1 from duckdb_tables() where table_name = 'event_v1' and estimated_size < $1"
-"""Asks whether the events are few; a lake has a view of this name, not a table, and gives no row."""
+"""Asks whether the events are few."""
 
 
 class Store(Shown):
@@ -161,8 +161,7 @@ class Store(Shown):
         """Do `work` with a second store of the same content while the block asks this one.
 
         The block gets a function that waits for the answer of `work`. With many events both would
-        take much memory at a time, and a lake is asked through one connection: there `work` is done
-        before the block.
+        take much memory at a time: then `work` is done before the block.
         """
         with store_errors():
             connection = self._connection.cursor()
@@ -187,22 +186,54 @@ class Store(Shown):
         return selected(self._connection, only)
 
     def ingest(self, paths: Paths, progress: Callable[[str, int, int], None] | None = None) -> IngestResult:
-        """Read what is new below one path or several, or in places of agents.
+        """Read what is new below one path or several, in places of agents, or in shared tables (`delta:PATH`).
 
         The store must be open for writing.
 
         Raises:
+            AnalyzerError: a name can be that of no table.
             StoreError: the store refused a batch.
         """
         from analyzer.store.ingest.discover import named
         from analyzer.store.ingest.run import ingest
 
+        several = named(paths)
+        tables = [path for path in several if isinstance(path, str) and path.startswith(TABLE)]
+        logs = [path for path in several if path not in tables]
         with private_files(), store_errors():
-            result = ingest(
-                self._connection, named(paths), store_path=self.path, progress=progress, reopen=self._reopen()
-            )
+            result = ingest(self._connection, logs, store_path=self.path, progress=progress, reopen=self._reopen())
+            if tables:
+                from analyzer.store.fleet.ship import load_all
+
+                load_all(self._connection, tables, result, progress)
             self._settle(result)
         return result
+
+    def push(self, table: str) -> Push:
+        """Append the events that a shared table (`delta:PATH`) does not have yet; decisions stay in the store.
+
+        The store must be open for writing.
+
+        Raises:
+            AnalyzerError: the name can be that of no table, or the store loads this table.
+            StoreError: the table cannot be reached or written; the parts before are in it.
+        """
+        from analyzer.store.fleet.ship import push
+
+        with store_errors():
+            return push(self._connection, table)
+
+    def push_by_executors(self, paths: Iterable[str], table: str, master: str) -> tuple[Push, list[Problem]]:
+        """Let executors of Spark read logs and append their events to a shared table; the store only remembers which.
+
+        Raises:
+            AnalyzerError: the master is none that Spark knows, or the name can be that of no table.
+            StoreError: Spark does not start or fails, or the table cannot be reached; what was added stays.
+        """
+        from analyzer.store.fleet.spark import push_by_executors
+
+        with store_errors():
+            return push_by_executors(self._connection, master, paths, table)
 
     def survey(self, places: Iterable[LogPlace]) -> Survey:
         """Count the logs in places of agents, and those that the store has not read yet."""
@@ -457,30 +488,21 @@ def _make(path: str) -> None:
         raise
 
 
-def open_store(
-    path: str | os.PathLike[str], *, writable: bool = False, create: bool = True, master: str | None = None
-) -> Store:
+def open_store(path: str | os.PathLike[str], *, writable: bool = False, create: bool = True) -> Store:
     """Open a store, read-only unless asked.
 
-    It is a file, a lake (`delta:PATH`), or `:memory:`, which is new, empty and throw-away.
+    It is a file, or `:memory:`, which is new, empty and throw-away.
 
     A writable store is made if there is none and `create` is true, but never beside the journal of a
     store that is gone: it would lack the findings, the prunes and the events of logs that are gone.
     A store of an earlier version is brought up to date first, by a reader too if the file may be
-    written. `master` is the Spark that reads logs for a lake.
+    written.
 
     Raises:
-        AnalyzerError: the name can be that of no lake, or there is a master without a lake.
         StoreError: there is none or only its journal, the path is no file, or it cannot be opened.
         StoreBusyError: another process is writing; a reader has waited a few seconds for it.
     """
     name = os.fspath(path)
-    if name.startswith(LAKE):
-        # Its libraries are an optional extra, and are loaded only for the name of a lake.
-        opened: Store = import_module("analyzer.lake").open_lake(name, master, writable=writable, create=create)
-        return opened
-    if master is not None:
-        raise AnalyzerError("--master is for a lake alone", f"name one: --store {LAKE}PATH")
     if name != MEMORY:
         location(name)
     if name == MEMORY or writable:

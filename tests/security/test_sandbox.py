@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import stat
 import subprocess
@@ -362,15 +361,3 @@ def test_the_process_gets_no_environment_and_no_descriptors(
     assert set(options["env"]) <= {*sandbox._KEPT, *sandbox._OWN, "PYTHONPATH"}  # type: ignore[call-overload]
     assert options["close_fds"] is True
     assert "select 1" not in " ".join(command)
-
-
-def test_of_a_lake_the_settings_of_its_object_store_go_along_and_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A store that is a file needs none of them."""
-    from analyzer.cli import sandbox
-
-    for name in ("AWS_REGION", "AZURE_STORAGE_ACCOUNT_NAME", "ANTHROPIC_API_KEY", "HTTPS_PROXY"):
-        monkeypatch.setenv(name, "x")
-    needed = {name for name in os.environ if name in sandbox._KEPT}
-    theirs = {name for name in os.environ if name.startswith(("AWS_", "AZURE_", "GOOGLE_"))}
-    assert set(sandbox._kept("s.duckdb")) == needed
-    assert set(sandbox._kept("delta:s3://bucket/lake")) == needed | theirs

@@ -84,7 +84,6 @@ def check_command(
       analyzer check --each-day --last 30d
       analyzer check --last 1h
       analyzer check --project shop --fail-on critical
-      analyzer check --store delta:/lake/fleet
       analyzer check --prometheus /var/lib/node/analyzer.prom --webhook "$HOOK"
       analyzer check --deliver slack:"$HOOK" --deliver mail:ops@example.org
     """
@@ -203,7 +202,7 @@ def many_findings(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def decision_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add `--store`, `--master`, `--note` and `--by`."""
+    """Add `--store`, `--note` and `--by`."""
     by = click.option("--by", metavar="NAME", help="Who decides; default: the account that runs this.")
     note = click.option("--note", default="", metavar="TEXT", help="Why; kept in the journal.")
     return store_option(note(by(function)))
@@ -254,7 +253,6 @@ def show_command(finding: str, store: NamedStore, out: Out) -> None:
 
     \b
       analyzer findings show 3f9c --store fleet.duckdb
-      analyzer findings show 3f9c --store delta:/lake/fleet
     """
     from analyzer.analysis import findings
     from analyzer.analysis.nightly.decisions import identified

@@ -1,4 +1,4 @@
-"""`analyzer export`: write a store's rows for other tools: files, a store, a lake, OpenTelemetry."""
+"""`analyzer export`: write a store's rows for other tools: files, a store, OpenTelemetry."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from analyzer.analysis import Window, WindowWords
-    from analyzer.lake.location import Lake
     from analyzer.store.export.days import ExportedView
 
 FORMATS = ("parquet", "csv", "jsonl")
@@ -32,7 +31,7 @@ _KINDS = {"error": "error", "finding": "finding", "relay": "hand-off", "retry": 
 
 @click.command("export")
 @click.argument("views", nargs=-1, metavar="[VIEW]...")
-@click.option("--to", "to", metavar="DIR|FILE.duckdb|delta:PATH", help="Where the days go; or a store; or a lake.")
+@click.option("--to", "to", metavar="DIR|FILE.duckdb", help="Where the days go; or a store.")
 @click.option("--otlp", metavar="FILE|URL", help="What went wrong as OpenTelemetry logs; - is standard output.")
 @click.option("--format", "-f", "row_format", type=click.Choice(FORMATS), help="Of the files in DIR. Default: parquet.")
 @store_path_option()
@@ -59,9 +58,6 @@ def command(
 
     --to FILE.duckdb makes a slice: a store that holds the window, with the same ids, for every other command.
 
-    --to delta:PATH makes a lake of a whole store, its journal included, and --store delta:PATH --to FILE.duckdb a store
-    of a lake, or of a window of it.
-
     --otlp URL sends errors (one record an attempt), chains of retries that ended, hand-offs and findings of a window to
     a collector as OpenTelemetry logs, --otlp FILE writes its requests as JSON, one a line. A URL without a path gets
     /v1/logs; $OTEL_EXPORTER_OTLP_HEADERS is sent along. Each run sends all of its window: name one that ends where the
@@ -71,8 +67,6 @@ def command(
       analyzer export --to lake/ --store fleet.duckdb
       analyzer export errors sessions --last 30d --to lake/ --format csv
       analyzer export --last 30d --to slice.duckdb
-      analyzer export --to delta:/lake/fleet --store fleet.duckdb
-      analyzer export --store delta:/lake/fleet --last 30d --to slice.duckdb
       analyzer export --otlp http://127.0.0.1:4318 --since yesterday --until today
     """
     if (to is None) == (otlp is None):
@@ -85,13 +79,7 @@ def command(
         _otlp(store, otlp, window, out)
         return
     assert to is not None  # it is either --to or --otlp
-    lake, target = store.lake(), NamedStore(to).lake()
-    whole = to.endswith(SLICE_ENDING)
-    if target is not None or (lake is not None and whole):
-        if views or row_format:
-            raise AnalyzerError("a lake moves with all views and no format", "leave out VIEWs and --format")
-        _move(store, lake, to, target, window, out)
-    elif whole:
+    if to.endswith(SLICE_ENDING):
         if views or row_format:
             raise AnalyzerError("a slice has all views and no format", "leave out VIEWs and --format, or name a folder")
         _slice(store, to, window, out)
@@ -169,21 +157,6 @@ def _refusal(answer: bytes) -> str:
     except (ValueError, AttributeError, TypeError):
         return ""  # the status was a success, whatever the body is
     return f"{number:,} refused: {terminal_safe(str(partial.get('errorMessage', '')))[:200]}" if number else ""
-
-
-def _move(store: NamedStore, lake: Lake | None, to: str, target: Lake | None, window: Window, out: Out) -> None:
-    from analyzer.lake.moving import down, up
-
-    if target is not None:
-        if lake is not None:
-            raise AnalyzerError("a lake is copied by its storage's own tools", "name a store that is a file")
-        if window.since or window.until:
-            raise AnalyzerError("a lake takes a whole store", "leave out --since, --until and --last")
-        rows = up(store.name, target)
-    else:
-        assert lake is not None
-        rows = down(lake, to, window.since, window.until)
-    _tell(out, to, {"tables": rows}, f"{to}: {counted(rows['event_v1'], 'event')}")
 
 
 def _slice(store: NamedStore, to: str, window: Window, out: Out) -> None:

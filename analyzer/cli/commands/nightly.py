@@ -22,7 +22,6 @@ from analyzer.cli.options import (
     chosen_window,
     deliver_option,
     fail_on_option,
-    master_option,
     quiet_option,
     rules_option,
     store_path_option,
@@ -55,7 +54,6 @@ Outcome = tuple[int, str]
 @click.command("nightly")
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
 @store_path_option(default=None)
-@master_option
 @click.option("--timezone", "-z", default="UTC", metavar="ZONE", help="Where days begin. Default UTC.")
 @click.option("--until", metavar="TIME", help="Judge the last whole day before this time. Default: now.")
 @rules_option
@@ -73,7 +71,6 @@ Outcome = tuple[int, str]
 def command(
     paths: tuple[str, ...],
     store_path: str | None,
-    master: str | None,
     timezone: str,
     until: str | None,
     rules_path: str | None,
@@ -127,8 +124,7 @@ def command(
     from analyzer.store import kept_since
 
     before = kept_since(keep) if keep else None
-    target_store = NamedStore(store_path or store_to_fill(paths), master)
-    target_store.lake_for(paths)
+    target_store = NamedStore(store_path or store_to_fill(paths))
     if not paths:
         target_store.announce_logs(quiet=quiet)
     steps: list[JobStep] = []

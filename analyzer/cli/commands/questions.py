@@ -160,7 +160,6 @@ def sql_command(statement: str, limit: int, seconds: float, memory: int, store: 
     from analyzer.cli.sandbox import Request, answer
 
     text = sys.stdin.read() if statement == "-" else statement
-    store.lake()  # refuses a wrong name
     width = rows_width(out.form, out.path)
     request = Request(store.name, text, limit or None, out.form, width, seconds, memory)
     with answer(request) as answered:

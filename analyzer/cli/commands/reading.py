@@ -14,13 +14,12 @@ import click
 from analyzer.cli.options import (
     PathsCommand,
     json_option,
-    master_option,
     result_options,
     store_path_option,
 )
 from analyzer.cli.output import Out, report_problems, rows_width
 from analyzer.cli.stores import NamedStore, home_folder, places_here, read_logs, store_to_fill
-from analyzer.command_lines import LAKE
+from analyzer.command_lines import TABLE
 from analyzer.errors import PARTIAL, UNREADABLE, AnalyzerError, InputError, StoreBusyError, system_text
 from analyzer.readable import counted, terminal_safe
 
@@ -33,14 +32,11 @@ POLL_SECONDS = 2.0
 @click.command("ingest", cls=PathsCommand)
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
 @store_path_option(default=None)
-@master_option
 @click.option("--follow", is_flag=True, help="Keep looking for new lines until interrupted.")
 @click.option("--strict", is_flag=True, help="Exit with 4 when lines went to quarantine.")
 @result_options("table", "json")
-def ingest_command(
-    paths: tuple[str, ...], store_path: str | None, master: str | None, follow: bool, strict: bool, out: Out
-) -> int:
-    """Read what is new in PATHs into a store: files, folders, patterns, or - for standard input.
+def ingest_command(paths: tuple[str, ...], store_path: str | None, follow: bool, strict: bool, out: Out) -> int:
+    """Read what is new in PATHs into a store: files, folders, patterns, shared tables, or - for standard input.
 
     Without PATHs the logs of all agents on this machine are read (see analyzer sources); where no store is named, and
     none is here, into one for the whole machine.
@@ -48,21 +44,19 @@ def ingest_command(
     The format is told by the content. Reading the same logs again changes nothing: each event has an id, and each file
     is continued where reading stopped, under whatever name it has by then. Lines that cannot be read are kept in
     quarantine. Events derived from other tools' logs are kept in a journal beside the store, as those logs are
-    deleted after weeks. Many machines may read into one lake (delta:PATH) at once.
+    deleted after weeks. Of a table of events (delta:PATH, see analyzer push) the lines are read that came since.
 
     \b
       analyzer ingest
       analyzer ingest ~/.claude/projects --store fleet.duckdb
       analyzer ingest 'logs/*.jsonl.gz' telemetry/ --json
-      analyzer ingest telemetry/ --store delta:/lake/fleet
-      analyzer ingest /logs --store delta:/lake/fleet --master spark://head:7077
+      analyzer ingest delta:/lake/fleet --store fleet.duckdb
     """
     from analyzer.report.store_work import render_ingest
 
     if follow and (strict or "-" in paths):
         raise AnalyzerError("--follow goes with neither --strict nor -", "follow files or folders")
-    store = NamedStore(store_path or store_to_fill(paths), master)
-    read = _reader(store, paths, quiet=out.quiet or follow)
+    store = NamedStore(store_path or store_to_fill(paths))
     if not paths:
         store.announce_logs(quiet=out.quiet)
     due = _due(store.name, paths) if follow else (lambda _: True)
@@ -73,7 +67,8 @@ def ingest_command(
             time.sleep(POLL_SECONDS)
             continue
         try:
-            result = read()
+            with store.open_for_logs() as opened:
+                result = read_logs(opened.ingest, paths, quiet=out.quiet or follow)
         except StoreBusyError:
             if not follow:
                 raise
@@ -102,8 +97,11 @@ def _due(name: str, paths: tuple[str, ...]) -> Callable[[IngestResult | None], b
     from analyzer.store.db.location import files_of
     from analyzer.store.following import Changes
 
-    own = [] if name.startswith(LAKE) else [*files_of(name), *filter(None, [journal_of(name)])]
-    changes = Changes(paths or places_here(), own)
+    changes = Changes(
+        [path for path in paths if not path.startswith(TABLE)] or ([] if paths else places_here()),
+        [*files_of(name), *filter(None, [journal_of(name)])],
+    )
+    has_tables = any(path.startswith(TABLE) for path in paths)
     problems = changes.problems
 
     def due(result: IngestResult | None) -> bool:
@@ -111,27 +109,9 @@ def _due(name: str, paths: tuple[str, ...]) -> Callable[[IngestResult | None], b
         changed, before, problems = bool(changes.changed()), problems, changes.problems
         # A line without an end is complete once its writer has gone, which changes no file.
         waits = result is None or result.problems or any(source.pending_bytes for source in result.sources)
-        return bool(waits or changed or before != problems)
+        return bool(has_tables or waits or changed or before != problems)
 
     return due
-
-
-def _reader(store: NamedStore, paths: tuple[str, ...], *, quiet: bool) -> Callable[[], IngestResult]:
-    """Return a function that reads what is new into the store, a file or a lake."""
-    lake = store.lake_for(paths)
-    if lake is not None:
-        if lake.master:
-            from analyzer.lake.spark import ingest_by_executors as ingest_into
-        else:
-            from analyzer.lake.push import ingest_into
-
-        return lambda: read_logs(partial(ingest_into, lake), paths, quiet=quiet)
-
-    def into_file() -> IngestResult:
-        with store.open_for_logs() as opened:
-            return read_logs(opened.ingest, paths, quiet=quiet)
-
-    return into_file
 
 
 @click.command("sources")

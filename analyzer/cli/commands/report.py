@@ -17,7 +17,6 @@ from analyzer.cli.inputs import rules_in_use
 from analyzer.cli.options import (
     PathsCommand,
     chosen_window,
-    master_option,
     quiet_option,
     selection_options,
     store_path_option,
@@ -38,7 +37,6 @@ FORMATS = ("summary", "html", "markdown", "json")
 @click.command("report", cls=PathsCommand)
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
 @store_path_option(" With PATHs they are read into it first, if it is named here.", None)
-@master_option
 @window_options
 @selection_options
 @click.option(
@@ -66,7 +64,6 @@ FORMATS = ("summary", "html", "markdown", "json")
 def command(
     paths: tuple[str, ...],
     store_path: str | None,
-    master: str | None,
     words: WindowWords,
     only: Selection,
     report_format: str,
@@ -90,7 +87,7 @@ def command(
       analyzer report sample_events/
       analyzer report ~/.claude/projects --last 7d
       analyzer report --store fleet.duckdb --since 2026-11-01 --format markdown
-      analyzer report --store delta:/lake/fleet --last 7d --project checkout
+      analyzer report delta:/lake/fleet --last 7d --project checkout
     """
     from analyzer.redaction.walk import without_home
     from analyzer.store import MEMORY
@@ -109,7 +106,7 @@ def command(
     is_named = context.get_parameter_source("store_path") is ParameterSource.COMMANDLINE
     default = store_of_agents() if everywhere else store_to_fill()
     # Logs are read only into a store of --store: $ANALYZER_STORE names a store to query.
-    store = NamedStore(MEMORY if paths and not is_named else store_path or default, master)
+    store = NamedStore(MEMORY if paths and not is_named else store_path or default)
     if everywhere:
         store.announce_logs(quiet=quiet)
     elif not paths and not is_named:

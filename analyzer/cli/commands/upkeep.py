@@ -8,12 +8,10 @@ from analyzer.cli.inputs import rules_in_use
 from analyzer.cli.options import PathsCommand, result_options, rules_option, store_option
 from analyzer.cli.output import Out, counting, progress, report_problems, rows_width
 from analyzer.cli.stores import NamedStore
-from analyzer.command_lines import LAKE
 from analyzer.errors import FINDINGS, UNREADABLE, AnalyzerError
 from analyzer.report import FORMATS
 
 _KEEPS = "The store's file keeps its size; it is made smaller by:"
-_UNTIL_VACUUMED = "until its tables are vacuumed: see docs/how-to/fleet.md"
 
 
 @click.command("doctor", cls=PathsCommand)
@@ -26,18 +24,15 @@ def doctor_command(folders: tuple[str, ...], store: NamedStore, out: Out) -> int
     One line a check: ok, note (worth a word) or problem, with what to do about it. It looks for a store that does not
     open, locks and leftovers, torn and damaged lines, gaps in writers' counts, clocks that are wrong, logs that are
     gone, permissions, disk space, and file systems that cannot share a log; in a FOLDER two processes append lines for
-    a moment, in a folder of their own, to see that all come out whole. Of a lake it looks at the files of its tables,
-    who holds its lease, and what compaction and vacuum would be good for.
+    a moment, in a folder of their own, to see that all come out whole.
 
     \b
       analyzer doctor --store fleet.duckdb
       analyzer doctor telemetry/ --store fleet.duckdb --json
-      analyzer doctor --store delta:/lake/fleet
     """
     from analyzer.report.store_work import render_checks
     from analyzer.store import examine
 
-    store.lake()  # refuses a wrong name
     checks = examine(store.name, folders)
     problems = sum(check.state == "problem" for check in checks)
     shown = [check for check in checks if not out.quiet or check.state != "ok"]
@@ -68,7 +63,6 @@ def prune_command(older_than: str, files: bool, dry_run: bool, store: NamedStore
     \b
       analyzer prune --older-than 90d --dry-run --store fleet.duckdb
       analyzer prune --older-than 90d --files --store fleet.duckdb
-      analyzer prune --older-than 90d --store delta:/lake/fleet
     """
     from analyzer.report.store_work import render_prune
     from analyzer.store import kept_since
@@ -78,8 +72,7 @@ def prune_command(older_than: str, files: bool, dry_run: bool, store: NamedStore
         result = opened.prune(before, files=files, dry_run=dry_run)
     out.answer(result, lambda: render_prune(result, files=files))
     if out.form == "table" and result.done and result.events:
-        lake = f"Files of the lake hold what was deleted {_UNTIL_VACUUMED}"
-        out.narrate(lake if store.name.startswith(LAKE) else f"{_KEEPS} {store.asking().command('rebuild')}")
+        out.narrate(f"{_KEEPS} {store.asking().command('rebuild')}")
 
 
 @click.command("quarantine")
@@ -91,7 +84,7 @@ def quarantine_command(act: str, store: NamedStore, out: Out) -> None:
 
     After an upgrade that reads more, or a repair of a file that kept every byte in its place, `retry` reads the same
     bytes again. Lines that can be read now leave quarantine and give their events, once. Files that are gone, or hold
-    something else now, are left as they are; of a lake, so are those of other machines. The lines themselves:
+    something else now, are left as they are. The lines themselves:
     analyzer query quarantine-lines
 
     \b
@@ -122,15 +115,12 @@ def rebuild_command(paths: tuple[str, ...], store: NamedStore, out: Out) -> int:
     The logs are those that the store knows; PATHs add logs that were renamed since. A store that cannot be opened knows
     none: name them all. What only the former store still has is carried over, and its sources are marked as vanished.
     The new store appears whole or not at all; the former one is kept beside it as FILE.before-rebuild, or the first
-    such name that is free. A file that is no store is left alone. The tables of a lake change as one batch, and what
-    they held before stays in files that none of them names until these are vacuumed.
+    such name that is free. A file that is no store is left alone.
 
     \b
       analyzer rebuild --store fleet.duckdb
       analyzer rebuild ~/.claude/projects telemetry/ --store fleet.duckdb
-      analyzer rebuild --store delta:/lake/fleet
     """
-    lake = store.lake()
     from analyzer.report.store_work import render_rebuild
     from analyzer.store import rebuild
 
@@ -138,8 +128,6 @@ def rebuild_command(paths: tuple[str, ...], store: NamedStore, out: Out) -> int:
         result = rebuild(store.name, paths, shown)
     report_problems(result.problems)
     out.answer(result, lambda: render_rebuild(result, store.name, store.asking()))
-    if out.form == "table" and lake and result.former != "missing":
-        out.narrate(f"Files of the lake hold what it was before {_UNTIL_VACUUMED}")
     return UNREADABLE if result.problems else 0
 
 
@@ -166,7 +154,6 @@ def reclassify_command(
       analyzer reclassify --store fleet.duckdb
       analyzer reclassify --rules my-rules.toml --fail-on-change 1
       analyzer reclassify --apply
-      analyzer reclassify --apply --store delta:/lake/fleet
     """
 
     def render() -> str:

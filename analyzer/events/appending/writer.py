@@ -157,7 +157,7 @@ class LogWriter:
     def __init__(self, folder: str, *, max_bytes: int, durability: Durability, warn: Callable[[str], None]) -> None:
         """Prepare a writer; `warn` gets messages for the host's user."""
         self.appender = Appender(folder, max_bytes=max_bytes, durability=durability)
-        self.name = f"{_host()}:{os.getpid()}:{system.urandom(4).hex()}"
+        self.name = f"{host_name()}:{os.getpid()}:{system.urandom(4).hex()}"
         self._name_json = msgspec.json.encode(self.name)
         # `next` is one step of the interpreter: threads and signal handlers never get a number twice.
         self.numbers = count()
@@ -307,6 +307,7 @@ def _word(value: object) -> bytes:
     return _json(clean if isinstance(clean, str) else str(clean))
 
 
-def _host() -> str:
+def host_name() -> str:
+    """Return the name of this machine, without colons."""
     name = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")
     return name.replace(":", "-") or "localhost"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from glob import escape, glob
 from typing import TypeVar
 
-from analyzer.command_lines import command_line
+from analyzer.command_lines import TABLE, command_line
 from analyzer.errors import StoreBusyError, StoreError, system_text
 
 OWN = ("", ".wal", ".lock")
@@ -32,6 +32,9 @@ def location(path: str) -> str:
     Raises:
         StoreError: it or a file beside it is something else than a file, or the path leads nowhere.
     """
+    if path.startswith(TABLE):
+        load = command_line("ingest", path, store="fleet.duckdb")
+        raise StoreError(f"{path} is a shared table of events, not a store", f"load it into a store: {load}")
     try:
         real = os.path.realpath(path)
         real.encode()
@@ -55,8 +58,7 @@ def _look_at(name: str) -> None:
         return
     if not stat.S_ISREG(mode):
         kind = next((noun for is_kind, noun in _KINDS if is_kind(mode)), "a device")
-        lake = "; a lake is named delta:PATH" if stat.S_ISDIR(mode) else ""
-        raise StoreError(f"{name} is {kind}, not a file", _HINT + lake)
+        raise StoreError(f"{name} is {kind}, not a file", _HINT)
 
 
 _ESCAPED = re.compile(r"\\udc([89a-f][0-9a-f])")

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import duckdb
 
-from analyzer.command_lines import command_line
+from analyzer.command_lines import TABLE, command_line
 from analyzer.events.times import now
 from analyzer.importers import FORMATS
 from analyzer.readable import counted
@@ -205,7 +205,8 @@ def vanished(connection: duckdb.DuckDBPyConnection) -> Check:
     rows = connection.execute(
         "select distinct source_path, source_format from sources where status <> 'vanished' order by 1"
     ).fetchall()
-    gone = [(path, kind) for path, kind in rows if path != STDIN and not os.path.exists(on_disk(path))]
+    files = [(path, kind) for path, kind in rows if path != STDIN and not path.startswith(TABLE)]
+    gone = [(path, kind) for path, kind in files if not os.path.exists(on_disk(path))]
     if not gone:
         return Check("logs", "ok", f"all {len(rows):,} that were read are still there")
     native = [path for path, kind in gone if kind == "analyzer"]

@@ -14,9 +14,8 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from importlib import import_module
 
-from analyzer.command_lines import LAKE, command_line
+from analyzer.command_lines import command_line
 from analyzer.errors import InputError, StoreBusyError, StoreError, system_text
 from analyzer.events import Event
 from analyzer.events.appending.places import LOCAL, filesystem_of
@@ -250,9 +249,8 @@ def _self_test(folder: str) -> Check:
 
 
 def examine(store_path: str, folders: Iterable[str] = ()) -> list[Check]:
-    """Run all checks of a store, a file or a lake (`delta:PATH`), and of log folders."""
-    of_lake = store_path.startswith(LAKE)
-    checks = list(import_module("analyzer.lake").examine_lake(store_path) if of_lake else _store(store_path))
+    """Run all checks of a store, and of log folders."""
+    checks = list(_store(store_path))
     for folder in folders:
         checks += folder_checks(folder)
     return checks

@@ -62,12 +62,15 @@ def staged(rows: Rows) -> pl.DataFrame:
 
     writers, seqs, dropped = rows.writers, rows.seqs, rows.dropped
     if rows.origins:
-        # Writer and number of a derived event belong to the journal that it was read from.
+        # Writer and number of a derived event belong to the journal that it was read from, unless it was pushed.
         writers, seqs, dropped = list(writers), list(seqs), list(dropped)
-        for index in rows.origins:
-            writers[index] = seqs[index] = dropped[index] = None
+        for index, origin in rows.origins.items():
+            if not origin.host:
+                writers[index] = seqs[index] = dropped[index] = None
     host_of = {writer: _host(writer) for writer in set(writers)}
     hosts = [host_of[writer] for writer in writers]
+    for index, origin in rows.origins.items():
+        hosts[index] = origin.host or None
     for index, host in rows.hosts.items():
         hosts[index] = host
     columns: dict[str, Any] = {

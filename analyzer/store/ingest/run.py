@@ -8,13 +8,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from typing import Any
 
 import duckdb
 import msgspec
 
 from analyzer.errors import InputError, StoreError
-from analyzer.events.times import now
+from analyzer.events.times import EPOCH, now
 from analyzer.importers import BY_NAME, HEAD_BYTES, detect, head_of
 from analyzer.importers.places import LogPlace
 from analyzer.store.db.frames import sql
@@ -25,7 +26,7 @@ from analyzer.store.ingest.identity import Checkpoints, SourceCheckpoint
 from analyzer.store.ingest.inputs import Input
 from analyzer.store.ingest.parallel import FileContent, Readers
 from analyzer.store.ingest.read import Ahead, SourceRun
-from analyzer.store.ingest.write import Meet, Pipeline, Reopen
+from analyzer.store.ingest.write import Pipeline, Reopen
 from analyzer.store.journal import journal_of, open_journal
 from analyzer.store.shown import Shown
 
@@ -103,8 +104,6 @@ def ingest(
     progress: Callable[[str, int, int], None] | None = None,
     reopen: Reopen | None = None,
     journal_parts: bool = False,
-    own: Sequence[str] = (),
-    meet: Meet | None = None,
 ) -> IngestResult:
     """Read everything new below `paths` into the store.
 
@@ -112,8 +111,7 @@ def ingest(
     many decompressed bytes are read; `below` has the folder that a path was listed in; paths in
     both are as a store keeps them. `reopen` closes a connection that an error has made useless and
     gives the next one; without it such an error is final. `journal_parts`: the paths are those of
-    the store's own journal, which only a rebuild reads. Paths in `own` are never read. `meet` is
-    called with each batch before it is looked at.
+    the store's own journal, which only a rebuild reads.
 
     Raises:
         StoreError: the store or its journal refused a batch; earlier batches are kept.
@@ -122,13 +120,13 @@ def ingest(
     began = time.monotonic()
     folder = journal_of(store_path)
     beside = [*files_of(store_path), folder] if folder else []
-    discovery: Discovery = discover(paths, own=[*own, *beside], journals=journal_parts)
+    discovery: Discovery = discover(paths, own=beside, journals=journal_parts)
     result = IngestResult(problems=list(discovery.problems))
-    moment = now()
+    moment = next_moment(connection)
     known_sources = Checkpoints(checkpoints(connection))
     with (
         open_journal(store_path) as journal,
-        Pipeline(connection, reopen, journal, moment, meet) as pipeline,
+        Pipeline(connection, reopen, journal, moment) as pipeline,
         Readers() as readers,
     ):
         run = _Ingest(known_sources, pipeline, readers, result, journal_parts=journal_parts)
@@ -145,6 +143,12 @@ def ingest(
         pipeline.wait()
     result.seconds = time.monotonic() - began
     return result
+
+
+def next_moment(connection: duckdb.DuckDBPyConnection) -> datetime:
+    """Return the present time, or just after the last ingest if the clock was set back: pushes go by this order."""
+    last = connection.execute("select max(ingested_at) from internal.event_v1 where source_path is not null").fetchall()
+    return max(now(), (last[0][0] or EPOCH) + timedelta(microseconds=1))
 
 
 DAMAGED_HINT = "what stands before the damage was kept"

@@ -7,7 +7,7 @@ counts as one of five things.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,7 @@ from analyzer.store.db.tables.schema import leave_out_told_twice
 from analyzer.store.ingest.identity import SourceCheckpoint
 from analyzer.store.ingest.inputs import Input
 from analyzer.store.ingest.read import lengths_of
-from analyzer.store.ingest.run import checkpoints, ingest
+from analyzer.store.ingest.run import checkpoints, ingest, next_moment
 from analyzer.store.ingest.statements import OTHER_CONTENT
 from analyzer.store.journal import open_journal, record_all
 from analyzer.store.upkeep.prune import horizon_of
@@ -53,8 +53,6 @@ class QuarantineRetry:
     """New events that were read out of these rejects."""
     remaining: int = 0
     """Rejects still in quarantine, including those that could not be read again."""
-    elsewhere: int = 0
-    """Rejects of these in logs of other machines that share a lake, and read them again."""
     gone: list[str] = field(default_factory=list)
     """Files that are no longer there, or hold something else now."""
     pruned: int = 0
@@ -67,12 +65,8 @@ class QuarantineRetry:
         return {"schema": "analyzer.quarantine-retry/1", **asdict(self)}
 
 
-def retry(
-    connection: duckdb.DuckDBPyConnection, *, store_path: str, meet: Callable[[], None] | None = None
-) -> QuarantineRetry:
+def retry(connection: duckdb.DuckDBPyConnection, *, store_path: str) -> QuarantineRetry:
     """Read every reject again whose file is still there.
-
-    `meet` is called when events of a file have been read again, and are in `staged_event`.
 
     Raises:
         StoreError: the store or its journal cannot be written; what was mended before is kept.
@@ -91,7 +85,7 @@ def retry(
                 continue
             with closing(connect(MEMORY, read_only=False)) as trial:
                 ingest(trial, [checkpoint.path], limits={checkpoint.path: checkpoint.offset})
-                _RetriedSource(connection, trial, journal, checkpoint).mend(result, meet)
+                _RetriedSource(connection, trial, journal, checkpoint).mend(result)
     result.remaining -= result.mended
     return result
 
@@ -116,7 +110,7 @@ class _RetriedSource:
     ) -> None:
         self._connection, self._trial, self._journal, self._checkpoint = connection, trial, journal, checkpoint
 
-    def mend(self, result: QuarantineRetry, meet: Callable[[], None] | None) -> None:
+    def mend(self, result: QuarantineRetry) -> None:
         """Move rejects that can be read now into the store as events."""
         read = self._trial.execute("select format, read_bytes from internal.source_v1").fetchall()
         if not read or read[0][0] != self._checkpoint.format:
@@ -130,8 +124,6 @@ class _RetriedSource:
         broken = ask(self._trial, "select distinct byte_offset from internal.quarantine_v1")
         result.tried += rejects.height
         register(self._connection, "staged_event", ask(self._trial, "from internal.event_v1"))
-        if meet is not None:
-            meet()
         whole = rejects.filter(rejects["byte_offset"] + rejects["byte_length"] <= read[0][1])
         mended = whole.join(broken, on="byte_offset", how="anti").join(self._taken_lines(), on="line", how="anti")
         if mended.is_empty():
@@ -197,7 +189,7 @@ class _RetriedSource:
         run = self._connection.execute
         register(self._connection, "staged_event", events)
         rows = "select * replace ($1::timestamp as ingested_at) from staged_event"
-        run(f"insert into internal.event_v1 by name {rows}", [now()]).fetchall()
+        run(f"insert into internal.event_v1 by name {rows}", [next_moment(self._connection)]).fetchall()
         leave_out_told_twice(self._connection, "staged_event")
         register(self._connection, "staged_facts", ask(self._trial, "from internal.facts_v1"))
         run(

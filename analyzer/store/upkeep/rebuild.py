@@ -10,13 +10,12 @@ import os
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, replace
-from importlib import import_module
 from itertools import pairwise
 from typing import Any
 
 import duckdb
 
-from analyzer.command_lines import LAKE, command_line
+from analyzer.command_lines import TABLE, command_line
 from analyzer.errors import InputError, StoreError
 from analyzer.store.db.connection import connect, first_line, transaction
 from analyzer.store.db.frames import sql
@@ -87,16 +86,13 @@ def rebuild(path: str, paths: Iterable[str] = (), progress: OnProgress | None = 
 
     The former store is kept for good.
 
-    The sources are those that the store knows and those below `paths`. A lake is made again in its place.
+    The sources are those that the store knows and those below `paths`.
 
     Raises:
         StoreBusyError: another process has it open.
         StoreError: there is nothing to make it from, the file is no store, or it cannot be written;
             what was there before is untouched.
     """
-    if path.startswith(LAKE):
-        made: Rebuild = import_module("analyzer.lake").rebuild_lake(path, paths, progress)
-        return made
     began = time.monotonic()
     if path == MEMORY:
         raise StoreError("a store in memory is gone with its process", "name a file with --store")
@@ -276,7 +272,9 @@ def match(sources: list[SourceCheckpoint], files: list[str]) -> MatchedSources:
             matched_ids.add(former.source_id)
     by_id = {item.source_id: item for item in sources}
     readable = {paths_by_id[source_id]: by_id[source_id] for source_id in sorted(paths_by_id)}
-    return MatchedSources(readable, [item for item in sources if item.source_id not in matched_ids])
+    # A shared table is never vanished: what it has given is carried over, and the next ingest goes on after it.
+    gone = [item for item in sources if item.source_id not in matched_ids and not item.path.startswith(TABLE)]
+    return MatchedSources(readable, gone)
 
 
 def adopt_sources(
