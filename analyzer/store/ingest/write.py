@@ -51,11 +51,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-Meet = Callable[[SealedBatch], None]
-"""Loads the stored rows that a batch meets, if another store has them.
-
-Its events are `staged_event`.
-"""
 _json = msgspec.json.Encoder()
 _BAD_LINE = {"source_id": "Int64", "line": "Int64"}
 _CHECKED = (
@@ -76,13 +71,8 @@ class Writer:
         journal: EventLog | None,
         now: datetime,
         former: Writer | None = None,
-        meet: Meet | None = None,
     ) -> None:
-        """Take over the unfinished batch of `former`, the writer of a connection that has failed.
-
-        `meet` is called with each batch before it is looked at.
-        """
-        self._meet = meet
+        """Take over the unfinished batch of `former`, the writer of a connection that has failed."""
         self._connection = connection
         self._journal = journal
         self._now = now
@@ -125,8 +115,6 @@ class Writer:
 
     def _prepare(self, batch: SealedBatch, *, settle: bool = True) -> list[Rejected]:
         register(self._connection, "staged_event", batch.events)
-        if self._meet is not None:
-            self._meet(batch)
         conflicts = self._find_repeated(batch)
         self._tallies = self._count(batch, settle=settle)
         return conflicts
@@ -337,11 +325,9 @@ class Pipeline:
         reopen: Reopen | None,
         journal: EventLog | None,
         now: datetime,
-        meet: Meet | None = None,
     ) -> None:
         self._connection, self._reopen, self._journal, self._now = connection, reopen, journal, now
-        self._meet = meet
-        self._writer = Writer(connection, journal, now, meet=meet)
+        self._writer = Writer(connection, journal, now)
         self._background: ThreadPoolExecutor | None = None
         self._running: Future[None] | None = None
 
@@ -417,7 +403,7 @@ class Pipeline:
             self._connection = self._reopen()
         except duckdb.Error as failure:
             raise _refusal(failure) from None
-        self._writer = Writer(self._connection, self._journal, self._now, self._writer, self._meet)
+        self._writer = Writer(self._connection, self._journal, self._now, self._writer)
 
     def _applies(self, batch: SealedBatch, rows: pl.DataFrame) -> bool:
         """Say whether the store takes these rows of the batch; nothing of them is kept."""
