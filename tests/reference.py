@@ -15,8 +15,8 @@ from pathlib import Path
 
 import click
 
-from analyzer.analysis.run_verdict import EXIT_CODES as EXIT_CODES_OF_RUNS
-from analyzer.analysis.run_verdict import MEANINGS
+from analyzer.analysis.verdict.answer import EXIT_CODES as EXIT_CODES_OF_RUNS
+from analyzer.analysis.verdict.answer import MEANINGS
 from analyzer.classifier import Ruleset
 from analyzer.classifier.reading.reset_times import TIME_PATTERNS
 from analyzer.classifier.rules import loading

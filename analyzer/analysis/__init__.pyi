@@ -33,9 +33,6 @@ from analyzer.analysis.rules.unknowns import Neighbour as Neighbour
 from analyzer.analysis.rules.unknowns import UnknownGroup as UnknownGroup
 from analyzer.analysis.rules.unknowns import Unknowns as Unknowns
 from analyzer.analysis.rules.unknowns import unknowns as unknowns
-from analyzer.analysis.run_verdict import RunEvidence as RunEvidence
-from analyzer.analysis.run_verdict import RunVerdict as RunVerdict
-from analyzer.analysis.run_verdict import run_verdict as run_verdict
 from analyzer.analysis.summary.day_figures import LatestDay as LatestDay
 from analyzer.analysis.summary.leading import Leading as Leading
 from analyzer.analysis.summary.overview import Completeness as Completeness
@@ -54,3 +51,6 @@ from analyzer.analysis.tables import json_rows as json_rows
 from analyzer.analysis.tables import json_value as json_value
 from analyzer.analysis.tables import table as table
 from analyzer.analysis.tables import window as window
+from analyzer.analysis.verdict.answer import RunEvidence as RunEvidence
+from analyzer.analysis.verdict.answer import RunVerdict as RunVerdict
+from analyzer.analysis.verdict.answer import run_verdict as run_verdict
