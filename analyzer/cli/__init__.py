@@ -166,7 +166,7 @@ def main() -> None:
         code = INTERRUPTED
         with contextlib.suppress(KeyboardInterrupt):
             signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if "duckdb" in sys.modules:
+    if {"duckdb", "_duckdb"} & sys.modules.keys():
         # Where numpy is installed, the tear-down of the interpreter makes DuckDB's binding print a page about leaks.
         with contextlib.suppress(OSError, ValueError):
             sys.stderr.flush()
