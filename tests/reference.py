@@ -141,9 +141,8 @@ EXIT_CODES: dict[str, tuple[tuple[int, str], ...]] = {
         (75, "another process has the store open, or writes into the folder"),
     ),
     "completion": (
-        (0, "the script is printed, or where the shell reads it"),
+        (0, "the script is printed"),
         (2, "no shell named, or one that there is no completion for"),
-        (3, "a file that cannot be written"),
     ),
     "classify": (
         (0, "each input has a line of output, `unknown` ones included"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+import duckdb  # noqa: F401 - it gives connections the relations that a lake is read by
+
 from analyzer.lake.location import Lake, lake_of, require_extra
 
 if TYPE_CHECKING:

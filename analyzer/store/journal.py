@@ -1,4 +1,7 @@
-"""Keep the journal, the log folder beside a store: decisions go first into it, then into the store."""
+"""Keep the journal, the log folder beside a store: decisions go first into it, then into the store.
+
+Every question to a store loads this module, so what writes logs is loaded where it is used.
+"""
 
 from __future__ import annotations
 
@@ -8,26 +11,23 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from analyzer.command_lines import command_line
 from analyzer.errors import StoreError
-from analyzer.events import Event, EventLog
-from analyzer.events.appending import system
-from analyzer.events.appending.places import PART
-from analyzer.events.appending.writer import Recorded, Row, recorded
-from analyzer.events.model import new_id
 from analyzer.events.times import now
 from analyzer.store.db.frames import frame_of, register
 from analyzer.store.db.location import MEMORY, replacement_waits
-from analyzer.store.db.tables.columns import filled
 
 if TYPE_CHECKING:
     import duckdb
 
+    from analyzer.events import Event, EventLog
+    from analyzer.events.appending.writer import Recorded, Row
+
 
 def part_day(path: str) -> date | None:
     """Return the UTC day in a file's name; None for a file that is no part of an event log."""
+    from analyzer.events.appending.places import PART
+
     match = PART.match(os.path.basename(path))
     try:
         return date.fromisoformat(match[1]) if match else None
@@ -44,6 +44,8 @@ def finished(path: str) -> Iterator[bool]:
     Raises:
         OSError: the file cannot be opened.
     """
+    from analyzer.events.appending import system
+
     day = part_day(path)
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
@@ -72,6 +74,8 @@ def open_journal(store_path: str) -> Iterator[EventLog | None]:
     if folder is None:
         yield None
         return
+    from analyzer.events import EventLog
+
     with EventLog(folder, durability="batch") as journal:
         yield journal
 
@@ -109,6 +113,8 @@ RULESETS = "rulesets"
 
 def kept_lines(folder: str) -> Iterator[tuple[str | None, str]]:
     """Yield all that a journal keeps: its lines by event id, and its rulesets by file name."""
+    import msgspec
+
     for path in parts_of(folder):
         with open(path, "rb") as lines:
             for line in lines:
@@ -193,6 +199,8 @@ def decide_all(
     Raises:
         StoreError: the journal cannot be written, or a decision is too long for a line; the store has none of them.
     """
+    from analyzer.events.model import Event, new_id
+
     moment = at or now()
     events = [_whole(Event(kind, moment, None, dict(payload), new_id())) for kind, payload in decisions]
     if journal is not None:
@@ -202,6 +210,8 @@ def decide_all(
 
 def keep_decided(connection: duckdb.DuckDBPyConnection, decisions: Iterable[Recorded]) -> None:
     """Insert decisions that are in the journal into the store."""
+    from analyzer.store.db.tables.columns import filled
+
     rows = [
         (decision.event.id, decision.event.type, decision.event.occurred_at, decision.payload.decode())
         for decision in decisions
@@ -230,8 +240,12 @@ def _whole(event: Event) -> Recorded:
     Raises:
         StoreError: it is too long for a line.
     """
+    from analyzer.events.appending.writer import recorded
+
     kept = recorded(event)
     if kept.truncated:
+        import msgspec
+
         message = f"a decision of {msgspec.json.decode(kept.payload)['original_bytes']:,} bytes ({event.type})"
         message += " is too long for the journal"
         raise StoreError(message, "nothing was written down; please report this")

@@ -9,8 +9,6 @@ from datetime import date, datetime
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-import duckdb
-
 from analyzer.command_lines import LAKE, command_line
 from analyzer.errors import AnalyzerError, QueryError, StoreError
 from analyzer.store.db.connection import (
@@ -25,6 +23,7 @@ from analyzer.store.db.connection import (
     store_errors,
     transaction,
 )
+from analyzer.store.db.engine import duckdb
 from analyzer.store.db.frames import MANY_ROWS, PlainRows, ask, ask_rows
 from analyzer.store.db.location import (
     CATALOG,

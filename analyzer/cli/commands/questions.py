@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from analyzer.cli.inputs import ruleset_in_use
 from analyzer.cli.options import (
     Seconds,
     chosen_window,
@@ -269,6 +268,7 @@ def unknowns_command(
     from dataclasses import replace
 
     from analyzer.analysis.rules.unknowns import unknowns
+    from analyzer.cli.inputs import ruleset_in_use
     from analyzer.report.unknowns import render_rules, render_unknowns
 
     rules = ruleset_in_use(rules_path)

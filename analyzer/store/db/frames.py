@@ -149,6 +149,8 @@ class _StatementStream:
         # `_submit` is private to the package: another version may name it differently.
         with suppress(AttributeError, TypeError):
             return self._connection._submit(self._statement, self._params, "stream").arrow_capsule()
+        import duckdb  # noqa: F401 - it gives connections relations
+
         return self._connection.sql(self._statement, params=self._params).__arrow_c_stream__()
 
 
@@ -167,8 +169,9 @@ def to_frame(relation: duckdb.DuckDBPyRelation | ArrowStream) -> pl.DataFrame:
         StoreError: the store is damaged where it was read.
         LimitError: memory ends.
     """
-    import duckdb
     import polars as pl
+
+    from analyzer.store.db.engine import duckdb
 
     try:
         return pl.DataFrame(OnlyStream(cast("ArrowStream", relation)))
@@ -235,6 +238,8 @@ def frame_of(schema: Schema, rows: Mapping[str, Any] | Iterable[Any] = ()) -> pl
 
 def register(connection: duckdb.DuckDBPyConnection, name: str, frame: pl.DataFrame) -> None:
     """Make a frame visible to SQL under this name until it is registered again."""
+    import duckdb  # noqa: F401 - it lets connections read frames
+
     connection.register(name, OnlyStream(frame))
 
 
@@ -250,7 +255,7 @@ def give_back() -> None:
 
     DuckDB has no function for it, but does it whenever a database is closed.
     """
-    import duckdb
+    from analyzer.store.db.engine import duckdb
 
     duckdb.connect(":memory:").close()
 

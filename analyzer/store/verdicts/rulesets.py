@@ -12,12 +12,11 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-import duckdb
-
 from analyzer.classifier import Ruleset
 from analyzer.classifier.batch import Verdict, judge_in_parallel, judge_json
 from analyzer.errors import RulesError, StoreError, system_text
 from analyzer.events.times import now
+from analyzer.store.db.engine import duckdb
 from analyzer.store.db.frames import register, sql
 from analyzer.store.db.location import sync
 from analyzer.store.db.tables.schema import remember, setting
