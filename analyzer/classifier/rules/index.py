@@ -164,11 +164,8 @@ class Index:
         compiled, rules = ruleset.compiled, ruleset.rules
         self.ruleset = ruleset
         # New patterns: those of a ruleset from before a fork may be compiled, and belong to the other process.
-        own = (
-            Pattern(pattern.kind, pattern.rule, pattern.text, pattern.parts, pattern.rules)
-            for pattern in compiled.patterns
-        )
-        self.patterns = [*own, *(Pattern(_TIME, -1, text) for text in TIME_PATTERNS)]
+        own = (Pattern(pattern.uses, pattern.text, pattern.parts) for pattern in compiled.patterns)
+        self.patterns = [*own, *(Pattern(((_TIME, -1),), text) for text in TIME_PATTERNS)]
         texts = [pattern.text for pattern in self.patterns]
         self._without_ids = bool(compiled.words)
         if compiled.words:
@@ -176,7 +173,7 @@ class Index:
         else:
             self._match_many(texts)
         self.width = len(rules)
-        self.stating = frozenset(number for number, pattern in enumerate(self.patterns) if pattern.kind == STATUS)
+        self.stating = frozenset(number for number, pattern in enumerate(self.patterns) if pattern.uses[0][0] == STATUS)
         """The patterns that match a status in a text."""
         self.judged: dict[object, tuple[Decision, bool, str | None]] = {}
         """The answers of `deciding`, by all evidence that they depend on."""
@@ -241,7 +238,8 @@ class Index:
         """The bit of a text that only speaks of errors."""
         special = {_TIME: self.timely, STATUS: self.status, PROSE: self.prose}
         self.weights: list[int] = [
-            special.get(pattern.kind) or _mask(pattern.rules) << shift[pattern.kind] for pattern in self.patterns
+            _mask((shift[kind] + rule) for kind, rule in pattern.uses if rule >= 0) or special[pattern.uses[0][0]]
+            for pattern in self.patterns
         ]
         """Pattern number → the bits of its rules."""
         everything = self.prose | self.status | (self.status - 1)

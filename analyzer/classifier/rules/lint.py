@@ -163,11 +163,12 @@ def _cost(ruleset: Ruleset, rule: Rule, sizes: list[tuple[str, str, int]]) -> li
 def _sizes(ruleset: Ruleset) -> list[tuple[str, str, int]]:
     """Return `(rule, kind, instructions)` of each compiled pattern.
 
-    Patterns of no rule belong to `*`.
+    A pattern of several rules belongs to the first, one of no rule to `*`.
     """
     return [
-        (ruleset.rules[pattern.rule].id if pattern.rule >= 0 else "*", pattern.kind, pattern.regex.programsize)
+        (ruleset.rules[rule].id if rule >= 0 else "*", kind, pattern.regex.programsize)
         for pattern in ruleset.compiled.patterns
+        for kind, rule in pattern.uses[:1]
     ]
 
 

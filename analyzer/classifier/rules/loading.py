@@ -316,7 +316,7 @@ def _checked(
     own = {rule.id for rule in rules if places[rule.id].startswith(file.name)}
     try:
         for pattern in ruleset.compiled.patterns:
-            if pattern.rule >= 0 and rules[pattern.rule].id in own:
+            if any(rule >= 0 and rules[rule].id in own for _, rule in pattern.uses):
                 re2.compile(pattern.text.encode(), options())
     except re2.error as error:
         raise file.refuse(f"the patterns of a rule are too much for RE2 together: {error}", "split the rule") from error
