@@ -8,23 +8,24 @@ from datetime import date, timedelta
 
 import polars as pl
 
-from analyzer.analysis.detection import Detection, Settings, detect, relay_frequency
-from analyzer.analysis.detection.detection import RECENT_DAYS, detections_in
-from analyzer.analysis.detection.hours import hour_rises
-from analyzer.analysis.detection.naming import UNKNOWN
-from analyzer.analysis.detection.new_messages import shared_templates, weak_templates
-from analyzer.analysis.detection.rewordings import reworded
-from analyzer.analysis.detection.signals.relays import MANY_RELAYS, many_relays
-from analyzer.analysis.detection.signals.retries import retry_changes
-from analyzer.analysis.detection.signals.rises import signals
-from analyzer.analysis.detection.signals.silence import silences
-from analyzer.analysis.detection.signals.versions import worse_versions
-from analyzer.analysis.detection.statistics.tails import false_discovery
-from analyzer.analysis.detection.volume_units import exposures, since_newest
-from analyzer.analysis.detection.volumes import OUTAGES, SHARED, Explained, volumes
-from analyzer.analysis.kinds.finding import KINDS, SHARE
-from analyzer.analysis.kinds.messages import longest_bursts
+from analyzer.analysis.kinds.detection import Detection, Settings, detections_in
+from analyzer.analysis.kinds.families.bursts import longest_bursts
+from analyzer.analysis.kinds.families.hours import hour_rises
+from analyzer.analysis.kinds.families.naming import UNKNOWN
+from analyzer.analysis.kinds.families.new_messages import shared_templates, weak_templates
+from analyzer.analysis.kinds.families.relays import MANY_RELAYS, many_relays, relay_frequency
+from analyzer.analysis.kinds.families.retries import retry_changes
+from analyzer.analysis.kinds.families.rewordings import reworded
+from analyzer.analysis.kinds.families.shares import detect
+from analyzer.analysis.kinds.families.signals import signals
+from analyzer.analysis.kinds.families.silence import silences
+from analyzer.analysis.kinds.families.versions import worse_versions
+from analyzer.analysis.kinds.families.volumes import OUTAGES, Explained, volumes
+from analyzer.analysis.kinds.finding import KINDS, SHARE, SHARED_OF_ERRORS
+from analyzer.analysis.kinds.statistics.tails import false_discovery
+from analyzer.analysis.kinds.statistics.units import exposures, since_newest
 from analyzer.analysis.observations import Observations, exposed, over_midnight
+from analyzer.analysis.periods import RECENT_DAYS
 
 FALSE_DISCOVERY_RATE = 0.01
 """Over what one test says of all callers on the same day."""
@@ -144,7 +145,7 @@ def _reason(detection: Detection) -> str:
 def _about(detection: Detection) -> list[pl.Expr]:
     """Select the rows of `detection-volume` that a rise is about, on any day."""
     named = [pl.col("reason") == reason] if (reason := _reason(detection)) else []
-    named += [pl.col(what) == detection.scope for what in SHARED if detection.finding == OUTAGES[what]]
+    named += [pl.col(what) == detection.scope for what in SHARED_OF_ERRORS if detection.finding == OUTAGES[what]]
     return named if detection.caller is None else [*named, pl.col("caller") == detection.caller]
 
 

@@ -16,8 +16,8 @@ from typing import Any
 
 import polars as pl
 
-from analyzer.analysis.detection import detect
-from analyzer.analysis.detection.detection import detections_in
+from analyzer.analysis.kinds.detection import detections_in
+from analyzer.analysis.kinds.families.shares import detect
 from analyzer.analysis.kinds.finding import Finding, family_of
 from analyzer.analysis.nightly.incidents import incidents
 from analyzer.analysis.tables import Window, json_ready, table
