@@ -8,7 +8,7 @@ under any verdict.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
@@ -115,63 +115,46 @@ def novelty(day: int, first: int, sessions: int, exposure: Mapping[int, float]) 
     return Novelty(day, first, sessions, since, 0.5 * since / sessions_before, high, p_value)
 
 
-def goes_on(last: int, day: int, at_work: Collection[int]) -> bool:
-    """Return whether a message last shown on day `last` goes on: few quiet days came since.
-
-    After enough of them its finding is over; else a rare message would be a new finding each time
-    it comes.
-    """
-    return sum(at in at_work for at in range(last + 1, day)) < QUIET_DAYS
-
-
 @dataclass(slots=True)
-class NewTemplates:
-    """The unknown templates of one caller by day."""
+class _Text:
+    """A message of a caller, or of the fleet (without a caller), since its first sight."""
 
-    caller: str
-    _sessions: dict[int, int] = field(default_factory=dict)
-    """Sessions of the caller by proleptic ordinal."""
-    _first: dict[str, int] = field(default_factory=dict)
-    """First sight of the current appearance."""
-    _last: dict[str, int] = field(default_factory=dict)
-    _seen: dict[str, int] = field(default_factory=dict)
-    """Sessions with the template since its first sight."""
-    _reported: dict[str, int] = field(default_factory=dict)
-    """The last day on which a reported template was shown without a quiet stretch before it."""
+    finding: str
+    caller: str | None
+    template: str
+    first: int
+    """Proleptic ordinal."""
+    reason: str | None
+    """The reason of most sessions on its first day."""
+    sessions: int = 0
+    days: int = 0
+    callers: set[str] = field(default_factory=set)
+    reported: int = 0
+    """The last day on which it was reported; 0 if never."""
+    over: bool = False
+    """Whether it was quiet after it was reported: only after it is forgotten is it reported again."""
 
-    def look(self, day: int, sessions: int, shown: dict[str, int], settings: Settings) -> Iterator[Detection]:
-        """Add a day (`shown`: sessions by template); yield a detection per template that is new or goes on."""
-        self._sessions[day] = sessions
-        for template in sorted(shown):
-            last = self._last.get(template)
-            if last is None or last < day - TEMPLATE_MEMORY_DAYS:
-                # A forgotten template is new again.
-                self._first[template], self._seen[template] = day, 0
-                self._reported.pop(template, None)
-            self._last[template] = day
-            self._seen[template] += shown[template]
-            detection = self._judge(day, template, settings)
-            if detection is not None:
-                yield detection
-
-    def report(self, template: str, day: int) -> None:
-        """Mark a template as reported on a day."""
-        self._reported[template] = day
-
-    def _judge(self, day: int, template: str, settings: Settings) -> Detection | None:
-        first, seen, reported = self._first[template], self._seen[template], self._reported.get(template)
-        if reported is not None:
-            if not goes_on(reported, day, self._sessions):
-                return None
-            self._reported[template] = day
-        if day - first >= TEMPLATE_DAYS + (0 if reported is None else ACCEPT_DAYS) or seen < settings.min_sessions:
+    def judged(self, day: int, exposure: Mapping[int, float], settings: Settings) -> Detection | None:
+        """Return the detection of a day that shows it, if it is surely new or goes on."""
+        is_shared = len(self.callers) >= LEAST_CALLERS and self.days >= LEAST_DAYS
+        if self.sessions < settings.min_sessions or (self.caller is None and not is_shared):
             return None
-        surprise = novelty(day, first, seen, self._sessions)
-        if surprise is None or (reported is None and surprise.p_value > settings.template_alpha):
+        if self.reported:
+            # Else a rare message would be a new finding each time it comes.
+            self.over |= sum(at in exposure for at in range(self.reported + 1, day)) >= QUIET_DAYS
+        if self.over or day - self.first >= TEMPLATE_DAYS + (ACCEPT_DAYS if self.reported else 0):
             return None
-        note = f"first seen {date.fromordinal(first)}, in {seen} of {surprise.since:.0f} sessions since"
-        detection = surprise.detection("template", self.caller, template, note)
-        return detection if reported is None else replace(detection, state="ongoing")
+        surprise = novelty(day, self.first, self.sessions, exposure)
+        if surprise is None or (not self.reported and surprise.p_value > settings.template_alpha):
+            return None
+        of = f" of {surprise.since:.0f}" if self.finding == "template" else ""
+        at = f" of {len(self.callers)} callers" if self.caller is None else ""
+        note = f"first seen {date.fromordinal(self.first)}, in {self.sessions}{of} sessions{at} since"
+        detection = surprise.detection(self.finding, self.caller, self.template, note)
+        return replace(detection, scope=self.reason, state="ongoing" if self.reported else "new")
+
+
+_Night = tuple[date, list[tuple[_Text, Detection]]]
 
 
 def new_templates(templates: pl.DataFrame, counts: pl.DataFrame, settings: Settings) -> Iterator[Detection]:
@@ -181,52 +164,13 @@ def new_templates(templates: pl.DataFrame, counts: pl.DataFrame, settings: Setti
     for four weeks at most.
 
     `templates`: columns `day`, `caller`, `template`, `sessions`. `counts`: a row for each `day` of
-    a `caller` with its `sessions`, sorted by both.
+    a `caller` with its `sessions`.
     """
     often = templates.group_by("caller", "template").agg(pl.sum("sessions"))
     often = often.filter(pl.col("sessions") >= settings.min_sessions).select("caller").unique()
-    shown: dict[tuple[date, str], dict[str, int]] = {}
-    for day, caller, template, sessions in templates.join(often, on="caller", how="semi").iter_rows():
-        texts = shown.setdefault((day, caller), {})
-        texts[template] = texts.get(template, 0) + sessions
-    judged: dict[date, int] = dict(counts.group_by("day").len().iter_rows())
-    callers: dict[str, NewTemplates] = {}
-    at_work = counts.select("day", "caller", "sessions").join(often, on="caller", how="semi", maintain_order="left")
-    for (day,), rows in at_work.group_by("day", maintain_order=True):
-        clearest: list[Detection] = []
-        for caller, sessions in rows.select("caller", "sessions").iter_rows():
-            own = callers.setdefault(caller, NewTemplates(caller))
-            judgements = list(own.look(day.toordinal(), sessions, shown.get((day, caller), {}), settings))
-            yield from (detection for detection in judgements if detection.state != "new")
-            candidates = [detection for detection in judgements if detection.state == "new"]
-            if candidates:
-                first, *rest = sorted(
-                    candidates, key=lambda detection: (detection.p_value or 0.0, detection.template or "")
-                )
-                others = f"; with it: {', '.join(str(detection.template) for detection in rest)}" if rest else ""
-                clearest.append(replace(first, note=f"{first.note}{others}"))
-        p_values = [detection.p_value or 0.0 for detection in clearest]
-        for detection, q_value in zip(
-            clearest, false_discovery([*p_values, *[1.0] * (judged[day] - len(clearest))]), strict=False
-        ):
-            if q_value <= settings.false_discovery_rate:
-                callers[str(detection.caller)].report(str(detection.template), day.toordinal())
-                yield replace(detection, q_value=q_value)
-
-
-@dataclass(slots=True)
-class _Appearance:
-    """A text of the fleet since its first sight, or since it came back after it was forgotten."""
-
-    first: int
-    last: int
-    sessions: int = 0
-    callers: set[str] = field(default_factory=set)
-    days: int = 0
-    reported: bool = False
-    over: bool = False
-    """True if it was quiet after it was reported: only after it is forgotten is it reported
-    again."""
+    shown = templates.join(often, on="caller", how="semi").join(counts, on=["day", "caller"], how="semi")
+    nights = _nights("template", shown, _by_caller(counts, often), settings)
+    return _clearest(nights, counts, settings)
 
 
 def shared_templates(templates: pl.DataFrame, work: pl.DataFrame, settings: Settings | None = None) -> pl.DataFrame:
@@ -238,91 +182,12 @@ def shared_templates(templates: pl.DataFrame, work: pl.DataFrame, settings: Sett
     `exposure`, the sessions that may have shown a text. `observed` and `expected` are sessions
     since the first sight (`onset`).
     """
-    chosen = settings or Settings()
-    exposure = {
-        day.toordinal(): float(amount)
-        for day, amount in work.group_by("day").agg(pl.col("exposure").sum()).sort("day").iter_rows()
-    }
-    appearances: dict[str, _Appearance] = {}
-    detections: list[Detection] = []
-    days = templates.group_by("day", "template").agg(pl.col("sessions").sum(), pl.col("caller").drop_nulls().unique())
-    for day, template, sessions, callers in days.sort("day", "template").iter_rows():
-        ordinal = day.toordinal()
-        seen = appearances.get(template)
-        if seen is None or seen.last < ordinal - TEMPLATE_MEMORY_DAYS:
-            seen = appearances[template] = _Appearance(ordinal, ordinal)
-        last, seen.last = seen.last, ordinal
-        seen.days += 1
-        seen.sessions += sessions
-        seen.callers.update(callers)
-        seen.over |= seen.reported and not goes_on(last, ordinal, exposure)
-        detections += _judged(ordinal, template, seen, exposure, chosen)
+    detections = []
+    for day, judged in _nights("shared_template", templates, _of_fleet(work), settings or Settings()):
+        for text, detection in judged:
+            text.reported = day.toordinal()
+            detections.append(detection)
     return frame(detections)
-
-
-def _judged(
-    day: int, template: str, seen: _Appearance, exposure: dict[int, float], settings: Settings
-) -> Iterator[Detection]:
-    age = day - seen.first
-    if seen.over or age >= TEMPLATE_DAYS + (ACCEPT_DAYS if seen.reported else 0):
-        return
-    if seen.sessions < settings.min_sessions or len(seen.callers) < LEAST_CALLERS or seen.days < LEAST_DAYS:
-        return
-    surprise = novelty(day, seen.first, seen.sessions, exposure)
-    if surprise is None or (not seen.reported and surprise.p_value > settings.template_alpha):
-        return
-    callers = len(seen.callers)
-    note = f"first seen {date.fromordinal(seen.first)}, in {seen.sessions} sessions of {callers} callers since"
-    detection = surprise.detection("shared_template", None, template, note)
-    yield replace(detection, state="ongoing" if seen.reported else "new")
-    seen.reported = True
-
-
-_WEAK_FINDING = "weak_template"
-
-
-@dataclass(slots=True)
-class _Text:
-    """A message of a caller, or of the fleet (without a caller), since its first sight."""
-
-    caller: str | None
-    template: str
-    first: int
-    """Proleptic ordinal."""
-    reason: str = ""
-    """The reason of most sessions on its first day."""
-    sessions: int = 0
-    """Sessions that weak evidence decided."""
-    days: int = 0
-    callers: set[str] = field(default_factory=set)
-    reported: int = 0
-    """The last day on which it was reported; 0 if never."""
-    over: bool = False
-
-    def show(self, reason: str, sessions: int, callers: list[str]) -> None:
-        """Add a day that shows it."""
-        self.reason = self.reason or reason
-        self.sessions += sessions
-        self.days += 1
-        self.callers.update(callers)
-
-    def judged(self, day: int, exposure: Mapping[int, float], settings: Settings) -> Detection | None:
-        """Return the detection of a day that shows it, if it is surely new or goes on."""
-        if self.reported:
-            self.over |= not goes_on(self.reported, day, exposure)
-        elif not self._is_frequent(day, settings):
-            return None
-        surprise = None if self.over else novelty(day, self.first, self.sessions, exposure)
-        if surprise is None or (not self.reported and surprise.p_value > settings.template_alpha):
-            return None
-        of = f" of {len(self.callers)} callers" if self.caller is None else ""
-        note = f"first seen {date.fromordinal(self.first)}, in {self.sessions} sessions{of} since"
-        detection = surprise.detection(_WEAK_FINDING, self.caller, self.template, note)
-        return replace(detection, scope=self.reason, state="ongoing" if self.reported else "new")
-
-    def _is_frequent(self, day: int, settings: Settings) -> bool:
-        shared = self.caller is not None or (len(self.callers) >= LEAST_CALLERS and self.days >= LEAST_DAYS)
-        return shared and day - self.first < TEMPLATE_DAYS and self.sessions >= settings.min_sessions
 
 
 def weak_templates(
@@ -343,21 +208,21 @@ def weak_templates(
     chosen = settings or Settings()
     if known_messages.is_empty() or counts.is_empty():
         return frame(())
-    seen = _enough(known_messages, unknown, chosen.min_sessions)
-    beginning = counts["day"].min()
-    own = _sightings(seen, beginning, by_caller=True)
-    exposures = {caller: rows for (caller,), rows in counts.group_by("caller")}
-    asked = own["caller"].unique()
-    by_caller = {caller: _exposure(exposures[caller], "sessions") for caller in asked if caller in exposures}
-    at_work = dict(counts.group_by("day").len().iter_rows())
-    fleet = list(_reported(_sightings(seen, beginning, by_caller=False), {"": _exposure(work, "exposure")}, {}, chosen))
+    often = known_messages.group_by("template").agg(pl.sum("weak_sessions"))
+    often = often.filter(pl.col("weak_sessions") >= chosen.min_sessions)
+    columns = ("day", "caller", "template", "reason", "sessions")
+    weak = known_messages.with_columns(sessions="weak_sessions").select(columns)
+    # Under another verdict a message was there, but no session of it counts.
+    other = unknown.with_columns(reason=pl.lit("unknown"), sessions=pl.lit(0, weak.schema["sessions"]))
+    rows = pl.concat([weak, other.select(columns)]).join(often, on="template", how="semi")
+    fleet = list(_clearest(_nights(_WEAK, rows, _of_fleet(work), chosen, counts["day"].min()), None, chosen))
     since: dict[str | None, date] = {}
     for detection in fleet:
         since.setdefault(detection.template, detection.day)
     # A finding of the fleet is not repeated for its callers, unless theirs began earlier.
     callers: list[Detection] = []
     begun: set[tuple[str | None, str | None]] = set()
-    for detection in _reported(own, by_caller, at_work, chosen):
+    for detection in _clearest(_nights(_WEAK, rows, _by_caller(counts, rows), chosen), counts, chosen):
         text = detection.caller, detection.template
         if detection.day < since.get(detection.template, date.max) or text in begun:
             begun.add(text)
@@ -365,83 +230,97 @@ def weak_templates(
     return frame([*fleet, *callers])
 
 
-def _enough(known_messages: pl.DataFrame, unknown: pl.DataFrame, least: int) -> pl.DataFrame:
-    """Return all days of messages that weak evidence decided in at least `least` sessions."""
-    often = known_messages.group_by("template").agg(pl.sum("weak_sessions")).filter(pl.col("weak_sessions") >= least)
-    columns = ("day", "caller", "template", "reason", "weak_sessions")
-    unknown_rows = unknown.select(
-        "day", "caller", "template", reason=pl.lit("unknown"), weak_sessions=pl.lit(0, pl.Int64)
-    )
-    return pl.concat([known_messages.select(columns), unknown_rows]).join(
-        often.select("template"), on="template", how="semi"
-    )
+_WEAK = "weak_template"
+_Exposures = Mapping[str | None, Mapping[int, float]]
+"""By caller, None for the fleet, the sessions of each day (proleptic ordinal)."""
 
 
-def _sightings(rows: pl.DataFrame, beginning: Any, *, by_caller: bool) -> pl.DataFrame:
-    """Return the days of messages since their first sight, if enough history lies before it.
+def _by_caller(counts: pl.DataFrame, asked: pl.DataFrame) -> _Exposures:
+    exposures: dict[str | None, dict[int, float]] = {}
+    rows = counts.join(asked, on="caller", how="semi").group_by("caller", "day").agg(pl.sum("sessions"))
+    for caller, day, sessions in rows.sort("day").iter_rows():
+        exposures.setdefault(caller, {})[day.toordinal()] = float(sessions)
+    return exposures
 
-    Columns: `caller` (empty for the fleet), `template`, `first`, `day`, `reason`, `weak_sessions`,
-    `callers`.
+
+def _of_fleet(work: pl.DataFrame) -> _Exposures:
+    daily = work.group_by("day").agg(pl.sum("exposure")).sort("day")
+    return {None: {day.toordinal(): float(amount) for day, amount in daily.iter_rows()}}
+
+
+def _nights(
+    finding: str, rows: pl.DataFrame, exposures: _Exposures, settings: Settings, beginning: Any = None
+) -> Iterator[_Night]:
+    """Yield each day with the messages that are surely new or go on, by caller or of the fleet.
+
+    `rows`: columns `day`, `caller`, `template`, `sessions`, and `reason` if the finding is about it.
+    Without sessions a row shows only that the message was there. A message counts if its first sight
+    is `LEAST_HISTORY` days after the `beginning`.
     """
-    unit = pl.col("caller") if by_caller else pl.lit("").alias("caller")
+    unit = pl.lit(None, pl.String).alias("caller") if None in exposures else pl.col("caller")
+    reason = pl.col("reason") if "reason" in rows.columns else pl.lit(None, pl.String).alias("reason")
     days = (
-        rows.sort("weak_sessions", "reason", descending=[True, False])
+        rows.with_columns(reason)
+        .sort("sessions", "reason", descending=[True, False])
         .group_by("day", "template", unit, maintain_order=True)
         .agg(
             pl.col("reason").first(),
-            pl.col("caller").filter(pl.col("weak_sessions") > 0).unique().sort().alias("callers"),
-            pl.sum("weak_sessions"),
+            pl.col("caller").filter(pl.col("sessions") > 0).drop_nulls().unique().alias("callers"),
+            pl.sum("sessions"),
         )
         .sort("caller", "template", "day")
     )
     gap = (pl.col("day") - pl.col("day").shift().over("caller", "template")).dt.total_days()
     first = pl.when(gap.is_null() | (gap > TEMPLATE_MEMORY_DAYS)).then(pl.col("day"))
-    dated = days.with_columns(first.forward_fill().over("caller", "template").alias("first"))
-    age = (pl.col("day") - pl.col("first")).dt.total_days()
-    old = (pl.col("first") - beginning).dt.total_days() >= LEAST_HISTORY
-    return dated.filter(old & (age < TEMPLATE_DAYS + ACCEPT_DAYS) & (pl.col("weak_sessions") > 0)).sort(
-        "day", "caller", "template"
-    )
+    dated = days.with_columns(first=first.forward_fill().over("caller", "template")).filter(pl.col("sessions") > 0)
+    if beginning is not None:
+        dated = dated.filter((pl.col("first") - beginning).dt.total_days() >= LEAST_HISTORY)
+    columns = ("caller", "template", "first", "reason", "sessions", "callers")
+    texts: dict[tuple[str | None, str, date], _Text] = {}
+    for (day,), of_day in dated.sort("day", "caller", "template").group_by("day", maintain_order=True):
+        judged = []
+        for caller, template, first_on, why, sessions, callers in of_day.select(columns).iter_rows():
+            text = texts.setdefault(
+                (caller, template, first_on), _Text(finding, caller, template, first_on.toordinal(), why)
+            )
+            text.sessions += sessions
+            text.days += 1
+            text.callers.update(callers)
+            detection = text.judged(day.toordinal(), exposures.get(caller, {}), settings)
+            if detection is not None:
+                judged.append((text, detection))
+        yield day, judged
 
 
-def _reported(
-    rows: pl.DataFrame, exposures: Mapping[str, Mapping[int, float]], at_work: Mapping[date, int], settings: Settings
-) -> Iterator[Detection]:
-    """Yield the detections by day, corrected for all callers `at_work` (empty for the fleet)."""
-    texts: dict[tuple[str, str, date], _Text] = {}
-    for (day,), of_day in rows.group_by("day", maintain_order=True):
-        at = day.toordinal()
-        news: dict[str, list[tuple[_Text, Detection]]] = {}
-        for caller, template, first, reason, sessions, callers in of_day.select(
-            "caller", "template", "first", "reason", "weak_sessions", "callers"
-        ).iter_rows():
-            sighting = _Text(caller or None, template, first.toordinal())
-            text = texts.setdefault((caller, template, first), sighting)
-            text.show(reason, sessions, callers)
-            detection = text.judged(at, exposures.get(caller, {}), settings)
-            if detection is None:
-                continue
+def _clearest(nights: Iterable[_Night], counts: pl.DataFrame | None, settings: Settings) -> Iterator[Detection]:
+    """Yield the messages that go on, and the clearest new one of each caller.
+
+    They are corrected for all callers with a row of `counts` on the day; without, it is of the fleet.
+    """
+    at_work: dict[date, int] = {} if counts is None else dict(counts.group_by("day").len().iter_rows())
+    for day, judged in nights:
+        news: dict[str | None, list[tuple[_Text, Detection]]] = {}
+        for text, detection in judged:
             if text.reported:
-                text.reported = at
+                text.reported = day.toordinal()
                 yield detection
             else:
-                news.setdefault(caller, []).append((text, detection))
-        clearest = [min(own, key=lambda pair: (pair[1].p_value or 0.0, pair[0].template)) for own in news.values()]
-        q_values = false_discovery(
-            [*(detection.p_value or 0.0 for _, detection in clearest), *[1.0] * (at_work.get(day, 0) - len(clearest))]
-        )
-        for (text, detection), others, q_value in zip(clearest, news.values(), q_values, strict=False):
+                news.setdefault(text.caller, []).append((text, detection))
+        of_callers = [sorted(own, key=lambda pair: (pair[1].p_value or 0.0, pair[0].template)) for own in news.values()]
+        p_values = [own[0][1].p_value or 0.0 for own in of_callers]
+        q_values = false_discovery([*p_values, *[1.0] * (at_work.get(day, 0) - len(p_values))])
+        for ((text, detection), *others), q_value in zip(of_callers, q_values, strict=False):
             if q_value > settings.false_discovery_rate:
                 continue
-            for other, _ in others:
-                other.reported, other.over = at, other is not text
-            more = f", and {len(others) - 1} more with it" if len(others) > 1 else ""
+            text.reported = day.toordinal()
+            more = ""
+            if others and text.finding == _WEAK:
+                more = f", and {len(others)} more with it"
+                for other, _ in others:
+                    other.over = True
+            elif others:
+                more = f"; with it: {', '.join(other.template for other, _ in others)}"
             yield replace(detection, q_value=q_value, note=f"{detection.note}{more}")
-
-
-def _exposure(rows: pl.DataFrame, column: str) -> dict[int, float]:
-    daily = rows.group_by("day").agg(pl.col(column).sum())
-    return {day.toordinal(): float(amount) for day, amount in daily.sort("day").iter_rows()}
 
 
 def severity_of_message(day: Detection) -> str:
