@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from datetime import date, datetime
+from typing import Any
 
 import polars as pl
+
+from analyzer.analysis.kinds.statistics.rates import RateTail
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +58,19 @@ class Detection:
     """End of the last hour, likewise."""
 
 
+def above(count: int, tail: RateTail, **fields: Any) -> Detection:
+    """Build the detection of a count above the one that the days before predict; `fields` are its other fields."""
+    figures = {
+        "observed": float(count),
+        "expected": tail.expected,
+        "low": 0.0,
+        "high": tail.high,
+        "p_value": tail.p_value,
+        "statistic": count / tail.expected,
+    }
+    return Detection(**{**figures, **fields})
+
+
 _TYPES = {
     "date": pl.Date(),
     "datetime": pl.Datetime("us"),
@@ -68,12 +84,19 @@ SCHEMA: dict[str, pl.DataType] = {
 """Columns of a frame of detections, in order."""
 
 
-def frame(detections: Iterable[Detection]) -> pl.DataFrame:
-    """Build a frame of detections, sorted by day, caller, finding, scope and template."""
-    rows = [tuple(getattr(detection, name) for name in SCHEMA) for detection in detections]
-    return pl.DataFrame(rows, schema=SCHEMA, orient="row").sort(
-        "day", "caller", "finding", "scope", "template", nulls_last=True
+def ordered(detections: Iterable[Detection]) -> list[Detection]:
+    """Sort detections by day, caller, finding, scope and template; None comes last."""
+    names = ("day", "caller", "finding", "scope", "template")
+    return sorted(
+        detections,
+        key=lambda detection: [(value is None, value) for name in names for value in [getattr(detection, name)]],
     )
+
+
+def frame(detections: Iterable[Detection]) -> pl.DataFrame:
+    """Build a frame of detections, in the order of `ordered`."""
+    rows = [tuple(getattr(detection, name) for name in SCHEMA) for detection in ordered(detections)]
+    return pl.DataFrame(rows, schema=SCHEMA, orient="row")
 
 
 def clearest(detections: Iterable[Detection]) -> list[Detection]:
@@ -84,11 +107,6 @@ def clearest(detections: Iterable[Detection]) -> list[Detection]:
         if key not in best or (detection.p_value or 0.0) < (best[key].p_value or 0.0):
             best[key] = detection
     return list(best.values())
-
-
-def detections_in(detections: pl.DataFrame) -> list[Detection]:
-    """Return the detections of a frame, in its order: the reverse of `frame`."""
-    return [Detection(**row) for row in detections.iter_rows(named=True)]
 
 
 ORDINAL = (pl.col("day") - date.min).dt.total_days() + 1

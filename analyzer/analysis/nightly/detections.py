@@ -8,7 +8,7 @@ from datetime import date, timedelta
 
 import polars as pl
 
-from analyzer.analysis.kinds.detection import Detection, Settings, detections_in
+from analyzer.analysis.kinds.detection import Detection, Settings
 from analyzer.analysis.kinds.families.bursts import longest_bursts
 from analyzer.analysis.kinds.families.hours import hour_rises
 from analyzer.analysis.kinds.families.naming import UNKNOWN
@@ -53,12 +53,12 @@ _MOST_SESSIONS = 0.5
 def detections(seen: Observations, settings: Settings | None = None) -> list[Detection]:
     """Run all tests over one history; return their detections in the order of the days."""
     chosen = settings or Settings()
-    shares = detections_in(detect(seen.counts, seen.templates, chosen))
+    shares = detect(seen.counts, seen.templates, chosen)
     retries = corrected(retry_changes(seen.chains), _tested(seen.chains))
     work = exposures(seen.work, seen.counts, seen.versions)
     explained: Explained = set()
     hours = hour_rises(seen.hourly_volumes, since_newest(seen.hourly_work, seen.versions), explained, chosen)
-    rises = detections_in(volumes(seen.volumes, work, chosen, explained=explained))
+    rises = volumes(seen.volumes, work, chosen, explained=explained)
     # Hours are reported if the day as a whole does not show the rise.
     by_day = {(detection.finding, detection.caller, detection.scope, detection.day) for detection in rises}
     rises = [
@@ -72,10 +72,10 @@ def detections(seen: Observations, settings: Settings | None = None) -> list[Det
     rises = list(_without_narrower(_on_days_with_errors(rises, seen.volumes), seen.volumes))
     outages = [_Outage.of(detection, seen.volumes) for detection in rises if detection.finding in _WIDTHS]
     hit = {caller_day for outage in outages for caller_day in outage.hits()}
-    shared = detections_in(shared_templates(seen.templates, work, chosen))
-    weak = detections_in(weak_templates(seen.known_templates, seen.templates, seen.counts, work, chosen))
+    shared = shared_templates(seen.templates, work, chosen)
+    weak = weak_templates(seen.known_templates, seen.templates, seen.counts, work, chosen)
     of_fleet = {(detection.template, detection.day) for detection in shared}
-    wordings = detections_in(reworded(seen.templates, seen.rules, work, seen.volumes, chosen))
+    wordings = reworded(seen.templates, seen.rules, work, seen.volumes, chosen)
     kept = [
         *_unless_reported(
             shares,
@@ -90,8 +90,8 @@ def detections(seen: Observations, settings: Settings | None = None) -> list[Det
     kept = [
         *_without_reworded(kept, wordings, seen),
         *wordings,
-        *corrected(detections_in(relay_frequency(hand_offs)), _tested(seen.relays)),
-        *detections_in(many_relays(over_midnight(seen, hand_offs, MANY_RELAYS))),
+        *corrected(relay_frequency(hand_offs), _tested(seen.relays)),
+        *many_relays(over_midnight(seen, hand_offs, MANY_RELAYS)),
         *retries,
         *signals(seen.signals, seen.work),
         *worse_versions(seen.signals),

@@ -7,10 +7,16 @@ from datetime import date, timedelta
 import polars as pl
 import pytest
 
-from analyzer.analysis.kinds.detection import SCHEMA, Settings
-from analyzer.analysis.kinds.families.shares import DetectionError, detect
+from analyzer.analysis.kinds.detection import SCHEMA, Settings, frame
+from analyzer.analysis.kinds.families import shares
+from analyzer.analysis.kinds.families.shares import DetectionError
 from analyzer.errors import AnalyzerError
 from tests.analysis.detection_data import FIRST, constant, counts, simulated, step, templates
+
+
+def detect(*counted: pl.DataFrame) -> pl.DataFrame:
+    """What is found, as a frame."""
+    return frame(shares.detect(*counted))
 
 
 def _index(day: date) -> int:

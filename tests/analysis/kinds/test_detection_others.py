@@ -9,11 +9,11 @@ import polars as pl
 import pytest
 from hypothesis import strategies as st
 
-from analyzer.analysis.kinds.detection import SCHEMA
+from analyzer.analysis.kinds.detection import frame
 from analyzer.analysis.kinds.families.bursts import bursts
 from analyzer.analysis.kinds.families.causes import causes, flips
 from analyzer.analysis.kinds.families.relays import MANY_RELAYS, many_relays, relay_frequency
-from analyzer.analysis.kinds.families.retries import retry_payoff
+from analyzer.analysis.kinds.families.retries import retry_days
 from analyzer.analysis.kinds.families.shares import unjudged
 from tests.analysis.detection_data import FIRST, counts
 from tests.analysis.nightly.test_nightly_tests import group, observed
@@ -28,11 +28,10 @@ def test_one_session_that_repeats_one_text_thirty_times_is_a_burst() -> None:
         group(0, 3, "validation", template="u", events=2, caller="a"),
     ]
     seen = observed(rows)
-    found = bursts(seen.loud, seen.repeats)
+    found = frame(bursts(seen.loud, seen.repeats))
     assert found.select("caller", "scope", "template", "observed", "expected").rows() == [
         ("a", "a-0-1", "t", 30.0, 15.5)
     ]
-    assert dict(found.schema) == SCHEMA
 
 
 def _relays(counts: list[int]) -> pl.DataFrame:
@@ -47,37 +46,37 @@ def _relays(counts: list[int]) -> pl.DataFrame:
 def test_a_day_with_far_more_relays_is_found() -> None:
     """For its caller and step, and it does not raise what is expected of the next day."""
     usual = [1, 2, 0, 1, 3, 1, 1] * 5
-    found = relay_frequency(_relays([*usual, 12, 12]))
+    found = frame(relay_frequency(_relays([*usual, 12, 12])))
     assert found.select("caller", "scope", "finding", "observed").rows() == [("a", "implement", "relays", 12.0)] * 2
     assert found["expected"][0] == pytest.approx(found["expected"][1], rel=0.1)
     assert found["high"][0] < 12
-    assert relay_frequency(_relays([*usual, 2, 3])).is_empty()
+    assert relay_frequency(_relays([*usual, 2, 3])) == []
 
 
 def test_busier_days_are_no_more_frequent_relays() -> None:
     """Thrice the relays at thrice the exposure."""
-    frame = _relays([2] * 30)
+    daily = _relays([2] * 30)
     last = pl.col("day") == FIRST + timedelta(days=29)
-    busier = frame.with_columns(
+    busier = daily.with_columns(
         pl.when(last).then(pl.col(name) * 3).otherwise(pl.col(name)) for name in ("relays", "exposure")
     )
-    assert relay_frequency(busier).is_empty()
+    assert relay_frequency(busier) == []
 
 
 def test_relays_without_history_are_not_judged() -> None:
     """Less than a week of days."""
-    assert relay_frequency(_relays([0, 0, 12])).is_empty()
+    assert relay_frequency(_relays([0, 0, 12])) == []
 
 
 def test_many_hand_offs_of_a_session_need_no_history() -> None:
     """Where days are too few to expect anything, five of one session are told; later the other test judges."""
     few = _relays([0, 0, 12])
-    told = many_relays(few.with_columns(most=pl.col("relays")))
+    told = frame(many_relays(few.with_columns(most=pl.col("relays"))))
     assert told.select("finding", "observed", "expected", "p_value").rows() == [("relays", 12.0, None, None)]
-    compacted = many_relays(few.with_columns(most=pl.col("relays"), step=pl.lit("")))
+    compacted = frame(many_relays(few.with_columns(most=pl.col("relays"), step=pl.lit(""))))
     assert compacted.select("finding", "scope", "observed").rows() == [("compactions", None, 12.0)]
-    assert many_relays(few.with_columns(most=pl.lit(MANY_RELAYS - 1))).is_empty()
-    assert many_relays(_relays([5] * 30).with_columns(most=pl.lit(5)))["day"].n_unique() < 15
+    assert many_relays(few.with_columns(most=pl.lit(MANY_RELAYS - 1))) == []
+    assert len(many_relays(_relays([5] * 30).with_columns(most=pl.lit(5)))) < 15
 
 
 _CHAINS = ["caller", "reason", "before_chains", "before_recovered", "chains", "recovered", "untried"]
@@ -97,9 +96,8 @@ _CHAINS = ["caller", "reason", "before_chains", "before_recovered", "chains", "r
 )
 def test_retries_are_judged_by_what_they_bought(row: tuple[object, ...], expected: list[str]) -> None:
     """Fallen recovery, retries in vain, retries not made; silence where the chains are few."""
-    found = retry_payoff(pl.DataFrame([row], schema=_CHAINS, orient="row"), day=FIRST)
-    assert found["finding"].to_list() == expected
-    assert all(found["scope"] == row[1])
+    found = retry_days(pl.DataFrame([(FIRST, *row)], schema=["day", *_CHAINS], orient="row"))
+    assert [(one.finding, one.scope) for one in found] == [(finding, row[1]) for finding in expected]
 
 
 _COUNTS = st.dictionaries(
@@ -125,8 +123,8 @@ def _errors(rows: list[tuple[str, str, str, str | None, str | None]], sessions: 
 
 
 def _found(rows: list[tuple[object, ...]]) -> list[tuple[str, str | None]]:
-    frame = causes(pl.DataFrame(rows, schema=_ERRORS, orient="row"), day=date(2026, 5, 1), caller="a")
-    return frame.select("finding", "scope").rows()
+    found = causes(pl.DataFrame(rows, schema=_ERRORS, orient="row"), day=date(2026, 5, 1), caller="a")
+    return [(one.finding, one.scope) for one in found]
 
 
 _SAME = [("before", "slow down", "rate_limited", "r1", None), ("after", "slow down", "rate_limited", "r1", None)]
@@ -145,8 +143,8 @@ def test_other_verdicts_on_the_same_facts_are_a_change_of_the_classifier() -> No
         ("after", "slow down", "rate_limited", "r1", None),
     ]
     assert _found(_errors(rows)) == [("classifier_changed", "unknown → rate_limited")]
-    frame = pl.DataFrame(_errors(rows), schema=_ERRORS, orient="row")
-    assert [(flip.old_reason, flip.reason, flip.groups, flip.sessions) for flip in flips(frame)] == [
+    errors = pl.DataFrame(_errors(rows), schema=_ERRORS, orient="row")
+    assert [(flip.old_reason, flip.reason, flip.groups, flip.sessions) for flip in flips(errors)] == [
         ("unknown", "rate_limited", 100, 100)
     ]
 
@@ -222,7 +220,7 @@ def test_traffic_that_did_not_change_is_rarely_called_so() -> None:
         ]
         names = ["period", "session", "template", "reason", "rule", "old_reason"]
         found = causes(pl.DataFrame(rows, names, orient="row"), day=FIRST, alpha=0.05)
-        return found.filter(finding="traffic_changed")["note"].to_list()
+        return [str(one.note) for one in found if one.finding == "traffic_changed"]
 
     for before, after in ((30, 12), (600, 300)):
         assert sum(len(changed(before, after, 0.1)) for _ in range(60)) <= 6

@@ -7,7 +7,7 @@ from datetime import date, timedelta
 import polars as pl
 import pytest
 
-from analyzer.analysis.kinds.detection import Detection, detections_in
+from analyzer.analysis.kinds.detection import Detection
 from analyzer.analysis.kinds.families.new_messages import shared_templates, weak_templates
 from analyzer.analysis.nightly.detections import detections
 from analyzer.analysis.nightly.incidents import incidents
@@ -36,7 +36,7 @@ def found(*rows: Row, unknown: tuple[Row, ...] = (), callers: int = 6, sessions:
         ["day", "caller", "sessions", "exposure"],
         orient="row",
     )
-    return detections_in(weak_templates(known.with_columns(reason=pl.lit("auth_error")), others, work, work))
+    return weak_templates(known.with_columns(reason=pl.lit("auth_error")), others, work, work)
 
 
 def test_a_message_that_comes_often_at_one_caller_is_told_of_it() -> None:
@@ -107,7 +107,7 @@ def test_a_message_that_goes_on_keeps_its_finding_open(shared: bool) -> None:
             ["day", "caller", "exposure"],
             orient="row",
         )
-        told = detections_in(shared_templates(seen, exposure))
+        told = shared_templates(seen, exposure)
     else:
         told = found(*rows)
     told = [one for one in told if one.caller is None]

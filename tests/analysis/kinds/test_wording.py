@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from analyzer.analysis.kinds.detection import Detection, detections_in
+from analyzer.analysis.kinds.detection import Detection
 from analyzer.analysis.kinds.families.rewordings import reworded
 from analyzer.analysis.kinds.statistics.rates import CountedDay, rate_fall
 from analyzer.analysis.kinds.statistics.tails import negative_binomial_lower, negative_binomial_tail
@@ -38,15 +38,13 @@ class Fleet:
     def found(self) -> list[Detection]:
         """What the test says of these days."""
         volumes = [(day, name, self.provider[reason], reason) for day, name, _ in self.work for reason in self.provider]
-        return detections_in(
-            reworded(
-                pl.DataFrame(self.texts, {**_NAMES, "template": pl.String, "sessions": pl.Int64}, orient="row"),
-                pl.DataFrame(
-                    self.rules, {**_NAMES, "rule": pl.String, "reason": pl.String, "sessions": pl.Int64}, orient="row"
-                ),
-                pl.DataFrame(self.work, {**_NAMES, "exposure": pl.Float64}, orient="row"),
-                pl.DataFrame(volumes, {**_NAMES, "provider": pl.String, "reason": pl.String}, orient="row"),
-            )
+        return reworded(
+            pl.DataFrame(self.texts, {**_NAMES, "template": pl.String, "sessions": pl.Int64}, orient="row"),
+            pl.DataFrame(
+                self.rules, {**_NAMES, "rule": pl.String, "reason": pl.String, "sessions": pl.Int64}, orient="row"
+            ),
+            pl.DataFrame(self.work, {**_NAMES, "exposure": pl.Float64}, orient="row"),
+            pl.DataFrame(volumes, {**_NAMES, "provider": pl.String, "reason": pl.String}, orient="row"),
         )
 
 

@@ -16,7 +16,7 @@ from analyzer.analysis.charts.chart import Axis, Bars, Chart
 from analyzer.analysis.kinds.daily_charts import (
     MARKED,
 )
-from analyzer.analysis.kinds.detection import Detection, detections_in, frame
+from analyzer.analysis.kinds.detection import Detection, ordered
 from analyzer.analysis.kinds.families.shared import WITH_MESSAGE
 from analyzer.analysis.kinds.finding import (
     SESSION_ITSELF,
@@ -32,7 +32,7 @@ MIN_REPEATS = 30
 """The least repeats of one template in one session that are a burst."""
 
 
-def bursts(loud: pl.DataFrame, repeats: pl.DataFrame, min_repeats: int = MIN_REPEATS) -> pl.DataFrame:
+def bursts(loud: pl.DataFrame, repeats: pl.DataFrame, min_repeats: int = MIN_REPEATS) -> list[Detection]:
     """Return the findings `burst`: a row per day, caller, session and often repeated template.
 
     `loud`: columns `day`, `caller`, `session`, `template`, `events`, one row per group that repeats
@@ -58,7 +58,7 @@ def bursts(loud: pl.DataFrame, repeats: pl.DataFrame, min_repeats: int = MIN_REP
             for row in of_day.iter_rows(named=True):
                 own_repeats = of_group[row["session"], row["template"]]
                 findings.append(_burst(row, _median(counts - Counter(own_repeats))))
-    return frame(findings)
+    return ordered(findings)
 
 
 def _burst(row: dict[str, Any], expected: float | None) -> Detection:
@@ -105,7 +105,7 @@ def longest_bursts(seen: Observations) -> Iterable[Detection]:
     """Yield the longest burst of each message a day, with the number of other sessions with it."""
     longest: dict[tuple[date, str | None, str | None], Detection] = {}
     more: dict[tuple[date, str | None, str | None], int] = {}
-    for burst in detections_in(bursts(seen.loud, seen.repeats)):
+    for burst in bursts(seen.loud, seen.repeats):
         key = burst.day, burst.caller, burst.template
         more[key] = more.get(key, 0) + 1
         former = longest.get(key)

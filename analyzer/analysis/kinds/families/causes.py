@@ -8,7 +8,7 @@ from datetime import date, timedelta
 
 import polars as pl
 
-from analyzer.analysis.kinds.detection import Detection, detections_in, frame
+from analyzer.analysis.kinds.detection import Detection, ordered
 from analyzer.analysis.kinds.finding import (
     KINDS,
     Evidence,
@@ -45,7 +45,7 @@ class Flip:
     sessions: int
 
 
-def causes(errors: pl.DataFrame, *, day: date, caller: str | None = None, alpha: float = 0.001) -> pl.DataFrame:
+def causes(errors: pl.DataFrame, *, day: date, caller: str | None = None, alpha: float = 0.001) -> list[Detection]:
     """Return the findings `traffic_changed`, `classifier_changed` and `wording_changed`.
 
     `errors`: distinct rows in any order, one per (session, template) and verdict: `period`
@@ -62,9 +62,9 @@ def causes(errors: pl.DataFrame, *, day: date, caller: str | None = None, alpha:
     templates came.
     """
     if errors["period"].n_unique() < 2:
-        return frame([])
+        return []
     findings = [*_classifier(errors, day, caller), *_traffic(errors, day, caller, alpha)]
-    return frame([*findings, *_wording(errors, day, caller, alpha)])
+    return ordered([*findings, *_wording(errors, day, caller, alpha)])
 
 
 def distinct(errors: pl.DataFrame) -> pl.DataFrame:
@@ -230,7 +230,7 @@ def _causes(seen: Observations, head: Finding) -> list[Finding]:
     rows = _sampled(seen.around(head.onset, head.last_on, head.scope.caller))
     recent = [
         detection
-        for detection in detections_in(causes(distinct(rows), day=head.last_on, caller=head.scope.caller))
+        for detection in causes(distinct(rows), day=head.last_on, caller=head.scope.caller)
         if detection.finding != "classifier_changed" or _is_recent(rows, detection.scope)
     ]
     # A new unknown text is a finding of its own kind already.
@@ -358,13 +358,13 @@ def caller_drifts(seen: Observations, split: date, until: date, caller: str | No
 
     These are detections of `causes`.
     """
-    return detections_in(causes(distinct(seen.around(split, until, caller)), day=until, caller=caller))
+    return causes(distinct(seen.around(split, until, caller)), day=until, caller=caller)
 
 
 def _of_fleet(store: Store, seen: Observations, split: date, until: date) -> tuple[Drift, ...]:
     span = {"since": start_of(_first(split), seen.timezone), "until": end_of(until, seen.timezone)}
     rows = store.query("ruleset-groups", **span, split=start_of(split, seen.timezone), ruleset=seen.ruleset)
-    detections = detections_in(causes(rows, day=until, caller=None))
+    detections = causes(rows, day=until, caller=None)
     templates = sorted({detection.template for detection in detections if detection.template is not None})
     messages: dict[str | None, str | None] = {}
     if templates:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from analyzer.analysis.kinds.detection import ORDINAL, Detection, Settings, clearest
+from analyzer.analysis.kinds.detection import ORDINAL, Detection, Settings, above, clearest
 from analyzer.analysis.kinds.families.naming import UNKNOWN, Names, Suspect
 from analyzer.analysis.kinds.families.volumes import (
     CODED,
@@ -321,17 +321,13 @@ def _detection(
     note = f"{best.reason} errors in {best.sessions:,}{of_sessions} sessions, {best.tail.expected:,.1f} expected"
     if hits is not None:
         note += f", at {hits[0]} of its {hits[1]} callers"
-    return Detection(
+    return above(
+        best.sessions,
+        best.tail,
         day=day,
         caller=best.name if dimension == "caller" else None,
         finding="unknown_rate" if best.reason == UNKNOWN else OUTAGES.get(dimension, "volume"),
         onset=day,
-        observed=float(best.sessions),
-        expected=best.tail.expected,
-        low=0.0,
-        high=best.tail.high,
-        p_value=best.tail.p_value,
-        statistic=best.sessions / best.tail.expected,
         sessions=best.sessions,
         scope={"fleet": best.reason, "caller": None}.get(dimension, best.name),
         note=note,

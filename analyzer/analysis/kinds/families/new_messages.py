@@ -23,7 +23,7 @@ from analyzer.analysis.kinds.daily_charts import (
     counted_beside_expected,
     counts_chart,
 )
-from analyzer.analysis.kinds.detection import Detection, Settings, frame
+from analyzer.analysis.kinds.detection import Detection, Settings, above, ordered
 from analyzer.analysis.kinds.families.shared import (
     DRAFT_RULES,
     UNKNOWN_ERRORS,
@@ -45,6 +45,7 @@ from analyzer.analysis.kinds.finding import (
 )
 from analyzer.analysis.kinds.finding_fields import warning
 from analyzer.analysis.kinds.sentences import in_sessions
+from analyzer.analysis.kinds.statistics.rates import RateTail
 from analyzer.analysis.kinds.statistics.tails import (
     false_discovery,
     negative_binomial_tail,
@@ -75,23 +76,22 @@ class Novelty:
     """Sessions with the text since its first sight."""
     since: float
     """Sessions since then that may have shown it."""
-    expected: float
-    high: float
-    p_value: float
+    tail: RateTail
+
+    @property
+    def p_value(self) -> float:
+        """Return the probability of so many sessions if the text were not new."""
+        return self.tail.p_value
 
     def detection(self, finding: str, caller: str | None, template: str, note: str) -> Detection:
         """Build the detection with these figures."""
-        return Detection(
+        return above(
+            self.sessions,
+            self.tail,
             day=date.fromordinal(self.day),
             caller=caller,
             finding=finding,
             onset=date.fromordinal(self.first),
-            observed=float(self.sessions),
-            expected=self.expected,
-            low=0.0,
-            high=self.high,
-            p_value=self.p_value,
-            statistic=self.sessions / self.expected,
             sessions=self.sessions,
             template=template,
             note=note,
@@ -112,7 +112,7 @@ def novelty(day: int, first: int, sessions: int, exposure: Mapping[int, float]) 
     success = sessions_before / (sessions_before + since)
     p_value = negative_binomial_tail(sessions - 1, 0.5, success)
     high = float(negative_binomial_upper(0.5, success))
-    return Novelty(day, first, sessions, since, 0.5 * since / sessions_before, high, p_value)
+    return Novelty(day, first, sessions, since, RateTail(p_value, 0.5 * since / sessions_before, high))
 
 
 @dataclass(slots=True)
@@ -173,7 +173,7 @@ def new_templates(templates: pl.DataFrame, counts: pl.DataFrame, settings: Setti
     return _clearest(nights, counts, settings)
 
 
-def shared_templates(templates: pl.DataFrame, work: pl.DataFrame, settings: Settings | None = None) -> pl.DataFrame:
+def shared_templates(templates: pl.DataFrame, work: pl.DataFrame, settings: Settings | None = None) -> list[Detection]:
     """Return the findings `shared_template`: unknown messages new to the fleet, by day.
 
     A message that goes on is reported until it is quiet, for at most four weeks.
@@ -187,7 +187,7 @@ def shared_templates(templates: pl.DataFrame, work: pl.DataFrame, settings: Sett
         for text, detection in judged:
             text.reported = day.toordinal()
             detections.append(detection)
-    return frame(detections)
+    return ordered(detections)
 
 
 def weak_templates(
@@ -196,7 +196,7 @@ def weak_templates(
     counts: pl.DataFrame,
     work: pl.DataFrame,
     settings: Settings | None = None,
-) -> pl.DataFrame:
+) -> list[Detection]:
     """Return the findings `weak_template`: new messages of a caller or of the fleet, by day.
 
     `known_messages`: columns `day`, `caller`, `template`, `reason`, `sessions` and `weak_sessions`,
@@ -207,7 +207,7 @@ def weak_templates(
     """
     chosen = settings or Settings()
     if known_messages.is_empty() or counts.is_empty():
-        return frame(())
+        return []
     often = known_messages.group_by("template").agg(pl.sum("weak_sessions"))
     often = often.filter(pl.col("weak_sessions") >= chosen.min_sessions)
     columns = ("day", "caller", "template", "reason", "sessions")
@@ -227,7 +227,7 @@ def weak_templates(
         if detection.day < since.get(detection.template, date.max) or text in begun:
             begun.add(text)
             callers.append(detection)
-    return frame([*fleet, *callers])
+    return ordered([*fleet, *callers])
 
 
 _WEAK = "weak_template"

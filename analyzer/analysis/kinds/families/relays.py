@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import replace
+from typing import Any
 
 import polars as pl
 
@@ -27,7 +28,7 @@ from analyzer.analysis.kinds.daily_charts import (
     of_caller_around,
     panels,
 )
-from analyzer.analysis.kinds.detection import Detection, frame
+from analyzer.analysis.kinds.detection import Detection, above, ordered
 from analyzer.analysis.kinds.finding import (
     Basis,
     Behind,
@@ -42,6 +43,7 @@ from analyzer.analysis.kinds.finding_fields import warning
 from analyzer.analysis.kinds.sentences import as_number, in_sessions
 from analyzer.analysis.kinds.statistics.rates import (
     CountedDay,
+    RateTail,
     rate_tail,
 )
 from analyzer.analysis.observations import exposed
@@ -55,7 +57,7 @@ MANY_RELAYS = 5
 """Hand-offs of one session in a step that are many even if other days have as many."""
 
 
-def relay_frequency(relays: pl.DataFrame, alpha: float = 0.001) -> pl.DataFrame:
+def relay_frequency(relays: pl.DataFrame, alpha: float = 0.001) -> list[Detection]:
     """Return days with more hand-offs of a caller and step than expected: `relays`, or `compactions`.
 
     `relays`: one row per day, caller and step: columns `day`, `caller`, `step`, `relays`,
@@ -64,29 +66,18 @@ def relay_frequency(relays: pl.DataFrame, alpha: float = 0.001) -> pl.DataFrame:
     `scope` is the step.
     """
     unusual = relay_days(relays, alpha, every=False).filter(pl.col("found"))
-    return frame(
-        Detection(
-            day=row["day"],
-            caller=row["caller"],
-            finding=_finding(row["step"]),
-            scope=row["step"] or None,
-            onset=row["day"],
-            observed=float(row["relays"]),
-            expected=row["expected"],
-            low=0.0,
-            high=row["high"],
-            p_value=row["p_value"],
+    return ordered(
+        above(
+            row["relays"],
+            RateTail(row["p_value"], row["expected"], row["high"]),
             q_value=row["p_value"],
-            statistic=row["relays"] / row["expected"],
-            sessions=row["sessions"],
-            note=f"{row['relays']} {_finding(row['step'])}, {row['expected']:.1f} expected, "
-            f"at most {row['most']} in one session",
+            **_of_day(row, f"{row['expected']:.1f} expected, at most {row['most']} in one session"),
         )
         for row in unusual.iter_rows(named=True)
     )
 
 
-def many_relays(relays: pl.DataFrame) -> pl.DataFrame:
+def many_relays(relays: pl.DataFrame) -> list[Detection]:
     """Return the findings `relays` of sessions with many hand-offs on days without history.
 
     `relays` and the columns are as in `relay_frequency`, but without `expected` and `p_value`.
@@ -94,25 +85,29 @@ def many_relays(relays: pl.DataFrame) -> pl.DataFrame:
     busy = relays.filter(pl.col("most") >= MANY_RELAYS).select("caller", "step").unique()
     days = relay_days(relays.join(busy, on=["caller", "step"], how="semi"))
     rows = days.filter((pl.col("most") >= MANY_RELAYS) & pl.col("expected").is_null())
-    return frame(
+    return ordered(
         Detection(
-            day=row["day"],
-            caller=row["caller"],
-            finding=_finding(row["step"]),
-            scope=row["step"] or None,
-            onset=row["day"],
             observed=float(row["relays"]),
             statistic=float(row["most"]),
-            sessions=row["sessions"],
-            note=f"{row['relays']} {_finding(row['step'])}, {row['most']} of them in one session",
+            **_of_day(row, f"{row['most']} of them in one session"),
         )
         for row in rows.iter_rows(named=True)
     )
 
 
-def _finding(step: str) -> str:
-    """Name the finding: what has an empty step are an agent's own compactions."""
-    return "relays" if step else "compactions"
+def _of_day(row: dict[str, Any], rest: str) -> dict[str, Any]:
+    """Return the fields of a day's detection beside its figures; `rest` ends its note."""
+    # What has an empty step are an agent's own compactions.
+    finding = "relays" if row["step"] else "compactions"
+    return {
+        "day": row["day"],
+        "caller": row["caller"],
+        "finding": finding,
+        "scope": row["step"] or None,
+        "onset": row["day"],
+        "sessions": row["sessions"],
+        "note": f"{row['relays']} {finding}, {rest}",
+    }
 
 
 def relay_days(relays: pl.DataFrame, alpha: float = 0.001, *, every: bool = True) -> pl.DataFrame:

@@ -20,7 +20,7 @@ from analyzer.analysis.kinds.daily_charts import (
     share_line,
     shares_axis,
 )
-from analyzer.analysis.kinds.detection import Detection, detections_in, frame
+from analyzer.analysis.kinds.detection import Detection, ordered
 from analyzer.analysis.kinds.families.shared import BY_OUTCOME
 from analyzer.analysis.kinds.finding import (
     Basis,
@@ -58,25 +58,20 @@ together."""
 _COLUMNS = ("caller", "reason", "before_chains", "before_recovered", "chains", "recovered", "untried")
 
 
-def retry_payoff(chains: pl.DataFrame, *, day: date, alpha: float = 0.001) -> pl.DataFrame:
+def retry_days(chains: pl.DataFrame, alpha: float = 0.001) -> list[Detection]:
     """Return the findings `recovery_fell`, `retry_in_vain` and `retry_would_pay`.
 
-    `chains`: one row per caller and reason: `before_chains` and `before_recovered` of the baseline,
-    `chains` and `recovered` of the window (ended chains of at least one retry), and `untried`:
-    errors of the window that were not retried at all. `scope` is the reason. `observed` and
-    `expected` are recovery rates, `low` and `high` the Wilson interval of the rate.
+    `chains`: one row per day, caller and reason: `before_chains` and `before_recovered` of the
+    baseline, `chains` and `recovered` of the window (ended chains of at least one retry), and
+    `untried`: errors of the window that were not retried at all. `scope` is the reason. `observed`
+    and `expected` are recovery rates, `low` and `high` the Wilson interval of the rate.
     """
-    return retry_days(chains.with_columns(day=pl.lit(day)), alpha)
-
-
-def retry_days(chains: pl.DataFrame, alpha: float = 0.001) -> pl.DataFrame:
-    """Return the findings of `retry_payoff` for rows of many days, which have a column `day`."""
     rows = chains.select("day", *_COLUMNS).iter_rows()
-    return frame(detection for day, *row in rows for detection in _judge(*row, day=day, alpha=alpha))
+    return ordered(detection for day, *row in rows for detection in _judge(*row, day=day, alpha=alpha))
 
 
 def retry_changes(chains: pl.DataFrame) -> list[Detection]:
-    """Return the findings of `retry_payoff` for each day with a settled chain of the reason.
+    """Return the findings of `retry_days` for each day with a settled chain of the reason.
 
     The week that ends with the day is compared with the baseline before it. A week with a bad day
     opens a fall of recovery but does not prolong it: only a day whose own rate is nearer to the
@@ -90,7 +85,7 @@ def retry_changes(chains: pl.DataFrame) -> list[Detection]:
     daily_rates = {(day, caller, reason): share for day, caller, reason, share in rows}
     seen: dict[tuple[str | None, str | None], date] = {}
     detections = []
-    for detection in detections_in(retry_days(_windows(chains))):
+    for detection in retry_days(_windows(chains)):
         if detection.finding == "recovery_fell":
             before = seen.get((detection.caller, detection.scope))
             seen[detection.caller, detection.scope] = detection.day
@@ -107,7 +102,7 @@ def _is_bad(detection: Detection, rate: float | None) -> bool:
 
 
 def _windows(chains: pl.DataFrame) -> pl.DataFrame:
-    """Sum window and baseline that end with each row's day, in the columns of `retry_payoff`."""
+    """Sum window and baseline that end with each row's day, in the columns of `retry_days`."""
     daily = chains.sort("caller", "reason", "day")
     whole, recent = (
         daily.rolling("day", period=timedelta(days=days), group_by=["caller", "reason"]).agg(

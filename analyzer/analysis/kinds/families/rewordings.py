@@ -27,7 +27,7 @@ from analyzer.analysis.kinds.daily_charts import (
     counts_axis,
     panels,
 )
-from analyzer.analysis.kinds.detection import Detection, Settings, frame
+from analyzer.analysis.kinds.detection import Detection, Settings, ordered
 from analyzer.analysis.kinds.families.new_messages import LEAST_HISTORY, MESSAGES, novelty
 from analyzer.analysis.kinds.finding import (
     Basis,
@@ -97,7 +97,7 @@ def reworded(
     work: pl.DataFrame,
     volumes: pl.DataFrame,
     settings: Settings | None = None,
-) -> pl.DataFrame:
+) -> list[Detection]:
     """Return the findings `wording_changed`: one per text and day that shows it, up to four weeks.
 
     `templates`: columns `day`, `caller`, `template`, `sessions` of unknown texts. `rules`: columns
@@ -116,7 +116,7 @@ def reworded(
         days = list(_replacements(text, history, chosen))
         if days:
             by_rule.setdefault(days[0].rule or "", []).extend(days)
-    return frame(detection for days in by_rule.values() for detection in _one_text_a_rule(days))
+    return ordered(detection for days in by_rule.values() for detection in _one_text_a_rule(days))
 
 
 def _new_texts(templates: pl.DataFrame, work: pl.DataFrame, settings: Settings) -> Iterator[_Text]:

@@ -26,7 +26,7 @@ from analyzer.analysis.kinds.daily_charts import (
     share_line,
     shares_axis,
 )
-from analyzer.analysis.kinds.detection import Detection, Settings, frame
+from analyzer.analysis.kinds.detection import Detection, Settings, ordered
 from analyzer.analysis.kinds.families.new_messages import new_templates
 from analyzer.analysis.kinds.families.shared import (
     DRAFT_RULES,
@@ -66,7 +66,7 @@ class DetectionError(AnalyzerError):
     """Counts that cannot be judged."""
 
 
-def detect(counts: pl.DataFrame, templates: pl.DataFrame, settings: Settings | None = None) -> pl.DataFrame:
+def detect(counts: pl.DataFrame, templates: pl.DataFrame, settings: Settings | None = None) -> list[Detection]:
     """Return the findings `spike`, `drift` and `template`, in the columns of `SCHEMA`.
 
     `counts` has a row per day and caller: `day` (Date), `caller`, `sessions`, `groups` (distinct
@@ -82,10 +82,10 @@ def detect(counts: pl.DataFrame, templates: pl.DataFrame, settings: Settings | N
     wanted = ("day", "caller", "template", "sessions")
     if missing := [name for name in wanted if name not in templates.columns]:
         raise DetectionError(f"templates without column {', '.join(missing)}", f"needed: {', '.join(wanted)}")
-    return frame([*_shares(totals, chosen), *new_templates(templates.select(wanted), totals, chosen)])
+    return ordered([*_shares(totals, chosen), *new_templates(templates.select(wanted), totals, chosen)])
 
 
-def _totals(counts: pl.DataFrame) -> pl.DataFrame:
+def _totals(counts: pl.DataFrame) -> list[Detection]:
     """Sum and sort the counts by day and caller; raise `DetectionError` if they are unusable."""
     wanted = ("day", "caller", *COUNT_COLUMNS)
     if missing := [name for name in wanted if name not in counts.columns]:

@@ -22,7 +22,7 @@ from analyzer.analysis.kinds.daily_charts import (
     around,
     counts_chart,
 )
-from analyzer.analysis.kinds.detection import Detection
+from analyzer.analysis.kinds.detection import Detection, above
 from analyzer.analysis.kinds.families.shared import noted_of_days, noted_part
 from analyzer.analysis.kinds.finding import (
     Basis,
@@ -333,17 +333,13 @@ def _detection(finding: str, signal: Signal, day_rise: _DayRise, by: str, name: 
         seconds=2 ** (day_rise.level + 1),
         over=" on one day" if days == 1 else f" within {days} days",
     )
-    return Detection(
+    return above(
+        rise.count,
+        rise.tail,
         day=date.fromordinal(day_rise.day),
         caller=name if by == "caller" else None,
         finding=finding,
         onset=date.fromordinal(rise.first),
-        observed=float(rise.count),
-        expected=rise.tail.expected,
-        low=0.0,
-        high=rise.tail.high,
-        p_value=rise.tail.p_value,
-        statistic=rise.count / rise.tail.expected,
         sessions=rise.sessions,
         groups=rise.count,
         scope=name if by == "name" else None,

@@ -23,7 +23,7 @@ from analyzer.analysis.kinds.daily_charts import (
     around,
     counts_chart,
 )
-from analyzer.analysis.kinds.detection import Detection
+from analyzer.analysis.kinds.detection import Detection, above
 from analyzer.analysis.kinds.families.shared import noted_part
 from analyzer.analysis.kinds.finding import (
     Basis,
@@ -196,17 +196,13 @@ class _Rise:
             f" errors of their own side, {percent(failed_then / then)} of {then:,} in the week before, under"
             f" {self.before}"
         )
-        return Detection(
+        return above(
+            failed,
+            self.tail,
             day=date.fromordinal(self.day),
             caller=None,
             finding=finding,
             onset=since,
-            observed=float(failed),
-            expected=self.tail.expected,
-            low=0.0,
-            high=self.tail.high,
-            p_value=self.tail.p_value,
-            statistic=failed / self.tail.expected,
             sessions=failed,
             groups=failed,
             scope=self.release.name if finding == "model_worse" else f"{agent} {self.release.name}",

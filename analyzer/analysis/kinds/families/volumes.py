@@ -22,7 +22,7 @@ from analyzer.analysis.kinds.daily_charts import (
     counted_beside_expected,
     counts_chart,
 )
-from analyzer.analysis.kinds.detection import ORDINAL, Detection, Settings, clearest, frame
+from analyzer.analysis.kinds.detection import ORDINAL, Detection, Settings, above, clearest, ordered
 from analyzer.analysis.kinds.families.naming import ASKED, UNKNOWN, Names, Suspect
 from analyzer.analysis.kinds.families.shared import (
     BY_OUTCOME,
@@ -104,7 +104,7 @@ def volumes(
     settings: Settings | None = None,
     *,
     explained: Iterable[tuple[int, str, str]] = (),
-) -> pl.DataFrame:
+) -> list[Detection]:
     """Return the findings `volume`, `unknown_rate` and `OUTAGES`: one per day and scope.
 
     `volume`: columns `day`, `caller`, those of `SHARED_OF_ERRORS` (empty where unknown), `reason`,
@@ -137,7 +137,7 @@ def volumes(
     ]
     explained_now.update(explained)
     detections += _callers(counts, at_work, budget, explained_now, names)
-    return frame(clearest(detections))
+    return ordered(clearest(detections))
 
 
 def without(errors: pl.DataFrame, day: pl.Expr, explained: Explained) -> pl.DataFrame:
@@ -366,18 +366,15 @@ def _detection(
         note = _note(rise, day, reason, seen=blamed.exposure >= blamed.sessions)
         if caller is None:
             note += f", at {blamed.callers} of its {blamed.all_callers} callers"
-    return Detection(
+    return above(
+        rise.count,
+        rise.tail,
         day=date.fromordinal(day),
         caller=caller,
         finding=kind,
         state=tested.state,
         onset=date.fromordinal(rise.first),
-        observed=float(rise.count),
-        expected=rise.tail.expected,
-        low=0.0,
-        high=rise.tail.high,
         p_value=tested.p_value,
-        statistic=rise.count / rise.tail.expected,
         sessions=rise.sessions,
         groups=rise.count,
         scope=scope,
