@@ -3,9 +3,9 @@ from analyzer.analysis.comparison import ComparedSide as ComparedSide
 from analyzer.analysis.comparison import Comparison as Comparison
 from analyzer.analysis.comparison import OneSidedMessage as OneSidedMessage
 from analyzer.analysis.comparison import compare as compare
-from analyzer.analysis.detection.detection import Detection as Detection
-from analyzer.analysis.kinds.causes import Drift as Drift
-from analyzer.analysis.kinds.causes import Drifts as Drifts
+from analyzer.analysis.kinds.detection import Detection as Detection
+from analyzer.analysis.kinds.families.causes import Drift as Drift
+from analyzer.analysis.kinds.families.causes import Drifts as Drifts
 from analyzer.analysis.kinds.finding import Finding as Finding
 from analyzer.analysis.kinds.finding import Kind as Kind
 from analyzer.analysis.kinds.finding import Scope as Scope

@@ -460,7 +460,7 @@ def test_an_ingest_with_nothing_new_loads_no_frames(run: Run, samples: Path, tmp
 def test_a_query_loads_nothing_that_reads_logs_judges_or_detects(run: Run, samples: Path, tmp_path: Path) -> None:
     """It is asked over and over, by scripts: what it does not use took three quarters of our own part of its start."""
     run("ingest", str(samples), "--store", "s.duckdb")
-    rooms = ("analyzer.importers", "analyzer.analysis.detection", "analyzer.analysis.nightly", "analyzer.store.ingest")
+    rooms = ("analyzer.importers", "analyzer.analysis.kinds", "analyzer.analysis.nightly", "analyzer.store.ingest")
     parts = (
         "analyzer.classifier.engine",
         "analyzer.store.upkeep",

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from analyzer.analysis import check
-from analyzer.analysis.detection import Detection
+from analyzer.analysis.kinds.detection import Detection
 from analyzer.analysis.kinds.finding import Finding, Identity, Scope, finding_id
 from analyzer.analysis.nightly.decisions import findings
 from analyzer.analysis.nightly.night import Night, night_before, recorded, write_down

@@ -12,11 +12,10 @@ import polars as pl
 import pytest
 
 from analyzer.analysis import Case, Window, overview
-from analyzer.analysis.detection.signals.relays import relay_days
-from analyzer.analysis.detection.statistics.rates import MIN_DAYS
+from analyzer.analysis.kinds.families.bursts import MAX_MOMENTS, burst_rows
+from analyzer.analysis.kinds.families.relays import hand_off_rows, relay_days
 from analyzer.analysis.kinds.finding import KINDS, NOTHING, Basis, Finding
-from analyzer.analysis.kinds.messages import MAX_MOMENTS, burst_rows
-from analyzer.analysis.kinds.recovery import hand_off_rows
+from analyzer.analysis.kinds.statistics.rates import MIN_DAYS
 from analyzer.analysis.nightly.detections import detections
 from analyzer.analysis.nightly.incidents import incidents
 from analyzer.analysis.observations import exposed
