@@ -12,12 +12,13 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_left
+from codecs import utf_8_decode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, Protocol, TypedDict, runtime_checkable
+from typing import Any, Protocol, TypedDict, TypeVar, runtime_checkable
 
 import msgspec
 
@@ -138,37 +139,51 @@ class _Any(msgspec.Struct, gc=False):
 
 
 _skip = msgspec.json.Decoder(_Any)
+_Record = TypeVar("_Record")
+
+
+def decode_lines(block: Block, decoder: msgspec.json.Decoder[_Record]) -> list[_Record] | None:
+    """Decode each line of a block by a decoder of objects; None unless each is one whole object."""
+    try:
+        records = decoder.decode_lines(block.data) if block.uniform and _is_text(block.data) else []
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    # No object spans two lines: each line begins as an object, and no brace may follow an object.
+    return records if len(records) == len(block.ends) else None
+
+
+def decode_line(line: bytes, decoder: msgspec.json.Decoder[_Record]) -> _Record | None:
+    """Decode a line by a decoder of objects; None unless it is one whole object."""
+    try:
+        return decoder.decode(line) if _is_text(line) else None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
 
 
 def is_sound(block: Block) -> bool:
     """Tell whether each line of the block is one whole JSON object."""
-    try:
-        # No object spans two lines: each line begins as an object, and no brace may follow an
-        # object.
-        return block.uniform and len(_skip.decode_lines(block.data)) == len(block.ends) and _is_text(block.data)
-    except (msgspec.DecodeError, RecursionError):
-        return False
+    return decode_lines(block, _skip) is not None
 
 
 def broken_lines(block: Block) -> Iterator[Line]:
     """Yield the lines that are not one whole JSON object."""
     if not is_sound(block):
-        yield from (line for line in all_lines(block) if not _is_whole(line.text))
+        yield from (line for line in all_lines(block) if decode_line(line.text, _skip) is None)
 
 
-def _is_whole(line: bytes) -> bool:
-    try:
-        _skip.decode(line)
-    except (msgspec.DecodeError, RecursionError):
-        return False
-    return _is_text(line)
+_PIECE = 16 * 1024
+"""Bytes whose text fits into the cache of a processor: it takes a third of the time of a block's."""
 
 
 def _is_text(data: bytes) -> bool:
+    view, start = memoryview(data), 0
     try:
-        return data.isascii() or bool(data.decode("utf-8"))
+        while start < len(data):
+            stop = start + _PIECE
+            start += utf_8_decode(view[start:stop], "strict", stop >= len(data))[1]
     except UnicodeDecodeError:
         return False
+    return True
 
 
 def objects_in(text: bytes, openings: Sequence[bytes]) -> tuple[list[dict[str, Any]], Reject | None]:
