@@ -15,7 +15,6 @@ import re
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import repeat
 from typing import Any, ClassVar
 
 from analyzer import agent_stream
@@ -41,7 +40,7 @@ from analyzer.importers.agents.claude_records import (
     typed,
     whole_records,
 )
-from analyzer.importers.base import Block, Chains, Hit, Line, Source, all_lines, decode_line, decode_lines
+from analyzer.importers.base import Block, Chains, Hit, Line, Source, typed_lines
 from analyzer.importers.failures import MOST_TOOLS, classify_foreign, number, quantity
 from analyzer.importers.programs import caller_of
 from analyzer.importers.records import MAIN, dressed, kept, moment_of
@@ -152,23 +151,21 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
 
     def _lines_of(self, block: Block) -> _Lines:
         """Return the records of a block, without warnings before the first record of the file."""
-        if (records := decode_lines(block, RECORDS)) is not None:
-            starts = [0, *(end + 1 for end in block.ends[:-1])]
-            return list(zip(starts, block.ends, records, repeat(None)))
         lines: _Lines = []
-        for line in all_lines(block):
-            end = line.offset + len(line.text)
-            if (record := decode_line(line.text, RECORDS)) is not None:
-                lines.append((line.offset, end, record, None))
-            elif lines or not self._preamble or b'":' in line.text:
-                wholes, reject = whole_records(line.text)
+        for offset, end, record in typed_lines(block, RECORDS, strict=True):
+            if record is not None:
+                lines.append((offset, end, record, None))
+                continue
+            line = block.data[offset:end]
+            if lines or not self._preamble or b'":' in line:
+                wholes, reject = whole_records(line)
                 fields, wrongs = zip(*map(typed, wholes or [{}]), strict=True)
                 if self.interactive and any(wrongs):
                     reject = reject or Reject("bad_count", _first(wrongs) or "")
                 if not wholes:
                     reject = reject or Reject("not_an_object", "")
-                lines.append((line.offset, end, fields[0], (wholes, reject)))
-                lines += [(line.offset, end, record, None) for record in fields[1:]]
+                lines.append((offset, end, fields[0], (wholes, reject)))
+                lines += [(offset, end, record, None) for record in fields[1:]]
         return lines
 
     def _begin(self, block: Block, lines: _Lines) -> None:
