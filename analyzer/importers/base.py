@@ -96,72 +96,29 @@ def all_lines(block: Block) -> Iterator[Line]:
         offset += len(text) + 1
 
 
-class LineFinder:
-    """Selects the lines of a block in which a pattern occurs, in order and in one pass.
-
-    Lines are selected before they are parsed: about one line of a transcript in a hundred is about
-    failures.
-    """
-
-    def __init__(self, block: Block, matches: Iterator[int]) -> None:
-        """Take a block and `matches`: the ascending offsets at which the pattern begins."""
-        self._data = block.data
-        self._matches = matches
-        self._next = self._advance(0)
-        self._cursor = 0
-
-    def next(self, extra: Sequence[bytes] = ()) -> Line | None:
-        """Return the next line that has a match or one of `extra`; None at the end.
-
-        The byte strings of `extra` count for this call only.
-        """
-        at = self._next
-        for needle in extra:
-            position = self._data.find(needle, self._cursor, at if at >= 0 else len(self._data))
-            if position >= 0:
-                at = position
-        if at < 0:
-            return None
-        start = self._data.rfind(b"\n", 0, at) + 1
-        end = self._data.find(b"\n", at)
-        self._cursor = end
-        if self._next < end:
-            self._next = self._advance(end)
-        return Line(start, self._data[start:end])
-
-    def _advance(self, end: int) -> int:
-        """Return the offset of the first match that does not begin before `end`, or -1."""
-        return next((start for start in self._matches if start >= end), -1)
-
-
-class _Any(msgspec.Struct, gc=False):
+class _Whole(msgspec.Struct, gc=False):
     """An object of which nothing is kept: two gigabytes of such JSON are checked in a second."""
 
 
-_skip = msgspec.json.Decoder(_Any)
+WHOLE = msgspec.json.Decoder(_Whole)
+"""A decoder of objects that only tells whether they are whole."""
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _Record = TypeVar("_Record")
-
-
-def decode_lines(block: Block, decoder: msgspec.json.Decoder[_Record]) -> list[_Record] | None:
-    """Decode each line of a block by a decoder of objects; None unless each is one whole object."""
-    try:
-        records = decoder.decode_lines(block.data) if block.uniform else []
-    except _UNREADABLE:
-        return None
-    # No object spans two lines: each line begins as an object, and no brace may follow an object.
-    return records if len(records) == len(block.ends) else None
 
 
 def typed_lines(
     block: Block, decoder: msgspec.json.Decoder[_Record], *, strict: bool = False
 ) -> Iterator[tuple[int, int, _Record | None]]:
-    """Yield offset, end and record of each line that is not blank; None if it cannot be decoded.
+    """Yield offset, end and record of each line that is not blank; None if it is no whole object.
 
     Bytes that are no text cost nothing in a field that is not decoded, unless `strict`.
     """
-    records = decode_lines(block, decoder) if not strict or is_text(block.data) else None
-    if records is not None:
+    records: list[_Record] = []
+    with suppress(*_UNREADABLE):
+        if block.uniform and (not strict or is_text(block.data)):
+            records = decoder.decode_lines(block.data)
+    # No object spans two lines: each line begins as an object, and no brace may follow an object.
+    if records and len(records) == len(block.ends):
         yield from zip([0, *(end + 1 for end in block.ends[:-1])], block.ends, records, strict=True)
         return
     for line in all_lines(block):
@@ -169,13 +126,6 @@ def typed_lines(
         with suppress(*_UNREADABLE):
             record = decoder.decode(line.text) if not strict or is_text(line.text) else None
         yield line.offset, line.offset + len(line.text), record
-
-
-def broken_lines(block: Block) -> Iterator[Line]:
-    """Yield the lines that are not one whole JSON object."""
-    for offset, end, record in typed_lines(block, _skip, strict=True):
-        if record is None:
-            yield Line(offset, block.data[offset:end])
 
 
 _PIECE = 16 * 1024

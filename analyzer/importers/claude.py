@@ -15,6 +15,7 @@ import re
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any, ClassVar
 
 from analyzer import agent_stream
@@ -32,6 +33,7 @@ from analyzer.importers.agents.claude_records import (
     Record,
     failed_tools,
     message_text,
+    reply_facts,
     retry_facts,
     says_missing,
     served,
@@ -56,7 +58,9 @@ _RUN_TOKENS = {
     "cache_read_tokens": "cacheReadInputTokens",
     "cache_write_tokens": "cacheCreationInputTokens",
 }
-_COUNTS = ("input", "output", "cache_read", "cache_write", "cache_write_hour")
+_SHORT = re.compile(r".{1,1000}")
+_VERSION = re.compile(r"[0-9][0-9A-Za-z.+-]{0,30}")
+_STAMP = re.compile(r"[0-9T:.Z+-]{19,35}")
 _Whole = tuple[list[dict[str, Any]], Reject | None]
 """The records on a line with all their fields, and why the rest of it cannot be read."""
 _Lines = list[tuple[int, int, Record, _Whole | None]]
@@ -109,6 +113,10 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         """The last reply of the block before the record in hand."""
         self._own_reply: Message | None = None
         """The last of them that is no repeated one of a sub-agent."""
+        self._replies = Replies()
+        """The replies of the block."""
+        self._shares: dict[tuple[str, str, str | None], Shared] = {}
+        """What replies share, by caller, model and provider."""
         self._block_calls: dict[str, tuple[Part, Record]] = {}
         """The calls of tools in the block before the record in hand, by their ids."""
         self._preamble = not state
@@ -124,8 +132,7 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         """
         lines = self._lines_of(block)
         self._begin(block, lines)
-        usage, stands_in = Replies(*_COUNTS), self.source.stand_in(self._near)
-        shares: dict[tuple[str, str, str | None], Shared] = {}
+        stands_in = self.source.stand_in(self._near)
         hits: list[Hit] = []
         last_read = -1
         for offset, end, record, whole in lines:
@@ -142,12 +149,10 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
             if message is not None:
                 self._take_message(message, record)
                 if self.interactive:
-                    self._spend(message, record, usage, shares, offset, end - offset)
-        reply = self._own_reply
-        last = {"model": reply.made_by, "provider": served(reply.id or "")} if reply else {}
-        branch = _first(record.branch for _, _, record, _ in reversed(lines))
-        self.known |= present({"branch": branch, **last})
-        return hits, usage.rows(*stands_in)
+                    self._spend(message, record, offset, end - offset)
+        branch = _first(record.git_branch for _, _, record, _ in reversed(lines))
+        self.known |= present({"branch": branch}) | reply_facts(self._own_reply)
+        return hits, self._replies.rows(*stands_in)
 
     def _lines_of(self, block: Block) -> _Lines:
         """Return the records of a block, without warnings before the first record of the file."""
@@ -161,7 +166,7 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
                 wholes, reject = whole_records(line)
                 fields, wrongs = zip(*map(typed, wholes or [{}]), strict=True)
                 if self.interactive and any(wrongs):
-                    reject = reject or Reject("bad_count", _first(wrongs) or "")
+                    reject = reject or Reject("bad_count", "".join(wrongs))
                 if not wholes:
                     reject = reject or Reject("not_an_object", "")
                 lines.append((offset, end, fields[0], (wholes, reject)))
@@ -172,20 +177,29 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         """Take the facts that hold in the whole block, and recognise a fork by its first record."""
         records = [record for _, _, record, _ in lines]
         if self._preamble and records:
-            offset, end = next(((offset, end) for offset, end, record, _ in lines if record.session), (0, 0))
+            offset, end = next(
+                ((offset, end) for offset, end, record, _ in lines if record.session_id or record.stream_session),
+                (0, 0),
+            )
             if any(map(self._author.recognise, whole_records(block.data[offset:end])[0])):
                 self._name_fork()
             self._preamble = False
         self._grew = True
-        self._file_session = self._file_session or _first(record.session for record in records)
-        self._part = self._part or _first(record.name for record in records)
-        self._started_at = self._started_at or _first(record.stamp for record in records)
-        self._ended_at = _first(record.stamp for record in reversed(records)) or self._ended_at
+        stamps = [(record.timestamp, record.snapshot and record.snapshot.timestamp) for record in records]
+        self._file_session = self._file_session or _first(
+            name for record in records for name in (record.session_id, record.stream_session)
+        )
+        self._part = self._part or _first(name for record in records for name in (record.uuid, record.message_id))
+        self._started_at = self._started_at or _first(chain.from_iterable(stamps), _STAMP)
+        self._ended_at = _first(chain.from_iterable(reversed(stamps)), _STAMP) or self._ended_at
         self._near = self._near or moment_of(self._started_at)
         self.work_in(_first(record.cwd for record in records))
         if "agent_version" not in self.known:
-            self.learn(agent_version=_first(record.version for record in records))
+            versions = (version for record in records for version in (record.version, record.stream_version))
+            self.learn(agent_version=_first(versions, _VERSION))
         self._reply, self._own_reply, self._block_calls = None, None, {}
+        self._replies = Replies("input", "output", "cache_read", "cache_write", "cache_write_hour")
+        self._shares = {}
         self._calls = dict(list(self._calls.items())[-_IN_HAND:])
 
     def _take_message(self, message: Message, record: Record) -> None:
@@ -209,15 +223,7 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
                 self._recent.append(name)
                 self._requests += 1
 
-    def _spend(
-        self,
-        message: Message,
-        record: Record,
-        usage: Replies,
-        shares: dict[tuple[str, str, str | None], Shared],
-        offset: int,
-        length: int,
-    ) -> None:
+    def _spend(self, message: Message, record: Record, offset: int, length: int) -> None:
         """Collect the tokens of a reply.
 
         A reply is split over neighbouring lines, which repeat its tokens so far: a line with no
@@ -233,10 +239,10 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         self._spent_by = request, output
         part = "/subagent" if record.is_sidechain is True or record.data else ""
         key = part, model, served(request)
-        if key not in shares:
+        if key not in self._shares:
             by, facts = self.caller + part, {**self.known, "provider": key[2]}
-            shares[key] = shared(self._file_session, ("claude", "usage", by), facts, caller=by, model=model)
-        usage.add(shares[key], request, output, counts, text(record.timestamp), offset, length)
+            self._shares[key] = shared(self._file_session, ("claude", "usage", by), facts, caller=by, model=model)
+        self._replies.add(self._shares[key], request, output, counts, text(record.timestamp), offset, length)
 
     def finish(self) -> Sequence[Event]:
         """Return the `session.observed` of the file so far, if a block was read."""
@@ -306,9 +312,7 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         self.role = "subagent" if record.get("isSidechain") is True else None
         fields = sorted((key, value) for key, value in record.items() if key not in {"sessionId", "session_id"})
         self._unique = text(record.get("uuid")) or derived_id(self.session, fields)
-        reply = self._reply
-        last = {"model": reply.made_by, "provider": served(reply.id or "")} if reply else {}
-        self._record_facts = present({"branch": text(record.get("gitBranch")), **last})
+        self._record_facts = present({"branch": text(record.get("gitBranch"))}) | reply_facts(self._reply)
         # The first call of a session may fail: then only its own request shows the provider.
         if self._request:
             self._record_facts["provider"] = served(self._request[1].decode())
@@ -535,8 +539,9 @@ class StreamReader(ClaudeReader, name="claude_print", visibility="terminal"):
     interactive: ClassVar[bool] = False
 
 
-def _first(values: Iterable[str | None]) -> str | None:
-    return next(filter(None, values), None)
+def _first(values: Iterable[object], form: re.Pattern[str] = _SHORT) -> str | None:
+    """Return the first text of a form."""
+    return next((value for value in values if type(value) is str and form.fullmatch(value)), None)
 
 
 def _is_name(value: object) -> bool:

@@ -8,7 +8,6 @@ place.
 
 from __future__ import annotations
 
-import heapq
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
@@ -25,15 +24,14 @@ from analyzer.events.payloads import EVENT_TYPES
 from analyzer.events.times import format_time, parse_time
 from analyzer.importers.base import (
     MOST_OPEN,
+    WHOLE,
     Block,
     Chains,
     Hit,
     Line,
-    LineFinder,
     Reader,
     Source,
     all_lines,
-    broken_lines,
     forget_oldest,
     objects_in,
     typed_lines,
@@ -638,17 +636,13 @@ class RecordReader(Reader):
         """Yield the lines that matter, with the fields of `glance` if it reads them."""
         if self.glance is not None:
             yield from typed_lines(block, self.glance)
-            return
-        lines = all_lines(block)
-        if self.telling is not None:
-            places = (match.start() for match in self.telling.finditer(block.data))
-            telling = iter(LineFinder(block, places).next, None)
-            lines = heapq.merge(telling, broken_lines(block), key=lambda line: line.offset)
-        last = -1
-        for line in lines:
-            if line.offset != last:
-                last = line.offset
-                yield last, last + len(line.text), None
+        elif self.telling is None:
+            yield from ((line.offset, line.offset + len(line.text), None) for line in all_lines(block))
+        else:
+            ends = {block.ends[block.number(match.start()) - 1] for match in self.telling.finditer(block.data)}
+            for offset, end, whole in typed_lines(block, WHOLE, strict=True):
+                if whole is None or end in ends:
+                    yield offset, end, None
 
     def _shown(self, seen: Mapping[str, Any]) -> dict[str, Any]:
         """Return the payload of the counts of a session, or of a part of one."""

@@ -26,10 +26,6 @@ forms; their replies name no provider.
 """
 LONGEST_NAME = 100
 _SERVED = re.compile(r"(?:msg|req)_(bdrk_|vrtx_)?01")
-_VERSION = re.compile(r"[0-9][0-9A-Za-z.+-]{0,30}")
-_STAMP = re.compile(r"[0-9T:.Z+-]{19,35}")
-_LONGEST = 1_000
-"""The most characters of a session's name, a folder or a branch."""
 _OPENINGS = (b'{"parentUuid"', b'{"type"', b'{"uuid"')
 _MISSING = re.compile(r"(?:Error: )?(?:No such tool available|Agent type '[^'\n]{1,200}' not found|Unknown skill\b)")
 _TELLING = frozenset({"api_error", "api_retry", "compact_boundary", "microcompact_boundary"})
@@ -103,59 +99,27 @@ class _Nested(msgspec.Struct, gc=False):
     timestamp: Any = None
 
 
-class Record(msgspec.Struct, gc=False):
+class Record(msgspec.Struct, gc=False, rename="camel"):
     """The fields that are read of every line."""
 
     type: Any = None
     subtype: Any = None
     hook: Any = msgspec.field(default=None, name="hook_event_name")
-    is_error_message: Any = msgspec.field(default=None, name="isApiErrorMessage")
-    subagent_retry: Any = None
-    transcript_session: Any = msgspec.field(default=None, name="sessionId")
+    is_api_error_message: Any = None
+    subagent_retry: Any = msgspec.field(default=None, name="subagent_retry")
+    session_id: Any = None
     stream_session: Any = msgspec.field(default=None, name="session_id")
     uuid: Any = None
-    message_id: Any = msgspec.field(default=None, name="messageId")
+    message_id: Any = None
     timestamp: Any = None
-    is_sidechain: Any = msgspec.field(default=None, name="isSidechain")
-    folder: Any = msgspec.field(default=None, name="cwd")
-    git_branch: Any = msgspec.field(default=None, name="gitBranch")
-    transcript_version: Any = msgspec.field(default=None, name="version")
+    is_sidechain: Any = None
+    cwd: Any = None
+    git_branch: Any = None
+    version: Any = None
     stream_version: Any = msgspec.field(default=None, name="claude_code_version")
     message: Message | None = None
     data: _Nested | None = None
     snapshot: _Nested | None = None
-
-    @property
-    def session(self) -> str | None:
-        """Return the name of the session."""
-        return _short(self.transcript_session) or _short(self.stream_session)
-
-    @property
-    def name(self) -> str | None:
-        """Return the name of the record."""
-        return _short(self.uuid) or _short(self.message_id)
-
-    @property
-    def cwd(self) -> str | None:
-        """Return the working directory."""
-        return _short(self.folder)
-
-    @property
-    def branch(self) -> str | None:
-        """Return the branch of the working directory."""
-        return _short(self.git_branch)
-
-    @property
-    def version(self) -> str | None:
-        """Return the version of the program."""
-        version = text(self.transcript_version) or text(self.stream_version) or ""
-        return version if _VERSION.fullmatch(version) else None
-
-    @property
-    def stamp(self) -> str | None:
-        """Return the time of the record, or of the snapshot in it, as the line has it."""
-        stamp = text(self.timestamp) or (text(self.snapshot.timestamp) if self.snapshot else None) or ""
-        return stamp if _STAMP.fullmatch(stamp) else None
 
     @property
     def repeated(self) -> Message | None:
@@ -168,13 +132,9 @@ class Record(msgspec.Struct, gc=False):
         if self.type == "user":
             return self.message is not None and any(part.is_error is True for part in self.message.parts)
         if self.type == "assistant":
-            return self.is_error_message is True
+            return self.is_api_error_message is True
         known = self.type == "result" or text(self.subtype) in _TELLING or self.hook == "StopFailure"
         return known or self.subagent_retry is not None
-
-
-def _short(value: object) -> str | None:
-    return value if type(value) is str and 0 < len(value) <= _LONGEST else None
 
 
 RECORDS = msgspec.json.Decoder(Record)
@@ -201,6 +161,11 @@ def served(name: str) -> str | None:
     """Return the provider that made an id; None for ids of other forms."""
     prefix = _SERVED.match(name)
     return PROVIDERS[prefix[1]] if prefix else None
+
+
+def reply_facts(reply: Message | None) -> dict[str, Any]:
+    """Return the model of a reply, and who serves it, as far as they are known."""
+    return present({"model": reply.made_by, "provider": served(reply.id or "")}) if reply else {}
 
 
 def retry_facts(record: Mapping[str, Any]) -> dict[str, Any]:
