@@ -7,9 +7,8 @@ Conversations are kept in a `SessionStore`; a summary of old turns needs no mode
 
 from __future__ import annotations
 
-import inspect
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
@@ -36,7 +35,7 @@ from analyzer.recovery.context.progress import (
     went_on,
 )
 from analyzer.recovery.context.recovery import ContextRecovery, Fitted
-from analyzer.recovery.waiting import Clock, SystemClock
+from analyzer.recovery.waiting import BLOCKING, ON_LOOP, Clock, Runner, SystemClock, finish
 
 OUTLINE_CHARS = 4_000
 _LINE_CHARS = 200
@@ -178,36 +177,25 @@ class ContextRecoveryHook:
 
         None lets the event go on to others, as does an error that was not mended.
         """
-        job = self._begin(event, session_id, error)
-        if job is None:
-            return None
-        try:
-            fitted = self._recovery.fit(job.messages, job.limit)
-            recovered = self._finish(job, fitted)
-        finally:
-            job.session.busy = False
-        if recovered and self._resume is not None:
-            self._resume(session_id)
-        return HookResult(stop_propagation=True) if recovered else None
+        return finish(self._handle(BLOCKING, event, session_id, error))
 
     async def handle_async(self, event: str, session_id: str, error: object = None) -> HookResult | None:
         """Run `handle` for coroutines: the store is used in a thread,
         `resume` and the summarizer may be coroutines.
         """
-        import asyncio  # only loaded if somebody runs it anyway
+        return await self._handle(ON_LOOP, event, session_id, error)
 
-        job = await asyncio.to_thread(self._begin, event, session_id, error)
+    async def _handle(self, runner: Runner, event: str, session_id: str, error: object) -> HookResult | None:
+        job = await runner.call(self._begin, event, session_id, error)
         if job is None:
             return None
         try:
-            fitted = await self._recovery.fit_async(job.messages, job.limit)
-            recovered = await asyncio.to_thread(self._finish, job, fitted)
+            fitted = await self._recovery.fit_by(runner, job.messages, job.limit)
+            recovered = await runner.call(self._finish, job, fitted)
         finally:
             job.session.busy = False
         if recovered and self._resume is not None:
-            going_on: Awaitable[Any] | Any = self._resume(session_id)
-            if inspect.isawaitable(going_on):
-                await going_on
+            await runner.result(self._resume(session_id))
         return HookResult(stop_propagation=True) if recovered else None
 
     def pending(self, session_id: str) -> bool:

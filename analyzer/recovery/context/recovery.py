@@ -8,7 +8,7 @@ The result says which messages were removed, which were cut, and how many tokens
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Generator, MutableSequence
+from collections.abc import Awaitable, Callable, MutableSequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,7 @@ from analyzer.recovery.context import strategies
 from analyzer.recovery.context.conversation import Compression, Message, Messages, get, text_of
 from analyzer.recovery.context.progress import TokenLimit, TruncateState
 from analyzer.recovery.context.strategies import without_attachments
+from analyzer.recovery.waiting import BLOCKING, ON_LOOP, Runner, finish
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,35 +165,11 @@ class ContextRecovery:
         Raises:
             AnalyzerError: the summarizer is a coroutine function; use `fit_async`.
         """
-        work = self._fit(list(messages), limit or TokenLimit())
-        summary: str | None = None
-        try:
-            while True:
-                summary = self._summary(work.send(summary))
-        except StopIteration as done:
-            fitted: Fitted = done.value
-            return fitted
+        return finish(self.fit_by(BLOCKING, messages, limit))
 
     async def fit_async(self, messages: Messages, limit: TokenLimit | None = None) -> Fitted:
         """Run `fit` with a summarizer that may be a coroutine function; any other runs in a thread."""
-        import asyncio  # only loaded if somebody runs it anyway
-
-        work = self._fit(list(messages), limit or TokenLimit())
-        summary: str | None = None
-        try:
-            while True:
-                old = work.send(summary)
-                summary = None
-                answer = await asyncio.to_thread(self._ask, old)
-                if inspect.isawaitable(answer):
-                    try:
-                        answer = await answer
-                    except Exception:  # noqa: BLE001 - a foreign summarizer
-                        answer = None
-                summary = answer if isinstance(answer, str) else None
-        except StopIteration as done:
-            fitted: Fitted = done.value
-            return fitted
+        return await self.fit_by(ON_LOOP, messages, limit)
 
     def compress(self, messages: MutableSequence[Message], *_: Any, **__: Any) -> Compression | None:
         """Make a conversation smaller by about half of its tokens, in place, as `Retry` asks for.
@@ -228,23 +205,21 @@ class ContextRecovery:
         messages[:] = present
         return Compression("+".join(used), before, after, removed, len(shorter))
 
-    def _summary(self, old: list[Message]) -> str | None:
-        answer = self._ask(old)
+    async def _summary(self, runner: Runner, old: list[Message]) -> str | None:
+        assert self._summarizer is not None  # asked only if there is a summarizer
+        try:
+            answer = await runner.result(await runner.call(self._summarizer, old))
+        except Exception:  # noqa: BLE001 - a foreign summarizer, often a model call: the next strategy takes over
+            return None
         if inspect.isawaitable(answer):
             if inspect.iscoroutine(answer):
                 answer.close()
             raise AnalyzerError("the summarizer is a coroutine function", "Use fit_async or handle_async.")
         return answer if isinstance(answer, str) else None
 
-    def _ask(self, old: list[Message]) -> Any:
-        assert self._summarizer is not None  # asked only if there is one
-        try:
-            return self._summarizer(old)
-        except Exception:  # noqa: BLE001 - a foreign summarizer, often a model call: the next strategy takes over
-            return None
-
-    def _fit(self, messages: list[Message], limit: TokenLimit) -> Generator[list[Message], str | None, Fitted]:
-        """Yield messages to summarize, receive their summary or None, and return the outcome."""
+    async def fit_by(self, runner: Runner, messages: Messages, limit: TokenLimit | None = None) -> Fitted:
+        """Fit a conversation as `fit` does; the runner calls the summarizer."""
+        messages, limit = list(messages), limit or TokenLimit()
         settings = self.settings
         current = limit.current_tokens
         if current is None and limit.max_tokens is not None:
@@ -271,7 +246,7 @@ class ContextRecovery:
                     if self._summarizer is None:
                         work.skipped.append("summarize: there is no summarizer")
                         continue
-                    summary = yield [work.present[index] for index in sorted(gone)]
+                    summary = await self._summary(runner, [work.present[index] for index in sorted(gone)])
                     summed = strategies.with_summary(work.present, gone, summary) if summary else None
                     if summed is None:
                         work.skipped.append("summarize: the summarizer gave nothing that fits in")

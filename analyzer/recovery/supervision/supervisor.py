@@ -19,7 +19,7 @@ from analyzer.recovery.retry.chain import Chain
 from analyzer.recovery.retry.policy import Backoff
 from analyzer.recovery.supervision.instance import Ending, Instance, Limits, Plan, Run, Streams
 from analyzer.recovery.supervision.step_error import RelayHaltedError, StepError, start_error, step_error
-from analyzer.recovery.waiting import SYSTEM_CLOCK, Clock
+from analyzer.recovery.waiting import BLOCKING, SYSTEM_CLOCK, Clock, finish
 
 if TYPE_CHECKING:
     from analyzer.classifier import Rules
@@ -376,7 +376,8 @@ class _Supervisor:
         self._plan.say(f"{error.message}; try {self._chain.attempt + 1} in {step.seconds:.1f} s")
         began = self._plan.clock.monotonic()
         most = self._plan.limits.max_wait_seconds
-        if wait(step, self._guard, self._plan.provider, most, self._plan.clock, self._plan.cancel) is not None:
+        plan = self._plan
+        if finish(wait(BLOCKING, step, self._guard, plan.provider, most, plan.clock, plan.cancel)) is not None:
             self._chain.still_limited()
             return False
         self._chain.waited(self._plan.clock.monotonic() - began)
