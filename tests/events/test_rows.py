@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from analyzer.events import Event, Origin, encode, model
@@ -180,7 +180,6 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     payloads=st.lists(st.dictionaries(st.sampled_from(["a", "facts", "token", "é"]), json_values), max_size=5),
     spaced=st.booleans(),
@@ -350,7 +349,6 @@ envelopes = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=400, deadline=None)
 @given(
     lines=st.lists(
         st.tuples(
@@ -378,7 +376,6 @@ def test_both_roads_say_the_same_of_whatever_other_programs_write(lines: list[An
     assert fast == told(RowDecoder(FILE_TIME, fast=False, journal=journal).decode(data))
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     payload=st.dictionaries(st.sampled_from(["a", "facts", "token", "é"]), json_values),
     session=st.none() | st.text(max_size=20),
