@@ -21,6 +21,7 @@ from analyzer.importers.records import dressed
 from analyzer.recovery.supervision.step_error import Observer, step_error
 from analyzer.redaction import redact_value
 from analyzer.store import open_store
+from tests import named
 
 Read = Callable[..., tuple[list[Event], Any]]
 _numbers = itertools.count(1)
@@ -74,11 +75,13 @@ def of(events: list[Event], kind: str) -> list[Event]:
 
 @pytest.mark.parametrize(
     ("end", "outcome", "attempts"),
-    [
-        pytest.param(reply, "recovered", 4, id="a reply"),
-        pytest.param(lambda: gave_up('API Error: 529 {"type":"error"}'), "exhausted", 4, id="a terminal error"),
-        pytest.param(interrupted, "aborted", 3, id="an interruption"),
-    ],
+    named(
+        {
+            "a reply": (reply, "recovered", 4),
+            "a terminal error": (lambda: gave_up('API Error: 529 {"type":"error"}'), "exhausted", 4),
+            "an interruption": (interrupted, "aborted", 3),
+        }
+    ),
 )
 def test_a_retry_run_is_settled_by_the_record_that_ends_it(
     read: Read, end: Callable[[], dict[str, Any]], outcome: str, attempts: int
@@ -178,25 +181,23 @@ def test_a_usage_limit_exhausts_the_agent_until_its_reset(read: Read) -> None:
 
 @pytest.mark.parametrize(
     ("error", "reason", "detail"),
-    [
-        pytest.param({}, "unknown", "no_detail", id="nothing at all"),
-        pytest.param({"status": 500, "headers": {}, "requestID": None}, "network_transient", None, id="empty body"),
-        pytest.param(
-            {"cause": {"code": "ConnectionRefused", "path": "x"}}, "network_transient", "connection", id="a cause"
-        ),
-        pytest.param(
-            {"message": "Connection error.", "connection": {"code": "ECONNRESET", "message": ""}},
-            "network_transient",
-            "connection",
-            id="a connection",
-        ),
-        pytest.param(
-            {"status": 401, "error": {"error": {"type": "authentication_error", "message": "invalid x-api-key"}}},
-            "auth_error",
-            None,
-            id="a body three deep",
-        ),
-    ],
+    named(
+        {
+            "nothing at all": ({}, "unknown", "no_detail"),
+            "empty body": ({"status": 500, "headers": {}, "requestID": None}, "network_transient", None),
+            "a cause": ({"cause": {"code": "ConnectionRefused", "path": "x"}}, "network_transient", "connection"),
+            "a connection": (
+                {"message": "Connection error.", "connection": {"code": "ECONNRESET", "message": ""}},
+                "network_transient",
+                "connection",
+            ),
+            "a body three deep": (
+                {"status": 401, "error": {"error": {"type": "authentication_error", "message": "invalid x-api-key"}}},
+                "auth_error",
+                None,
+            ),
+        }
+    ),
 )
 def test_every_shape_of_a_retry_record_is_read(
     read: Read, error: dict[str, Any], reason: str, detail: str | None
@@ -329,22 +330,22 @@ def test_a_print_mode_run_fails_under_a_subtype_that_says_success(read: Read) ->
 
 @pytest.mark.parametrize(
     ("result", "reason", "failure"),
-    [
-        pytest.param({"subtype": "error_max_turns"}, "validation", "general_error", id="out of turns"),
-        pytest.param(
-            {"subtype": "success", "is_error": True, "result": "Prompt is too long"},
-            "context_overflow",
-            "context_exhaustion",
-            id="a full context",
-        ),
-        pytest.param(
-            {"subtype": "error_during_execution", "errors": ["request timed out"]},
-            "network_transient",
-            "timeout",
-            id="a timeout among the errors",
-        ),
-        pytest.param({"is_error": True, "result": "Overloaded"}, "network_transient", "unknown", id="no subtype"),
-    ],
+    named(
+        {
+            "out of turns": ({"subtype": "error_max_turns"}, "validation", "general_error"),
+            "a full context": (
+                {"subtype": "success", "is_error": True, "result": "Prompt is too long"},
+                "context_overflow",
+                "context_exhaustion",
+            ),
+            "a timeout among the errors": (
+                {"subtype": "error_during_execution", "errors": ["request timed out"]},
+                "network_transient",
+                "timeout",
+            ),
+            "no subtype": ({"is_error": True, "result": "Overloaded"}, "network_transient", "unknown"),
+        }
+    ),
 )
 def test_subtypes_of_results_name_the_steps_failure(
     read: Read, result: dict[str, Any], reason: str, failure: str

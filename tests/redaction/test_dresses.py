@@ -136,7 +136,7 @@ def test_a_dress_changes_no_mark(name: str) -> None:
     assert mark in redact(DRESSES[name](f"env:\n{secret}\n"))
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(derandomize=True)
 @given(
     st.sampled_from(list(DRESSES)),
     # A colour in the middle of an escape leaves none.
