@@ -55,23 +55,23 @@ class Detection:
     """End of the last hour, likewise."""
 
 
-_TYPES = {
-    "date": pl.Date(),
-    "datetime": pl.Datetime("us"),
-    "str": pl.String(),
-    "float": pl.Float64(),
-    "int": pl.Int64(),
-}
-SCHEMA: dict[str, pl.DataType] = {
-    field.name: _TYPES[str(field.type).removesuffix(" | None")] for field in fields(Detection)
-}
-"""Columns of a frame of detections, in order."""
+def schema() -> dict[str, pl.DataType]:
+    """Return the columns of a frame of detections, in order."""
+    types = {
+        "date": pl.Date(),
+        "datetime": pl.Datetime("us"),
+        "str": pl.String(),
+        "float": pl.Float64(),
+        "int": pl.Int64(),
+    }
+    return {field.name: types[str(field.type).removesuffix(" | None")] for field in fields(Detection)}
 
 
 def frame(detections: Iterable[Detection]) -> pl.DataFrame:
     """Build a frame of detections, sorted by day, caller, finding, scope and template."""
-    rows = [tuple(getattr(detection, name) for name in SCHEMA) for detection in detections]
-    return pl.DataFrame(rows, schema=SCHEMA, orient="row").sort(
+    columns = schema()
+    rows = [tuple(getattr(detection, name) for name in columns) for detection in detections]
+    return pl.DataFrame(rows, schema=columns, orient="row").sort(
         "day", "caller", "finding", "scope", "template", nulls_last=True
     )
 
@@ -91,8 +91,11 @@ def detections_in(detections: pl.DataFrame) -> list[Detection]:
     return [Detection(**row) for row in detections.iter_rows(named=True)]
 
 
-ORDINAL = (pl.col("day") - date.min).dt.total_days() + 1
-"""The number of a row's day, as `date.toordinal` counts."""
+def ordinal() -> pl.Expr:
+    """Return the number of a row's day, as `date.toordinal` counts."""
+    return (pl.col("day") - date.min).dt.total_days() + 1
+
+
 BASELINE_DAYS = 42
 """Days that make a baseline: six of each weekday."""
 RECENT_DAYS = 7

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import strategies as st
 
 from analyzer.analysis.detection import (
-    SCHEMA,
     bursts,
     causes,
     flips,
     relay_frequency,
     retry_payoff,
+    schema,
 )
 from analyzer.analysis.detection.shares import unjudged
 from analyzer.analysis.detection.signals.relays import MANY_RELAYS, many_relays
@@ -36,7 +36,7 @@ def test_one_session_that_repeats_one_text_thirty_times_is_a_burst() -> None:
     assert found.select("caller", "scope", "template", "observed", "expected").rows() == [
         ("a", "a-0-1", "t", 30.0, 15.5)
     ]
-    assert dict(found.schema) == SCHEMA
+    assert dict(found.schema) == schema()
 
 
 def _relays(counts: list[int]) -> pl.DataFrame:

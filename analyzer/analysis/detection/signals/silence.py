@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from analyzer.analysis.detection.detection import ORDINAL, Detection
+from analyzer.analysis.detection.detection import Detection, ordinal
 from analyzer.analysis.detection.statistics.rates import CountedDay, is_weekend, rate_fall
 
 ALPHA = 1e-3
@@ -83,7 +83,7 @@ def silences(work: pl.DataFrame) -> list[Detection]:
     seen = work.filter(pl.col("observed") > 0)
     if seen.is_empty():
         return []
-    quarter = ORDINAL * 4 + pl.col("hour") // _QUARTER
+    quarter = ordinal() * 4 + pl.col("hour") // _QUARTER
     rows = seen.group_by("caller", quarter.cast(pl.Int64).alias("quarter")).agg(pl.sum("sessions"))
     days = seen.group_by("caller").agg(pl.sum("sessions"), pl.col("day").n_unique().alias("days"))
     steady = days.filter((pl.col("days") >= _ALIKE[False]) & (pl.col("sessions") >= _LEAST * pl.col("days")))
