@@ -71,17 +71,16 @@ def above(count: int, tail: RateTail, **fields: Any) -> Detection:
     return Detection(**{**figures, **fields})
 
 
-_TYPES = {
-    "date": pl.Date(),
-    "datetime": pl.Datetime("us"),
-    "str": pl.String(),
-    "float": pl.Float64(),
-    "int": pl.Int64(),
-}
-SCHEMA: dict[str, pl.DataType] = {
-    field.name: _TYPES[str(field.type).removesuffix(" | None")] for field in fields(Detection)
-}
-"""Columns of a frame of detections, in order."""
+def schema() -> dict[str, pl.DataType]:
+    """Return the columns of a frame of detections, in order."""
+    types = {
+        "date": pl.Date(),
+        "datetime": pl.Datetime("us"),
+        "str": pl.String(),
+        "float": pl.Float64(),
+        "int": pl.Int64(),
+    }
+    return {field.name: types[str(field.type).removesuffix(" | None")] for field in fields(Detection)}
 
 
 def ordered(detections: Iterable[Detection]) -> list[Detection]:
@@ -95,8 +94,9 @@ def ordered(detections: Iterable[Detection]) -> list[Detection]:
 
 def frame(detections: Iterable[Detection]) -> pl.DataFrame:
     """Build a frame of detections, in the order of `ordered`."""
-    rows = [tuple(getattr(detection, name) for name in SCHEMA) for detection in ordered(detections)]
-    return pl.DataFrame(rows, schema=SCHEMA, orient="row")
+    columns = schema()
+    rows = [tuple(getattr(detection, name) for name in columns) for detection in ordered(detections)]
+    return pl.DataFrame(rows, schema=columns, orient="row")
 
 
 def clearest(detections: Iterable[Detection]) -> list[Detection]:
@@ -109,8 +109,9 @@ def clearest(detections: Iterable[Detection]) -> list[Detection]:
     return list(best.values())
 
 
-ORDINAL = (pl.col("day") - date.min).dt.total_days() + 1
-"""The number of a row's day, as `date.toordinal` counts."""
+def ordinal() -> pl.Expr:
+    """Return the number of a row's day, as `date.toordinal` counts."""
+    return (pl.col("day") - date.min).dt.total_days() + 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,7 +90,7 @@ def _with_notes_on_the_day(store: Store, night: Night, chosen: Window) -> Night:
     elif until and until > ends:
         sentences.append(f"judged is {night.day}, the last day that is over at {until:%Y-%m-%d %H:%M} UTC")
     if not night.callers:
-        first, last, events = store.query("detection-logged", since=begins, until=ends).row(0)
+        first, last, events = store.rows("detection-logged", since=begins, until=ends).rows[0]
         if last is not None and not events:
             sentences.append(
                 f"no log says anything of {night.day}; they go from {first:%Y-%m-%d} to {last:%Y-%m-%d %H:%M} UTC"

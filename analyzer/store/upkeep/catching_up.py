@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from glob import escape, glob
 from itertools import islice
 
-import duckdb
 import msgspec
 
 from analyzer.events import Event
@@ -19,6 +18,7 @@ from analyzer.events.appending.writer import recorded
 from analyzer.events.codec import decode
 from analyzer.events.times import EPOCH
 from analyzer.store.db.connection import transaction
+from analyzer.store.db.engine import duckdb
 from analyzer.store.db.tables.schema import remember, setting
 from analyzer.store.journal import DECISIONS, journal_of, keep_decided
 

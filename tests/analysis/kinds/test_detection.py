@@ -7,7 +7,7 @@ from datetime import date, timedelta
 import polars as pl
 import pytest
 
-from analyzer.analysis.kinds.detection import SCHEMA, Settings, frame
+from analyzer.analysis.kinds.detection import Settings, frame, schema
 from analyzer.analysis.kinds.families import shares
 from analyzer.analysis.kinds.families.shares import DetectionError
 from analyzer.errors import AnalyzerError
@@ -177,9 +177,9 @@ def test_what_was_found_does_not_change_with_the_days_after_it(incident: pl.Data
 def test_findings_have_one_row_a_day_caller_and_finding_in_a_fixed_shape(incident: pl.DataFrame) -> None:
     """Also when there are none."""
     found = detect(incident, templates(_NEWS))
-    assert dict(found.schema) == SCHEMA
+    assert dict(found.schema) == schema()
     assert not found.select("day", "caller", "finding").is_duplicated().any()
-    assert dict(detect(incident.clear(), templates()).schema) == SCHEMA
+    assert dict(detect(incident.clear(), templates()).schema) == schema()
 
 
 def test_counts_that_cannot_be_are_refused() -> None:

@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from analyzer.analysis.kinds.detection import ORDINAL, Detection, Settings, above, clearest
+from analyzer.analysis.kinds.detection import Detection, Settings, above, clearest, ordinal
 from analyzer.analysis.kinds.families.naming import UNKNOWN, Names, Suspect
 from analyzer.analysis.kinds.families.volumes import (
-    CODED,
     OUTAGES,
     UNSEEN_RARER,
     Explained,
+    coded,
     least_callers,
     rarer,
     without,
@@ -138,8 +138,8 @@ def hour_rises(
     if volume.is_empty():
         return []
     chosen = settings or Settings()
-    slot = (ORDINAL * _DAY + pl.col("hour")).alias("slot")
-    volume, work = volume.cast(CODED), work.cast(CODED)
+    slot = (ordinal() * _DAY + pl.col("hour")).alias("slot")
+    volume, work = volume.cast(coded()), work.cast(coded())
     errors = volume.with_columns(slot, fleet=pl.lit("fleet", pl.Categorical))
     last = None if end is None else end[0].toordinal() * _DAY + end[1]
     shown = work.filter(pl.col("observed") > 0).group_by("caller").agg(pl.col("day").min().alias("begins"))

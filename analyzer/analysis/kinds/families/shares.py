@@ -67,7 +67,7 @@ class DetectionError(AnalyzerError):
 
 
 def detect(counts: pl.DataFrame, templates: pl.DataFrame, settings: Settings | None = None) -> list[Detection]:
-    """Return the findings `spike`, `drift` and `template`, in the columns of `SCHEMA`.
+    """Return the findings `spike`, `drift` and `template`, in the columns of `schema`.
 
     `counts` has a row per day and caller: `day` (Date), `caller`, `sessions`, `groups` (distinct
     pairs of session and template), and how many of these have an unknown error under today's rules:

@@ -23,7 +23,7 @@ from analyzer.analysis.kinds.daily_charts import (
     counted_beside_expected,
     counts_chart,
 )
-from analyzer.analysis.kinds.detection import ORDINAL, Detection
+from analyzer.analysis.kinds.detection import Detection, ordinal
 from analyzer.analysis.kinds.families.shared import noted_of_days, noted_part
 from analyzer.analysis.kinds.finding import (
     Basis,
@@ -105,7 +105,7 @@ def silences(work: pl.DataFrame) -> list[Detection]:
     seen = work.filter(pl.col("observed") > 0)
     if seen.is_empty():
         return []
-    quarter = ORDINAL * 4 + pl.col("hour") // _QUARTER
+    quarter = ordinal() * 4 + pl.col("hour") // _QUARTER
     rows = seen.group_by("caller", quarter.cast(pl.Int64).alias("quarter")).agg(pl.sum("sessions"))
     days = seen.group_by("caller").agg(pl.sum("sessions"), pl.col("day").n_unique().alias("days"))
     steady = days.filter((pl.col("days") >= _ALIKE[False]) & (pl.col("sessions") >= _LEAST * pl.col("days")))

@@ -22,7 +22,7 @@ from analyzer.analysis.kinds.daily_charts import (
     counted_beside_expected,
     counts_chart,
 )
-from analyzer.analysis.kinds.detection import ORDINAL, Detection, Settings, above, clearest, ordered
+from analyzer.analysis.kinds.detection import Detection, Settings, above, clearest, ordered, ordinal
 from analyzer.analysis.kinds.families.naming import ASKED, UNKNOWN, Names, Suspect
 from analyzer.analysis.kinds.families.shared import (
     BY_OUTCOME,
@@ -75,8 +75,6 @@ reason."""
 _VOLUME = ("day", "caller", *SHARED_OF_ERRORS, "reason", "sessions", "groups")
 _WORK = ("day", "caller", "exposure", "seen", "error_sessions", "groups")
 
-CODED: Mapping[Any, Any] = {pl.String: pl.Categorical}
-"""Casts texts to codes, which are grouped and joined much faster; they still sort as texts."""
 Explained = set[tuple[int, str, str]]
 """Days, callers and reasons whose errors an outage explains."""
 _Budget = Callable[[int], float]
@@ -118,8 +116,8 @@ def volumes(
     no rises of callers.
     """
     chosen = settings or Settings()
-    counts = volume.select(_VOLUME).cast(CODED)
-    at_work = work.select(_WORK).cast(CODED).filter(pl.col("exposure") > 0)
+    counts = volume.select(_VOLUME).cast(coded())
+    at_work = work.select(_WORK).cast(coded()).filter(pl.col("exposure") > 0)
     # Half of the budget is for callers, the rest for shared names and for all other tests.
     callers: dict[date, int] = dict(at_work.group_by("day").len().iter_rows())
     daily = chosen.false_alarms_a_week / 7 / 2
@@ -128,7 +126,7 @@ def volumes(
         return min(chosen.volume_alpha, daily / max(1, callers.get(date.fromordinal(day), 1)))
 
     explained_now: Explained = set()
-    slot = ORDINAL.alias("slot")
+    slot = ordinal().alias("slot")
     names = Names(counts.with_columns(slot), at_work.filter("seen").with_columns(slot), 1)
     detections = [
         detection
@@ -138,6 +136,11 @@ def volumes(
     explained_now.update(explained)
     detections += _callers(counts, at_work, budget, explained_now, names)
     return ordered(clearest(detections))
+
+
+def coded() -> Mapping[Any, Any]:
+    """Return the cast of texts to codes, which are grouped and joined much faster; they still sort as texts."""
+    return {pl.String: pl.Categorical}
 
 
 def without(errors: pl.DataFrame, day: pl.Expr, explained: Explained) -> pl.DataFrame:
@@ -249,7 +252,7 @@ def _outages(
         pl.sum("sessions", "groups")
     )
     # An outage of the fleet is not one of its providers, one of a provider not one of its models.
-    by_caller = without(by_caller, ORDINAL, explained)
+    by_caller = without(by_caller, ordinal(), explained)
     begins = by_caller.group_by("name", "caller").agg(pl.col("day").min().alias("first"))
     at_work_rows = work.join(begins, on="caller").filter(pl.col("day") >= pl.col("first"))
     by_caller = by_caller.join(at_work_rows, on=["day", "name", "caller"], how="semi")
