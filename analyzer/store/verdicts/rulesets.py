@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from analyzer.classifier import Ruleset
-from analyzer.classifier.batch import Verdict, judge_in_parallel, judge_json
+from analyzer.classifier.batch import judge_json
 from analyzer.errors import RulesError, StoreError, system_text
 from analyzer.events.times import now
 from analyzer.store.db.frames import register, sql
@@ -151,11 +150,9 @@ def keep_rules(store_path: str, ruleset: Ruleset) -> None:
 
 
 CHUNK = 20_000
-"""Facts that a worker judges at a time, and that are saved at a time."""
+"""Facts that are judged and saved at a time."""
 PAGE = 10 * CHUNK
 """Facts that are read at a time."""
-ALONE = 10_000
-"""Up to so many facts are judged in this process: starting others takes longer."""
 
 
 def add_verdicts(
@@ -182,8 +179,8 @@ def add_verdicts(
     # A checkpoint may move rows, so that some are missed; the next round judges them.
     while waiting := _waiting(connection, ruleset, target, before):
         total = done + waiting
-        for ids, verdicts in _verdicts(_chunks(connection), ruleset, waiting):
-            columns = list(zip(*verdicts, strict=True))
+        for ids, texts in _chunks(connection):
+            columns = list(zip(*judge_json(texts, ruleset), strict=True))
             frame = pl.DataFrame(
                 {
                     "facts_id": ids,
@@ -242,23 +239,6 @@ def _chunks(connection: duckdb.DuckDBPyConnection) -> Iterator[_Chunk]:
         for start in range(0, len(page), CHUNK):
             chunk = page[start : start + CHUNK]
             yield [facts_id for _, facts_id, _ in chunk], [facts for _, _, facts in chunk]
-
-
-def _verdicts(chunks: Iterator[_Chunk], ruleset: Ruleset, waiting: int) -> Iterator[tuple[list[str], list[Verdict]]]:
-    """Judge chunk by chunk, in one process per core where that pays; yield ids and verdicts."""
-    if waiting <= ALONE:
-        for ids, texts in chunks:
-            yield ids, judge_json(texts, ruleset)
-        return
-    asked: deque[list[str]] = deque()
-
-    def texts_of() -> Iterator[list[str]]:
-        for ids, texts in chunks:
-            asked.append(ids)
-            yield texts
-
-    for verdicts in judge_in_parallel(texts_of(), ruleset, os.cpu_count() or 1):
-        yield asked.popleft(), verdicts
 
 
 _TEXTS = ("facts_id", "ruleset", "reason", "detail", "action", "rule", "confidence")
