@@ -9,6 +9,7 @@ import contextlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from analyzer.command_lines import command_line
@@ -20,8 +21,7 @@ from analyzer.store.db.location import MEMORY, replacement_waits
 if TYPE_CHECKING:
     import duckdb
 
-    from analyzer.events import Event, EventLog
-    from analyzer.events.appending.writer import Recorded, Row
+    from analyzer.events import EventLog
 
 
 def part_day(path: str) -> date | None:
@@ -80,15 +80,21 @@ def open_journal(store_path: str) -> Iterator[EventLog | None]:
         yield journal
 
 
-def record_all(journal: EventLog, groups: Iterable[Iterable[Event | Recorded | Row]]) -> None:
-    """Append groups of events to a journal, and wait until they are on the disk.
+_AT_ONCE = 500
+"""Lines that become objects together."""
+
+
+def record_all(journal: EventLog, lines: Iterable[bytes]) -> None:
+    """Append lines of `event_line` to a journal, and wait until they are on the disk.
 
     The store's own commit is synced: it must not know of events that a power cut takes from the journal.
 
     Raises:
         StoreError: the journal cannot be written; it may have the first few of the events.
     """
-    if not (all(journal.record(*group) is not None for group in groups if group) and journal.sync()):
+    waiting = iter(lines)
+    groups = iter(lambda: list(islice(waiting, _AT_ONCE)), [])
+    if not (all(map(journal.record, groups)) and journal.sync()):
         raise StoreError(f"the journal in {journal.folder} cannot be written", "free space, or check its permissions")
 
 
@@ -199,57 +205,44 @@ def decide_all(
     Raises:
         StoreError: the journal cannot be written, or a decision is too long for a line; the store has none of them.
     """
+    from analyzer.events.appending.writer import event_line
     from analyzer.events.model import Event, new_id
 
     moment = at or now()
-    events = [_whole(Event(kind, moment, None, dict(payload), new_id())) for kind, payload in decisions]
+    lines: list[bytes] = []
+    for kind, payload in decisions:
+        try:
+            lines.append(event_line(Event(kind, moment, None, dict(payload), new_id()), whole=True))
+        except ValueError as error:
+            message = f"a decision ({kind}) is too long for the journal: {error}"
+            raise StoreError(message, "nothing was written down; please report this") from None
     if journal is not None:
-        record_all(journal, [events])
-    keep_decided(connection, events)
+        record_all(journal, lines)
+    keep_decided(connection, lines)
 
 
-def keep_decided(connection: duckdb.DuckDBPyConnection, decisions: Iterable[Recorded]) -> None:
-    """Insert decisions that are in the journal into the store."""
+def keep_decided(connection: duckdb.DuckDBPyConnection, lines: Iterable[bytes]) -> set[str]:
+    """Insert decisions that are lines of the journal into the store; return their types."""
+    from analyzer.events.rows import RowDecoder
+    from analyzer.events.times import EPOCH
     from analyzer.store.db.tables.columns import filled
 
-    rows = [
-        (decision.event.id, decision.event.type, decision.event.occurred_at, decision.payload.decode())
-        for decision in decisions
-    ]
-    register(connection, "staged_decision", frame_of(_STAGED, rows))
+    rows = RowDecoder(EPOCH, journal=True).decode(b"\n".join(lines)).rows
+    columns = zip(rows.ids, rows.types, rows.moments, rows.payloads, rows.source_formats, strict=True)
+    # A foreign log may say of a record that it is a decision.
+    decisions = [row for *row, translated_from in columns if translated_from is None]
+    register(connection, "staged_decision", frame_of(dict.fromkeys(_STAGED, "String"), decisions))
     connection.execute(
         filled(
             "event_v1",
-            "select event_id, type, occurred_at, true as recognised, payload, 'analyzer' as source_format,"
-            " occurred_at as ingested_at from staged_decision",
+            "select event_id, type, moment::timestamp as occurred_at, true as recognised, payload,"
+            " 'analyzer' as source_format, moment::timestamp as ingested_at from staged_decision",
         )
     ).fetchall()
+    return {row[1] for row in decisions}
 
 
-_STAGED = {
-    "event_id": "String",
-    "type": "String",
-    "occurred_at": "Datetime",
-    "payload": "String",
-}
-
-
-def _whole(event: Event) -> Recorded:
-    """Return the decision as the journal will give it back.
-
-    Raises:
-        StoreError: it is too long for a line.
-    """
-    from analyzer.events.appending.writer import recorded
-
-    kept = recorded(event)
-    if kept.truncated:
-        import msgspec
-
-        message = f"a decision of {msgspec.json.decode(kept.payload)['original_bytes']:,} bytes ({event.type})"
-        message += " is too long for the journal"
-        raise StoreError(message, "nothing was written down; please report this")
-    return kept
+_STAGED = ("event_id", "type", "moment", "payload")
 
 
 def as_decided(connection: duckdb.DuckDBPyConnection) -> None:

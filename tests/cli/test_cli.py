@@ -432,7 +432,6 @@ def test_help_is_quick(samples: Path, tmp_path: Path) -> None:
         f"from analyzer.cli import call; assert call(['report', {str(samples)!r}]) == 0": ("plotly",),
         "import analyzer; analyzer.EventLog('x').append('a.b'); analyzer.classify('x')": agents,
         "import analyzer; analyzer.Retry('x').call(int); analyzer.ContextRecovery().fit([])": (*agents, "asyncio"),
-        "import analyzer.store.ingest.parallel": heavy,  # what reads logs beside the process that has the store
         "import analyzer": (*agents, "msgspec", "re2"),
     }
     for code, forbidden in cases.items():

@@ -116,7 +116,7 @@ def made(drawn: object) -> object:
 WRITING = sorted(
     name
     for name, method in inspect.getmembers(EventLog, inspect.isfunction)
-    if not name.startswith("_") and name not in ("sync", "close")
+    if not name.startswith("_") and name not in ("sync", "close", "record")
 )
 
 

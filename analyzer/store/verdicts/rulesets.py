@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections import deque
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime
@@ -131,7 +131,6 @@ def restore_active(connection: duckdb.DuckDBPyConnection) -> str | None:
 
 def keep_rules(store_path: str, ruleset: Ruleset) -> None:
     """Save the complete rules beside the journal, so that history can be judged with them for good."""
-    import tempfile
 
     from analyzer.classifier.rules.ruleset import ruleset_text
 
@@ -152,11 +151,9 @@ def keep_rules(store_path: str, ruleset: Ruleset) -> None:
 
 
 CHUNK = 20_000
-"""Facts that a worker judges at a time, and that are saved at a time."""
+"""Facts that are judged and saved at a time."""
 PAGE = 10 * CHUNK
 """Facts that are read at a time."""
-ALONE = 10_000
-"""Up to so many facts are judged in this process: starting others takes longer."""
 
 
 def add_verdicts(
@@ -172,13 +169,15 @@ def add_verdicts(
 
     No more than a page of facts is in memory, however many wait.
     """
+    from analyzer.classifier.batch import judge_json
+
     moment = now()
     done = 0
     # A checkpoint may move rows, so that some are missed; the next round judges them.
     while waiting := _waiting(connection, ruleset, target, before):
         total = done + waiting
-        for ids, verdicts in _verdicts(_chunks(connection), ruleset, waiting):
-            register(connection, "staged_verdict", _frame(ids, ruleset, verdicts, moment))
+        for ids, texts in _chunks(connection):
+            register(connection, "staged_verdict", _frame(ids, ruleset, judge_json(texts, ruleset), moment))
             connection.execute(f"insert into {target} by name from staged_verdict").fetchall()
             done += len(ids)
             if progress is not None:
@@ -234,22 +233,3 @@ def _chunks(connection: duckdb.DuckDBPyConnection) -> Iterator[_Chunk]:
         for start in range(0, len(page), CHUNK):
             chunk = page[start : start + CHUNK]
             yield [facts_id for _, facts_id, _ in chunk], [facts for _, _, facts in chunk]
-
-
-def _verdicts(chunks: Iterator[_Chunk], ruleset: Ruleset, waiting: int) -> Iterator[tuple[list[str], list[Verdict]]]:
-    """Judge chunk by chunk, in one process per core where that pays; yield ids and verdicts."""
-    from analyzer.classifier.batch import judge_in_parallel, judge_json
-
-    if waiting <= ALONE:
-        for ids, texts in chunks:
-            yield ids, judge_json(texts, ruleset)
-        return
-    asked: deque[list[str]] = deque()
-
-    def texts_of() -> Iterator[list[str]]:
-        for ids, texts in chunks:
-            asked.append(ids)
-            yield texts
-
-    for verdicts in judge_in_parallel(texts_of(), ruleset, os.cpu_count() or 1):
-        yield asked.popleft(), verdicts
