@@ -26,6 +26,13 @@ def text(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
+def content_text(content: object) -> str:
+    """Return the text of a message's content, which is a text or a list of parts; empty without text."""
+    if isinstance(content, list):
+        return "\n".join(words for part in content if (words := text(mapping(part).get("text"))))
+    return content if isinstance(content, str) else ""
+
+
 def count(value: object) -> int | None:
     """Return the value if it is a whole number from 0 and below `MOST`, else None."""
     return value if type(value) is int and 0 <= value < MOST else None

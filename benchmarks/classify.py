@@ -14,10 +14,9 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from analyzer.classifier import classify, classify_facts, default_ruleset
-from analyzer.classifier.batch import judge_in_parallel
+from analyzer.classifier.batch import judge_json
 from benchmarks import rivals, workload
 
-CHUNK = 20_000
 RIVAL_SHARE = 10
 """Rivals get a tenth of the facts: they are slow."""
 
@@ -42,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Measure, and print the table."""
     options = _options(argv)
     rows = [*_in_this_process(options.facts, options.runs), _fresh(options.facts, options.runs)]
-    rows.append(_replay(options.texts, options.runs, options.processes))
+    rows.append(_replay(options.texts, options.runs))
     sys.stdout.write(table(rows))
 
 
@@ -125,18 +124,11 @@ def _first_seconds(start: int, count: int) -> float:
     return _each_seconds(classify_facts, facts)
 
 
-def _replay(count: int, runs: int, processes: int) -> Row:
-    """Stored facts as JSON text through a pool, its start and the way of texts and answers included."""
+def _replay(count: int, runs: int) -> Row:
+    """Stored facts as JSON text."""
     texts = [workload.stored(number) for number in range(count)]
-    chunks = [texts[start : start + CHUNK] for start in range(0, count, CHUNK)]
-    seconds = []
-    for _ in range(runs):
-        start = perf_counter()
-        answered = sum(map(len, judge_in_parallel(chunks, default_ruleset(), processes)))
-        seconds.append(perf_counter() - start)
-        if answered != count:
-            raise AssertionError(f"{answered} answers to {count} texts")
-    return Row(f"replay, {processes} processes", count, seconds, "JSON text in, answers out, pool start included")
+    seconds = [_seconds(lambda: judge_json(texts, default_ruleset())) for _ in range(runs)]
+    return Row("replay", count, seconds, "JSON text in, answers out")
 
 
 def _each_seconds(work: Callable[[Any], object], given: Iterable[object]) -> float:
@@ -156,7 +148,6 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--facts", type=int, default=100_000, help="live errors a run (default: %(default)s)")
     parser.add_argument("--texts", type=int, default=850_000, help="stored errors a replay (default: %(default)s)")
     parser.add_argument("--runs", type=int, default=5, help="runs a row; the median counts (default: %(default)s)")
-    parser.add_argument("--processes", type=int, default=2, help="of the replay (default: %(default)s)")
     return parser.parse_args(argv)
 
 

@@ -24,8 +24,9 @@ class _Texts(NamedTuple):
 def _texts(ruleset: Ruleset, number: int) -> _Texts:
     found: dict[str, list[str]] = {}
     for pattern in ruleset.compiled.patterns:
-        if pattern.rule == number:
-            found.setdefault(pattern.kind, []).append(pattern.text)
+        for kind, rule in pattern.uses:
+            if rule == number:
+                found.setdefault(kind, []).append(pattern.text)
     evidence = [text for kind in (LINE, SIGNAL, TEXT) for text in found.get(kind, [])]
     return _Texts(evidence, found.get(ONLY, []), found.get(NOT, []))
 

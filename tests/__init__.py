@@ -1,9 +1,11 @@
 """The tests; they mirror `analyzer/`."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
+
+import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 LONG_RUNS = int(os.environ.get("ANALYZER_LONG_RUNS", "1"))
@@ -15,3 +17,8 @@ Moment = TypeVar("Moment")
 def sampled(moments: Sequence[Moment], first: int = 0) -> Sequence[Moment]:
     """Every third of them, from the `first` one on; in long runs all of them."""
     return moments if LONG_RUNS > 1 else moments[first::3]
+
+
+def named(cases: Mapping[str, Any]) -> list[Any]:
+    """Make the parameters of a test: the values of each case, a tuple where there are several, under its name."""
+    return [pytest.param(*(case if isinstance(case, tuple) else (case,)), id=name) for name, case in cases.items()]

@@ -50,7 +50,7 @@ ZONED = [
     )
 ]
 """Where days, hours and times of files are computed or shown. These run in the other zone, all others in UTC."""
-PURE = [f"tests/{name}" for name in ("agent_stream", "analysis/detection", "classifier", "redaction")]
+PURE = [f"tests/{name}" for name in ("agent_stream", "analysis/kinds", "classifier", "redaction")]
 """The tests of the rooms that only compute. They run traced: the others take too long, and work across processes."""
 STYLE: tuple[Check, ...] = (
     ("style", [str(BIN / "ruff"), "check", "--quiet", "."], {}),

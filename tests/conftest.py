@@ -15,10 +15,15 @@ from hypothesis import HealthCheck, settings
 
 from analyzer.events import Event, encode
 from analyzer.store import Store, open_store
-from tests import REPOSITORY
+from tests import LONG_RUNS, REPOSITORY
 
-# How long an example takes is a matter of the machine and its load.
-settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# How long an example takes is a matter of the machine and its load; a folder or a store may serve many examples.
+settings.register_profile(
+    "any machine",
+    max_examples=100 * LONG_RUNS,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
 settings.load_profile("any machine")
 
 

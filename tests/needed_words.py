@@ -51,7 +51,7 @@ def _needed(items: Iterable[tuple[Any, Any]], over_bytes: bool) -> frozenset[str
             continue
         found.append(_word(run))
         run = ""
-        if kind is kinds.LITERAL:
+        if kind is kinds.LITERAL or _is_beyond_ascii(kind, value):
             found.append(frozenset({BEYOND_ASCII}))
         elif kind is kinds.SUBPATTERN:
             found.append(_needed(value[-1], over_bytes))
@@ -61,6 +61,11 @@ def _needed(items: Iterable[tuple[Any, Any]], over_bytes: bool) -> frozenset[str
             found.append(_needed(value[2], over_bytes))
     found.append(_word(run))
     return max((words for words in found if words is not None), key=_worth, default=None)
+
+
+def _is_beyond_ascii(kind: Any, value: Any) -> bool:
+    """Tell whether this is a class of letters beyond ASCII, such as both forms of a Chinese character."""
+    return kind is kinds.IN and all(inner is kinds.LITERAL and code > 127 for inner, code in value)
 
 
 def _has_case(letter: str) -> bool:

@@ -11,16 +11,17 @@ import json
 import re
 import sys
 import tomllib
+from collections import Counter
 from pathlib import Path
 
 import click
 
-from analyzer.analysis.run_verdict import EXIT_CODES as EXIT_CODES_OF_RUNS
-from analyzer.analysis.run_verdict import MEANINGS
+from analyzer.analysis.verdict.answer import EXIT_CODES as EXIT_CODES_OF_RUNS
+from analyzer.analysis.verdict.answer import MEANINGS
 from analyzer.classifier import Ruleset
 from analyzer.classifier.reading.reset_times import TIME_PATTERNS
 from analyzer.classifier.rules import loading
-from analyzer.classifier.rules.loading import READ_BEFORE, text_number
+from analyzer.classifier.rules.loading import PATTERNS, READ_BEFORE, text_number
 from analyzer.cli import COMMANDS, cli, command_named
 from analyzer.importers.formats import FORMATS
 from analyzer.importers.places import HOMES
@@ -147,9 +148,8 @@ EXIT_CODES: dict[str, tuple[tuple[int, str], ...]] = {
         (75, "another process has the store open, or writes into the folder"),
     ),
     "completion": (
-        (0, "the script is printed, or where the shell reads it"),
+        (0, "the script is printed"),
         (2, "no shell named, or one that there is no completion for"),
-        (3, "a file that cannot be written"),
     ),
     "classify": (
         (0, "each input has a line of output, `unknown` ones included"),
@@ -515,8 +515,15 @@ def built_in_rules() -> str:
     """`rules.toml` as the package reads it: without what is left at its default, one rule a line."""
     content = Path(loading.BUILT_IN).read_bytes()
     ruleset = loading.read_anew(content)
+    uses = Counter(text for rule in ruleset.rules for key in PATTERNS for text in getattr(rule, key))
+    shared = [text for text, count in uses.items() if count > 1]
+    number = {text: index for index, text in enumerate(shared)}
     entries = [
-        {name: value for name, value in rule._asdict().items() if value != rule._field_defaults.get(name)}
+        {
+            name: [number.get(item, item) for item in value] if name in PATTERNS else value
+            for name, value in rule._asdict().items()
+            if value != rule._field_defaults.get(name)
+        }
         for rule in ruleset.rules
     ]
     parts = {
@@ -525,6 +532,7 @@ def built_in_rules() -> str:
         "status_patterns": json.dumps(ruleset.status_patterns, ensure_ascii=False),
         "prose_patterns": json.dumps(ruleset.prose_patterns, ensure_ascii=False),
         "places": json.dumps(ruleset.places),
+        "shared": json.dumps(shared, ensure_ascii=False),
         "codes": json.dumps(
             [[table.providers, table.source, table.dated, dict(table.rules)] for table in ruleset.codes],
             ensure_ascii=False,

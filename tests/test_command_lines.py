@@ -71,7 +71,7 @@ def ran(command: str, folder: Path, forks: Forks) -> Done:
     return forks.run(Line(words[1:], str(folder), environment={"HOME": str(folder)}, unset=UNSET, seconds=120))
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.lists(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1), max_size=4))
 def test_a_shell_reads_the_words_that_were_meant(words: list[str]) -> None:
     """Whatever a log put into them; nothing in the line is invisible, and in chats nothing calls or is a link."""

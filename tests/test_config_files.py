@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from analyzer.classifier.rules.loading import BUILT_IN, default_ruleset, ruleset_for
@@ -45,7 +45,6 @@ def test_what_is_nested_deeply_is_refused_before_it_is_parsed(monkeypatch: pytes
         toml(text.encode())
 
 
-@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(

@@ -18,8 +18,8 @@ import pytest
 
 import analyzer
 from analyzer import errors
-from analyzer.analysis.detection import Settings
-from analyzer.analysis.kinds.causes import Drift
+from analyzer.analysis.kinds.detection import Settings
+from analyzer.analysis.kinds.families.causes import Drift
 from analyzer.classifier import REASONS, RECOVERY, Classification, Facts, Rule, default_ruleset, load_ruleset
 from analyzer.classifier.recovery_table import ACTIONS
 from analyzer.cli import COMMANDS, command_named

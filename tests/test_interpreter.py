@@ -6,31 +6,15 @@ import json
 import os
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 
 import polars  # noqa: F401 - what the tests' own process loads late would come from the folder that is tried
 import pytest
 
 from analyzer import interpreter
-from analyzer.classifier import default_ruleset
-from analyzer.classifier.batch import Chunk, started
 from analyzer.cli import sandbox
-from analyzer.interpreter import Helper
 from analyzer.store import open_store
 from analyzer.store.doctor.examine import appending_works
-from analyzer.store.ingest import parallel
-from analyzer.store.ingest.parallel import BlockTask
-
-LINE = b'{"v":1,"id":"a","type":"t","timestamp":"2026-11-02T08:00:00Z","sessionId":null,"payload":{}}\n'
-
-
-def judges(_: Path) -> bool:
-    """The rules judge a fact in a process of their own."""
-    helper = Helper(lambda: started(default_ruleset()))
-    told = helper.ask(Chunk(['{"status":429}'], default_ruleset()))
-    helper.close()
-    return told is not None and told[0][0] == "rate_limited"
 
 
 def answers(folder: Path) -> bool:
@@ -42,20 +26,12 @@ def answers(folder: Path) -> bool:
         return answered.content.read() == b'"one"\n1\n'
 
 
-def decodes(_: Path) -> bool:
-    """A helper of an ingest decodes a block."""
-    helper = Helper(parallel._started)
-    told = helper.ask(BlockTask(LINE, datetime(2026, 11, 2, tzinfo=UTC), False))
-    helper.close()
-    return told is not None and len(told.events) == 1  # type: ignore[arg-type]
-
-
 def appends(folder: Path) -> bool:
     """The doctor's two writers append to a log."""
     return appending_works(str(folder))[1] == ""
 
 
-@pytest.mark.parametrize("work", [judges, answers, decodes, appends], ids=lambda work: work.__name__)
+@pytest.mark.parametrize("work", [answers, appends], ids=lambda work: work.__name__)
 @pytest.mark.parametrize("entry", ["", ".", "the directory itself"])
 def test_a_file_in_the_working_directory_is_no_library(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, work: Callable[[Path], bool], entry: str

@@ -9,14 +9,22 @@ from math import ceil
 import pytest
 
 from analyzer import config_files
-from analyzer.analysis import observations
-from analyzer.analysis.detection import burst, detection, hours, new_messages, shares, volume_units, volumes
-from analyzer.analysis.detection.detection import Detection, Settings
-from analyzer.analysis.detection.signals import relays, retries, silence
-from analyzer.analysis.detection.signals import rises as rises_of_signals
-from analyzer.analysis.detection.statistics import rates
+from analyzer.analysis import observations, periods
 from analyzer.analysis.kinds import finding_fields as fields
-from analyzer.analysis.kinds import messages, rises
+from analyzer.analysis.kinds.detection import Detection, Settings
+from analyzer.analysis.kinds.families import (
+    bursts,
+    hours,
+    new_messages,
+    relays,
+    retries,
+    shares,
+    signals,
+    silence,
+    volumes,
+)
+from analyzer.analysis.kinds.statistics import rates
+from analyzer.analysis.kinds.statistics import units as volume_units
 from analyzer.analysis.nightly import check, decisions, detections, evidence
 from analyzer.analysis.rules import similar_templates as similar
 from analyzer.analysis.rules import unknowns
@@ -57,18 +65,18 @@ def of(**figures: float) -> Detection:
 
 COUNTS = range(1, 100)
 FIRST_CRITICAL = next(
-    n for n in COUNTS if rises.severity_of_share(of(sessions=n, observed=0.25, expected=0.2)) == "critical"
+    n for n in COUNTS if shares.severity_of_share(of(sessions=n, observed=0.25, expected=0.2)) == "critical"
 )
-FIRST_WARNING = next(n for n in COUNTS if messages.severity_of_message(of(sessions=n)) == "warning")
+FIRST_WARNING = next(n for n in COUNTS if new_messages.severity_of_message(of(sessions=n)) == "warning")
 HALF = {0.5: "half"}
 HUGE = {10: "tenth", 12: "twelve", 1_000: "a thousand"}
 STATED = {
     "reference/check.md": (
         (
-            f"on {WORDS[detection.QUIET_DAYS]} days at work this was not seen; of rises of errors (`volume` to "
-            f"`fleet_outage`) on {WORDS[detection.QUIET_RISE_DAYS]}, as each day"
+            f"on {WORDS[periods.QUIET_DAYS]} days at work this was not seen; of rises of errors (`volume` to "
+            f"`fleet_outage`) on {WORDS[periods.QUIET_RISE_DAYS]}, as each day"
         ),
-        f"it is {WORDS[detection.ACCEPT_DAYS // 7]} weeks old, and from now on the normal",
+        f"it is {WORDS[periods.ACCEPT_DAYS // 7]} weeks old, and from now on the normal",
         f"critical where {FIRST_CRITICAL} sessions or more show it and the share is 25%",
         f"warning from {FIRST_WARNING} sessions",
         f"every session fails ({fields.EVERY} in a row at least",
@@ -82,7 +90,7 @@ STATED = {
             f"too quiet (fewer than {WORDS[hours.LEAST_MORE]} sessions with an error more than expected) or have too "
             f"little before them ({WORDS[rates.MIN_DAYS]} days, or {WORDS[rates.MIN_DAYS_OF_SHARES]} where logs show"
         ),
-        f"repeats one message {burst.MIN_REPEATS} times or more",
+        f"repeats one message {bursts.MIN_REPEATS} times or more",
         f"at {detections.FALSE_DISCOVERY_RATE:.0%} (new messages: {DEFAULT.false_discovery_rate:.1%})",
         f"unknown share has a p-value of {DEFAULT.share_alpha:g} at most",
         f"in the {decisions.COUNTED_WEEKS} weeks before, from {WORDS[decisions.LEAST_WEEKS]} weeks on",
@@ -93,14 +101,14 @@ STATED = {
         f"what each open one observed, {prometheus.MAX_FINDINGS} at most",
     ),
     "explanation/detection.md": (
-        f"from the {detection.BASELINE_DAYS} days before",
+        f"from the {periods.BASELINE_DAYS} days before",
         f"older than {observations.HISTORY_DAYS} days",
         f"more than {WORDS[shares.MOST_GROUPS]} of a session",
         f"fewer than {WORDS[rates.MIN_DAYS_OF_SHARES]} days",
-        f"did not show for {detection.TEMPLATE_MEMORY_DAYS} days",
-        f"show within {detection.TEMPLATE_DAYS} days",
+        f"did not show for {periods.TEMPLATE_MEMORY_DAYS} days",
+        f"show within {periods.TEMPLATE_DAYS} days",
         f"needs p ≤ {DEFAULT.template_alpha:g}",
-        f"A rise that has lasted for {WORDS[detection.ACCEPT_DAYS // 7]} weeks ends as `accepted`",
+        f"A rise that has lasted for {WORDS[periods.ACCEPT_DAYS // 7]} weeks ends as `accepted`",
         f"({WORDS[hours.LEAST_MORE]} in all of an error that hardly ever comes), and p ≤ {DEFAULT.hour_alpha:g} at",
         f"p ≤ {DEFAULT.volume_alpha:g} for a day",
         f"- {WORDS[ceil(volume_units.LEAST_MORE)]} sessions, and {volume_units.LEAST_MORE:g} distinct errors more than",
@@ -112,9 +120,9 @@ STATED = {
         f"the same hours of the {hours.BACK_DAYS} days before, and with whole days",
         f"more than expected and {hours.RATIO:g} times as many are needed",
         f"chance explains so few badly (p ≤ {silence.ALPHA:g})",
-        f"judged by the test of numbers of errors, at p ≤ {rises_of_signals.ALPHA:.4f}",
+        f"judged by the test of numbers of errors, at p ≤ {signals.ALPHA:.4f}",
         f"chance explains so few badly (p ≤ {DEFAULT.wording_alpha:g} over all rules",
-        f"one session, one template, {burst.MIN_REPEATS} repeats or more",
+        f"one session, one template, {bursts.MIN_REPEATS} repeats or more",
         f"{relays.MIN_RELAYS} hand-offs, {relays.MIN_RATIO:g} times expected",
         f"a fall of {retries.MIN_DROP * 100:.0f} points at least",
         f"interval at most {retries.NEVER_PAYS * 100:.0f} %",
@@ -143,7 +151,7 @@ STATED = {
     ),
     "reference/json.md": (
         f"(messages, {evidence.MAX_SAMPLE_CHARS:,} characters at most)",
-        f"Rows by day begin {detection.BASELINE_DAYS} days before the onset",
+        f"Rows by day begin {periods.BASELINE_DAYS} days before the onset",
     ),
     "explanation/classifier.md": (
         f"cut: messages at {facts.MESSAGE_CHARS:,} characters, streams at {facts.STREAM_CHARS:,}",
@@ -232,10 +240,10 @@ STATED = {
 def test_a_rise_is_critical_where_the_page_says() -> None:
     """From a quarter on, or from five times the expected share on, which is taken as 1 % at least."""
     many = {"sessions": FIRST_CRITICAL}
-    assert rises.severity_of_share(of(**many, observed=0.24, expected=0.05)) == "warning"
-    assert rises.severity_of_share(of(**many, observed=0.24, expected=0.048)) == "critical"
-    assert rises.severity_of_share(of(**many, observed=0.05, expected=0.0)) == "critical"
-    assert rises.severity_of_share(of(**many, observed=0.049, expected=0.0)) == "warning"
+    assert shares.severity_of_share(of(**many, observed=0.24, expected=0.05)) == "warning"
+    assert shares.severity_of_share(of(**many, observed=0.24, expected=0.048)) == "critical"
+    assert shares.severity_of_share(of(**many, observed=0.05, expected=0.0)) == "critical"
+    assert shares.severity_of_share(of(**many, observed=0.049, expected=0.0)) == "warning"
 
 
 def test_every_share_has_one_decimal() -> None:

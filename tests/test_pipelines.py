@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from analyzer.analysis.run_verdict import EXIT_CODES
+from analyzer.analysis.verdict.answer import EXIT_CODES
 from tests import REPOSITORY
 from tests.analysis.verdicts.outputs import DONE, codex, said, turn_failed
 

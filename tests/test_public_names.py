@@ -23,7 +23,6 @@ INNER = {
         "Evidence",
         "Identity",
         "Index",
-        "Recorded",
         "Setting",
     ),
     "SourceCheckpoint",

@@ -3,9 +3,9 @@ from analyzer.analysis.comparison import ComparedSide as ComparedSide
 from analyzer.analysis.comparison import Comparison as Comparison
 from analyzer.analysis.comparison import OneSidedMessage as OneSidedMessage
 from analyzer.analysis.comparison import compare as compare
-from analyzer.analysis.detection.detection import Detection as Detection
-from analyzer.analysis.kinds.causes import Drift as Drift
-from analyzer.analysis.kinds.causes import Drifts as Drifts
+from analyzer.analysis.kinds.detection import Detection as Detection
+from analyzer.analysis.kinds.families.causes import Drift as Drift
+from analyzer.analysis.kinds.families.causes import Drifts as Drifts
 from analyzer.analysis.kinds.finding import Finding as Finding
 from analyzer.analysis.kinds.finding import Kind as Kind
 from analyzer.analysis.kinds.finding import Scope as Scope
@@ -33,9 +33,6 @@ from analyzer.analysis.rules.unknowns import Neighbour as Neighbour
 from analyzer.analysis.rules.unknowns import UnknownGroup as UnknownGroup
 from analyzer.analysis.rules.unknowns import Unknowns as Unknowns
 from analyzer.analysis.rules.unknowns import unknowns as unknowns
-from analyzer.analysis.run_verdict import RunEvidence as RunEvidence
-from analyzer.analysis.run_verdict import RunVerdict as RunVerdict
-from analyzer.analysis.run_verdict import run_verdict as run_verdict
 from analyzer.analysis.summary.day_figures import LatestDay as LatestDay
 from analyzer.analysis.summary.leading import Leading as Leading
 from analyzer.analysis.summary.overview import Completeness as Completeness
@@ -54,3 +51,6 @@ from analyzer.analysis.tables import json_rows as json_rows
 from analyzer.analysis.tables import json_value as json_value
 from analyzer.analysis.tables import table as table
 from analyzer.analysis.tables import window as window
+from analyzer.analysis.verdict.answer import RunEvidence as RunEvidence
+from analyzer.analysis.verdict.answer import RunVerdict as RunVerdict
+from analyzer.analysis.verdict.answer import run_verdict as run_verdict

@@ -16,7 +16,7 @@ from typing import Any, Unpack
 
 import polars as pl
 
-from analyzer.analysis.detection.statistics.tails import chance_of_shares, log_binomial_coefficient, two_sided
+from analyzer.analysis.kinds.statistics.tails import chance_of_shares, log_binomial_coefficient, two_sided
 from analyzer.analysis.tables import Window, WindowWords, json_ready, json_rows, table, window
 from analyzer.errors import AnalyzerError
 from analyzer.events.times import format_time, now

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 
-from analyzer.analysis.detection.detection import BASELINE_DAYS
+from analyzer.analysis.periods import BASELINE_DAYS
 from analyzer.store import CallerDays, Store
 
 

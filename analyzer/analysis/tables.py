@@ -11,8 +11,6 @@ from datetime import UTC, date, datetime, tzinfo
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-import msgspec
-
 from analyzer.errors import AnalyzerError
 from analyzer.events.times import EPOCH, format_time, now
 from analyzer.store import Store, find, moment, span
@@ -216,6 +214,8 @@ def json_ready(value: object) -> Any:
 
     Times in it need `json_value`.
     """
+    import msgspec
+
     return msgspec.json.decode(msgspec.json.encode(value))
 
 

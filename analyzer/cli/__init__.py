@@ -63,6 +63,9 @@ _COMMANDS_OF_MODULE = {
 }
 """Modules of several commands; any other command is a module of its own."""
 
+ASKS_FOR_COMPLETION = "_ANALYZER_COMPLETE"
+"""The environment variable by which a shell asks click for completions, or for its script."""
+
 EPILOG = """\b
 Begin with a look at the logs that agents keep on this machine:
   analyzer
@@ -164,7 +167,7 @@ def main() -> None:
         code = INTERRUPTED
         with contextlib.suppress(KeyboardInterrupt):
             signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if "duckdb" in sys.modules:
+    if {"duckdb", "_duckdb"} & sys.modules.keys():
         # Where numpy is installed, the tear-down of the interpreter makes DuckDB's binding print a page about leaks.
         with contextlib.suppress(OSError, ValueError):
             sys.stderr.flush()
@@ -202,6 +205,8 @@ def _occupy_standard_streams() -> None:
 
 def call(arguments: list[str]) -> int:
     """Run a command line and return its exit code."""
+    if ASKS_FOR_COMPLETION in os.environ:
+        import_module("analyzer.cli.commands.completion")  # gives click our scripts
     try:
         with raising([signal.SIGINT]):
             code = cli.main(arguments, prog_name="analyzer", standalone_mode=False)

@@ -56,9 +56,6 @@ def copy(content: IO[bytes], output: str | None, *, is_text: bool) -> None:
     Raises:
         AnalyzerError: the file cannot be written, or another user decides where it would be.
     """
-    import shutil
-    import tempfile
-
     if output is None or output == "-":
         if sys.stdout is None:
             return  # our parent closed it
@@ -71,6 +68,9 @@ def copy(content: IO[bytes], output: str | None, *, is_text: bool) -> None:
             # exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return
+    import shutil
+    import tempfile
+
     _refuse_planted(output)
     target = os.path.realpath(output)
     try:

@@ -6,8 +6,8 @@ is dead and reaped afterwards, and its answer is used whole or not at all.
 
 `python -m analyzer.cli.sandbox` is the child. It reads a request from standard input, one JSON
 object, and writes a line of JSON with its outcome and then the rendered answer to standard output.
-It sets its limits before it touches the store or the query, and cannot lift them again. Where the
-kernel has Landlock (Linux 5.13 and later), it gives up writing to files for good.
+It sets its limits before it touches the store or the query, and cannot lift them again. The database
+opens no file once its store is open.
 """
 
 from __future__ import annotations
@@ -147,54 +147,10 @@ def _beyond_memory(message: str, request: Request) -> LimitError:
     return LimitError(f"{message} (limit: {allowed})", "ask for fewer rows, columns or groups; or allow more: --memory")
 
 
-_CREATE_RULESET, _RESTRICT_SELF = 444, 446
-"""Numbers of the system calls; they are the same on every architecture."""
-_ASK_VERSION = 1
-_NO_NEW_PRIVILEGES = 38
-# From <linux/landlock.h>: write a file, remove a folder, remove a file, make a character device, folder, file, socket,
-# pipe, block device, link.
-_WRITING = 1 << 1 | sum(1 << bit for bit in range(4, 13))
-_REFER, _TRUNCATE = 1 << 13, 1 << 14
-"""Link across folders and truncate: in Landlock from versions 2 and 3 on."""
-_CONNECTING = 1 << 0 | 1 << 1
-"""Bind and connect TCP sockets: in Landlock from version 4 on."""
-
-
-def forbid_writing() -> bool:
-    """Forbid this thread and those it starts to change files, and to use TCP.
-
-    Returns whether the kernel enforces it.
-    """
-    if sys.platform != "linux":
-        return False
-    import ctypes  # 8 ms, which only the child pays
-
-    libc = ctypes.CDLL(None, use_errno=True)
-    version = libc.syscall(_CREATE_RULESET, None, 0, _ASK_VERSION)
-    if version < 1:
-        return False
-    files = _WRITING | (_REFER if version >= 2 else 0) | (_TRUNCATE if version >= 3 else 0)
-    network = _CONNECTING if version >= 4 else 0
-    # A named action that no rule allows is forbidden. A kernel before version 4 reads only the
-    # first number.
-    handled = (ctypes.c_uint64 * 2)(files, network)
-    ruleset = libc.syscall(_CREATE_RULESET, handled, ctypes.c_size_t(16 if version >= 4 else 8), 0)
-    if ruleset < 0:
-        return False
-    try:
-        zero = ctypes.c_ulong(0)
-        if libc.prctl(_NO_NEW_PRIVILEGES, ctypes.c_ulong(1), zero, zero, zero) != 0:
-            return False
-        return bool(libc.syscall(_RESTRICT_SELF, ruleset, 0) == 0)
-    finally:
-        os.close(ruleset)
-
-
 THREADS = 4
 _GRACE_SECONDS = 2
 """The child ends by itself so many seconds after its limit, in case its parent has died."""
 _OPEN_FILES = 64
-_RECURSION = 10_000
 _DATABASE_SHARE = 0.75
 """The database's share of the memory; the rest is for the frame and its text."""
 
@@ -202,8 +158,6 @@ _DATABASE_SHARE = 0.75
 def main() -> None:
     """Answer the request on standard input."""
     request = Request(**json.load(sys.stdin))
-    # The tree of a statement is as deep as the statement, and is walked recursively.
-    sys.setrecursionlimit(_RECURSION)
     try:
         header, body = _answer(request)
     except AnalyzerError as error:
@@ -231,9 +185,6 @@ def _answer(request: Request) -> tuple[dict[str, object], bytes]:
     from analyzer.store.query.adhoc import load_classify, run
 
     load_classify(request.sql)
-    # The check of the parsed tree and the settings of the database forbid writing, too: this holds
-    # if both fail.
-    forbid_writing()
     threads = min(os.cpu_count() or 1, THREADS)
     _limit(request, threads)
     settings = {

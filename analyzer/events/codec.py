@@ -168,6 +168,11 @@ def encode(event: Event, payload_json: bytes | None = None) -> bytes:
     Raises:
         TypeError, ValueError, RecursionError: the payload is not JSON-ready (the appender sanitizes first).
     """
+    return sealed_line(encode_open(event, payload_json)[:-1])
+
+
+def encode_open(event: Event, payload_json: bytes | None = None) -> bytes:
+    """Encode the event as `encode` does, without checksum and newline."""
     record: dict[str, Any] = {
         "v": event.v,
         "id": event.id,
@@ -186,7 +191,7 @@ def encode(event: Event, payload_json: bytes | None = None) -> bytes:
             record["origin"]["host"] = event.origin.host
     record.update({key: value for key, value in event.extra.items() if key not in _ENVELOPE})
     record["payload"] = event.payload if payload_json is None else msgspec.Raw(payload_json)
-    return sealed_line(_encoder.encode(record)[:-1])
+    return _encoder.encode(record)
 
 
 def sealed_line(body: bytes) -> bytes:

@@ -1,6 +1,6 @@
-"""Fast decoding of many lines into columns of their events, for lines that need no repair.
+"""Fast decoding of many lines into rows, for lines that need no repair.
 
-Both functions take a run of lines as a whole or return None, and their result is that of decoding each line by itself.
+A run of lines is taken as a whole or not at all, and the result is that of decoding each line by itself.
 The bytes of a line show that it needs repair: possible secrets and numbers without a place in 64 bits are searched for
 first (`suspect`), and repeated keys show in the number of keys before and after decoding.
 """
@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from zlib import crc32
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from analyzer.events.codec import CRC_MARK, line_id
-from analyzer.events.model import STANDS_IN, Origin
+from analyzer.events.model import STANDS_IN, Event
 from analyzer.events.sanitize import MAX_ITEMS, MAX_LEVELS, MAX_TEXT
 from analyzer.events.times import EPOCH, LAST, format_time, parse_time
 from analyzer.redaction import prefilter_with
@@ -31,14 +31,14 @@ _SPACED = r"\"\s+:"
 _SHORT = 2 * MAX_ITEMS
 """Bytes of the longest line that cannot have an object or list with too many items."""
 _OPEN, _CLOSE = b"{}"
-_FACTS = '"facts"'
-_MOST_BRACES = 8
-"""Closing braces that are tried as the end of facts."""
 _COLON = b'":'
 """The end of each key. In a text it is the same before and after decoding,
 because a quote in it is escaped.
 """
-CRC_BYTES = len(CRC_MARK) + 10
+_FACTS = '"facts"'
+_MOST_BRACES = 8
+"""Closing braces that are tried as the end of facts."""
+_CRC_BYTES = len(CRC_MARK) + 10
 """The bytes of the checksum at the end of a line that our appender has written."""
 _STAMP = b"0000-00-00T00:00:00.000Z"
 """The form of a time as `format_time` writes it, with zeros for its digits."""
@@ -46,8 +46,8 @@ _AS_ZEROS = bytes.maketrans(b"123456789", b"000000000")
 
 
 @dataclass(slots=True)
-class Columns:
-    """Events as columns of equal length."""
+class Rows:
+    """Events as columns of equal length, in the order of their lines."""
 
     ids: list[str] = field(default_factory=list)
     types: list[str] = field(default_factory=list)
@@ -56,6 +56,7 @@ class Columns:
     sessions: list[str | None] = field(default_factory=list)
     versions: list[int] = field(default_factory=list)
     writers: list[str | None] = field(default_factory=list)
+    """Null for a translated event, as `seqs` and `dropped`: they belong to the journal that it was read from."""
     seqs: list[int | None] = field(default_factory=list)
     dropped: list[int | None] = field(default_factory=list)
     time_sources: list[str] = field(default_factory=list)
@@ -63,18 +64,37 @@ class Columns:
     """JSON objects, without their facts."""
     facts: list[str | None] = field(default_factory=list)
     """JSON objects that are not empty."""
-    origins: dict[int, Origin] = field(default_factory=dict)
-    """The origin of derived events, by their position."""
+    hosts: list[str | None] = field(default_factory=list)
+    source_formats: list[str | None] = field(default_factory=list)
+    """The origin of a translated event; null for an event that its producer wrote itself."""
+    source_paths: list[str | None] = field(default_factory=list)
+    source_lines: list[int | None] = field(default_factory=list)
+    lines: list[int | None] = field(default_factory=list)
+    """1-based within the block, null for events of a file as a whole."""
+    offsets: list[int] = field(default_factory=list)
+    """Bytes from the start of the block."""
+    lengths: list[int] = field(default_factory=list)
+    """Bytes of the line, its newline not included."""
 
-    def extend(self, more: Columns) -> None:
+    def extend(self, more: Rows) -> None:
         """Append events to these."""
-        height = len(self.payloads)
-        for column in _LISTS:
+        for column in _COLUMNS:
             getattr(self, column).extend(getattr(more, column))
-        self.origins.update((height + position, origin) for position, origin in more.origins.items())
+
+    def event(self, position: int) -> Event:
+        """Return the event of a row, without writer, version and origin."""
+        payload, facts = _decode(self.payloads[position]), self.facts[position]
+        return Event(
+            type=self.types[position],
+            occurred_at=parse_time(self.moments[position]) or EPOCH,
+            session_id=self.sessions[position],
+            payload=payload | {"facts": _decode(facts)} if facts else payload,
+            id=self.ids[position],
+            time_source=self.time_sources[position],
+        )
 
 
-_LISTS = tuple(column.name for column in fields(Columns) if column.default_factory is list)
+_COLUMNS = tuple(column.name for column in fields(Rows))
 
 
 @kept_until_fork
@@ -85,28 +105,11 @@ def suspect() -> Callable[[bytes], list[int]]:
     return prefilter_with(_BIG_NUMBER, _SPACED)
 
 
-class _Origin(msgspec.Struct, gc=False):
+class _Origin(msgspec.Struct, gc=False, omit_defaults=True):
     format: str
     path: str
     line: int | None = None
     host: str | None = None
-
-
-class _Own(msgspec.Struct, gc=False, forbid_unknown_fields=True):
-    """A line as our appender writes it, with all its keys."""
-
-    v: Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
-    id: Annotated[str, msgspec.Meta(min_length=1)]
-    type: Annotated[str, msgspec.Meta(min_length=1)]
-    timestamp: str
-    payload: msgspec.Raw = msgspec.Raw()
-    sessionId: str | None = None  # noqa: N815 - the key's own spelling
-    writer: str | None = None
-    seq: Annotated[int, msgspec.Meta(ge=0, lt=2**62)] | None = None
-    dropped_before: Annotated[int, msgspec.Meta(ge=0, lt=2**62)] | None = None
-    time_source: Literal["event", "log", "file"] = "event"
-    origin: _Origin | None = None
-    crc: str = ""
 
 
 class _Line(msgspec.Struct, gc=False, rename={"meta": "_meta"}):
@@ -122,133 +125,135 @@ class _Line(msgspec.Struct, gc=False, rename={"meta": "_meta"}):
     seq: Annotated[int, msgspec.Meta(ge=0, lt=2**62)] | UnsetType | None = UNSET
     dropped_before: Annotated[int, msgspec.Meta(ge=0, lt=2**62)] | UnsetType | None = UNSET
     time_source: Any = UNSET
-    origin: Any = UNSET
+    origin: _Origin | UnsetType | None = UNSET
     meta: Any = UNSET
     crc: Any = UNSET
 
 
-_decode_own = msgspec.json.Decoder(_Own).decode_lines
-_decode_plain = msgspec.json.Decoder(_Line).decode_lines
+class _SealedLine(_Line, gc=False):
+    """A line with a checksum, which proves it whole: its payload is kept byte for byte."""
+
+    payload: msgspec.Raw | UnsetType = UNSET  # type: ignore[assignment]
+
+
+_decode = msgspec.json.Decoder().decode
+_decode_lines = msgspec.json.Decoder(_Line).decode_lines
+_decode_sealed = msgspec.json.Decoder(_SealedLine).decode_lines
 _decode_any = msgspec.json.Decoder().decode_lines
 _skip = msgspec.json.Decoder(msgspec.Raw).decode
 _encode_lines = msgspec.json.Encoder().encode_lines
 
 
-def own_lines(texts: Sequence[bytes], joined: bytes, version: int, *, journal: bool) -> Columns | None:
-    """Decode lines that our appender could have written; None if one of them is any other line.
-
-    Their checksums prove them whole, a typed decoder checks their syntax, and their payloads are kept byte for byte.
-    """
-    for text in texts:
-        if not text.endswith(b',"crc":"%08x"}' % crc32(text[:-CRC_BYTES])):
-            return None
-    if not _bounded(texts, joined):
-        return None
-    payloads: list[str] = []
-    facts: list[str | None] = []
-    try:
-        records = _decode_own(joined)
-        for record in records:
-            kept = split_payload(str(record.payload, "utf-8"))
-            if kept is None:
-                return None
-            payloads.append(kept[0])
-            facts.append(kept[1])
-    except (ValueError, RecursionError):
-        return None
-    moments, versions = [record.timestamp for record in records], [record.v for record in records]
-    if len(records) != len(texts) or not canonical(moments) or min(versions) < version:
-        return None
-    origins = {
-        position: Origin(record.origin.format, record.origin.path, record.origin.line, record.origin.host)
-        for position, record in enumerate(records)
-        if record.origin
-    }
-    if origins and not journal:
-        return None
-    return Columns(
-        [record.id for record in records],
-        [record.type for record in records],
-        moments,
-        [record.sessionId for record in records],
-        versions,
-        [record.writer for record in records],
-        [record.seq for record in records],
-        [record.dropped_before for record in records],
-        [record.time_source for record in records],
-        payloads,
-        facts,
-        origins,
-    )
-
-
-def plain_lines(
-    texts: Sequence[bytes], joined: bytes, version: int, file_time: datetime, *, journal: bool, spaced: bool
-) -> Columns | None:
-    """Decode lines without a checksum; None if one of them is no event, or needs repair.
+def fast_rows(texts: Sequence[bytes], version: int, file_time: datetime, *, journal: bool, spaced: bool) -> Rows | None:
+    """Decode whole lines into rows without positions; None if one of them is no event, or needs repair.
 
     `file_time` is used if a line names no time; `spaced` is true if there may be spaces before colons.
+    The origin of a line is kept only for a `journal`.
     """
     bare = texts
     if texts[0][0] != _OPEN or texts[0][-1] != _CLOSE:
         # Other programs end their lines in other ways.
         bare = [text.strip() for text in texts]
-        joined = b"\n".join(bare)
+    joined = b"\n".join(bare)
     if b"" in bare or not _bounded(bare, joined):
         return None
+    sealed = bare[0].startswith(CRC_MARK, -_CRC_BYTES)
     try:
-        return _plain(texts, joined, version, file_time, journal=journal, spaced=spaced)
+        if sealed and not all(text.endswith(b',"crc":"%08x"}' % crc32(text[:-_CRC_BYTES])) for text in bare):
+            return None
+        if spaced and not sealed:
+            joined = b"\n".join([msgspec.json.format(text, indent=-1) for text in bare])
+        return _rows(texts, joined, version, file_time, sealed=sealed, journal=journal)
     except (ValueError, RecursionError):
         return None
 
 
-def _plain(
-    texts: Sequence[bytes], joined: bytes, version: int, file_time: datetime, *, journal: bool, spaced: bool
-) -> Columns | None:
-    records = _decode_plain(joined)
+def _rows(
+    texts: Sequence[bytes], joined: bytes, version: int, file_time: datetime, *, sealed: bool, journal: bool
+) -> Rows | None:
+    records: list[Any] = _decode_sealed(joined) if sealed else _decode_lines(joined)
     count = len(texts)
-    if len(records) != count:
+    versions = [version if record.v is UNSET else record.v for record in records]
+    if (
+        len(records) != count
+        or min(versions) < version
+        or [record.crc for record in records].count(UNSET) != (0 if sealed else count)
+        or [record.meta for record in records].count(UNSET) < count
+    ):
         return None
-    keys = _count_keys(texts, joined, spaced=spaced)
-    payloads, facts, inner = _payloads([record.payload for record in records])
-    timestamps = [record.timestamp for record in records]
+    split = _cut(records) if sealed else _encoded(records, joined)
+    if split is None:
+        return None
+    moments, time_sources = _moments([record.timestamp for record in records], file_time)
     ids = [record.id for record in records]
-    sessions = [record.sessionId for record in records]
-    versions = [record.v for record in records]
-    writers = [record.writer for record in records]
-    seqs = [record.seq for record in records]
-    columns = (timestamps, ids, sessions, versions, writers, seqs)
-    outer = count + sum(count - column.count(UNSET) for column in columns)
-    moments, time_sources = _moments(timestamps, file_time)
-    dropped: list[Any] = [None] * count
-    if inner + outer != keys:
-        # There are other keys than these, or a repeated one.
-        if _encode_lines(_decode_any(joined)).count(_COLON) != keys:
-            return None
-        for record in records:
-            if record.crc is not UNSET or record.meta is not UNSET or (journal and record.origin is not UNSET):
-                return None
-        dropped = _nulls_for_absent([record.dropped_before for record in records])
-        time_sources = [
-            source if source == "file" or record.time_source not in STANDS_IN else record.time_source
-            for record, source in zip(records, time_sources, strict=True)
-        ]
-    stated_versions = [version if stated is UNSET else stated for stated in versions]
-    if min(stated_versions) < version:
-        return None
-    return Columns(
+    writers = _nulls_for_absent([record.writer for record in records])
+    seqs = _nulls_for_absent([record.seq for record in records])
+    dropped = _nulls_for_absent([record.dropped_before for record in records])
+    hosts = hosts_of(writers)
+    formats, paths, source_lines = (list[Any]([None]) * count for _ in range(3))
+    if [record.time_source for record in records].count(UNSET) < count:
+        for position, record in enumerate(records):
+            if record.time_source in STANDS_IN and time_sources[position] == "event":
+                time_sources[position] = record.time_source
+    if journal:
+        for position, record in enumerate(records):
+            if origin := record.origin:
+                formats[position], paths[position], source_lines[position] = origin.format, origin.path, origin.line
+                hosts[position] = origin.host or None
+                # Writer and number of a derived event belong to the journal, unless it was pushed to a shared table.
+                if not origin.host:
+                    writers[position] = seqs[position] = dropped[position] = None
+    return Rows(
         [name if name.__class__ is str and name else line_id(text) for name, text in zip(ids, texts, strict=True)],
         [record.type for record in records],
         moments,
-        _nulls_for_absent(sessions),
-        stated_versions,
-        _nulls_for_absent(writers),
-        _nulls_for_absent(seqs),
+        _nulls_for_absent([record.sessionId for record in records]),
+        versions,
+        writers,
+        seqs,
         dropped,
         time_sources,
-        payloads,
-        facts,
+        *split,
+        hosts,
+        formats,
+        paths,
+        source_lines,
     )
+
+
+def _cut(records: Sequence[Any]) -> tuple[list[str], list[str | None]] | None:
+    """Return payloads without their facts, and the facts, as they stand in the lines; None if one cannot be cut."""
+    payloads: list[str] = []
+    facts: list[str | None] = []
+    for record in records:
+        parts = split_payload(str(record.payload or b"{}", "utf-8"))
+        if parts is None:
+            return None
+        payloads.append(parts[0])
+        facts.append(parts[1])
+    return payloads, facts
+
+
+def _encoded(records: Sequence[Any], joined: bytes) -> tuple[list[str], list[str | None]] | None:
+    """Return payloads without their facts, and the facts, encoded again; None if a key of a line stands twice."""
+    keys = joined.count(_COLON)
+    if _encode_lines(records).count(_COLON) != keys and _encode_lines(_decode_any(joined)).count(_COLON) != keys:
+        return None
+    payloads = [record.payload or {} for record in records]
+    facts: list[Any] = []
+    for payload in payloads:
+        has_facts = isinstance(payload.get("facts"), dict) and payload["facts"]
+        facts.append(payload.pop("facts") if has_facts else None)
+    texts, fact_texts = (_encode_lines(objects).decode().split("\n")[:-1] for objects in (payloads, facts))
+    return texts, [None if text == "null" else text for text in fact_texts]
+
+
+def hosts_of(writers: Sequence[str | None]) -> list[str | None]:
+    """Return the host of each writer, whose name is `host:pid:random`; null where it names none."""
+    if len(names := set(writers)) == 1 and None in names:
+        return [None] * len(writers)
+    hosts = {name: name.split(":", 1)[0] if name and ":" in name else None for name in names}
+    return [hosts[name] for name in writers]
 
 
 def _bounded(texts: Sequence[bytes], joined: bytes) -> bool:
@@ -301,41 +306,6 @@ def _moments(timestamps: list[Any], file_time: datetime) -> tuple[list[str], lis
         [format_time(moment or file_time) for moment in moments],
         ["file" if moment is None else "event" for moment in moments],
     )
-
-
-def _payloads(payloads: list[dict[str, Any] | UnsetType]) -> tuple[list[str], list[str | None], int]:
-    """Return the payloads without their facts, and the facts, as JSON; and the number of keys in both."""
-    count = len(payloads)
-    objects = [{} if isinstance(payload, UnsetType) else payload for payload in payloads]
-    absent = payloads.count(UNSET)
-    positions: list[int] = []
-    cut: list[dict[str, Any]] = []
-    for position, payload in enumerate(objects):
-        if "facts" in payload:
-            value = payload["facts"]
-            if value.__class__ is dict and value:
-                del payload["facts"]
-                positions.append(position)
-                cut.append(value)
-    encoded, encoded_facts = _encode_lines(objects), _encode_lines(cut)
-    facts: list[str | None] = [None] * count
-    for position, text in zip(positions, encoded_facts.decode().split("\n"), strict=False):
-        facts[position] = text
-    texts = encoded.decode().split("\n")
-    texts.pop()
-    keys = encoded.count(_COLON) + encoded_facts.count(_COLON) + len(positions) + count - absent
-    return texts, facts, keys
-
-
-def _count_keys(texts: Sequence[bytes], joined: bytes, *, spaced: bool) -> int:
-    """Count how often a quote and a colon follow each other: after each key, and in some texts.
-
-    Raises:
-        msgspec.DecodeError: a line is no JSON.
-    """
-    if not spaced:
-        return joined.count(_COLON)
-    return sum(msgspec.json.format(text, indent=-1).count(_COLON) for text in texts)
 
 
 def _nulls_for_absent(values: list[Any]) -> list[Any]:

@@ -16,15 +16,14 @@ from analyzer.events.appending import DEFAULT_MAX_BYTES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
     from typing import Any, Self, Unpack
 
     from analyzer.classifier import Classification
     from analyzer.events import payloads
     from analyzer.events.appending.appender import Durability
-    from analyzer.events.appending.writer import LogWriter, Recorded, Row
-    from analyzer.events.model import Event
+    from analyzer.events.appending.writer import LogWriter
 
 
 class EventLog:
@@ -105,31 +104,26 @@ class EventLog:
             self._refuse(writer, error, dropped_before)
             raise
 
-    def record(self, event: Event | Recorded | Row, *more: Event | Recorded | Row) -> str | None:
-        """Write events that have an id and a time, as a journal does.
-
-        Return the last one's id, or None.
-        """
-        events = event, *more
+    def record(self, lines: Sequence[bytes]) -> bool:
+        """Write lines of events that have an id and a time, as a journal does; say whether all were written."""
         writer = self._writer
-        seqs = [next(writer.numbers) for _ in events]
+        seqs = [next(writer.numbers) for _ in lines]
         dropped_before = done = 0
-        name = None
         try:
             if writer.unreported:
                 dropped_before = self._take_unreported(writer)
-            for written in writer.record(seqs, dropped_before, events):
-                (done, name), dropped_before = written, 0
-            return name
+            for done in writer.record(seqs, dropped_before, lines):  # noqa: B007 - how far it got counts after a failure
+                dropped_before = 0
+            return True
         except Exception as error:  # noqa: BLE001 - as in `append`
             if not writer.appender.own[0]:
                 self._begin_again(writer)
-                return self.record(*events)
+                return self.record(lines)
             done += (first := getattr(error, "whole_lines", 0))
-            self._refuse(writer, error, 0 if first else dropped_before, len(events) - done)
-            return None
+            self._refuse(writer, error, 0 if first else dropped_before, len(lines) - done)
+            return False
         except BaseException as error:
-            self._refuse(writer, error, dropped_before, len(events) - done)
+            self._refuse(writer, error, dropped_before, len(lines) - done)
             raise
 
     def sync(self) -> bool:

@@ -16,25 +16,16 @@ from typing import Any
 
 import msgspec
 
-from analyzer.events.appending.writer import Recorded
 from analyzer.events.codec import CRC_MARK, Reject, crc_holds, decode
-from analyzer.events.fast_decode import (
-    BIG_NUMBER,
-    CRC_BYTES,
-    SECRET,
-    SPACED,
-    Columns,
-    own_lines,
-    plain_lines,
-    split_payload,
-    suspect,
-)
+from analyzer.events.fast_decode import BIG_NUMBER, SECRET, SPACED, Rows, fast_rows, split_payload, suspect
 from analyzer.events.model import SCHEMA_VERSION, STANDS_IN, Event, upcast
 from analyzer.events.sanitize import MAX_TEXT, SMALL, sanitize
-from analyzer.events.times import EPOCH, format_time, parse_time
+from analyzer.events.times import format_time
 from analyzer.readable import counted
 from analyzer.redaction import may_hold_secret
 from analyzer.redaction.unfolding import mended
+
+__all__ = ["Decoded", "RowDecoder", "Rows", "intact_records"]
 
 _PIECE = 64 * 1024
 """Bytes that are searched for secrets at once;
@@ -43,92 +34,14 @@ line by line only if something like a secret is in them.
 _OPENING = b'{"v":'
 _MOST_OPENINGS = 64
 """Openings of records that are tried on one broken line; each costs a checksum of the rest."""
-_encoder = msgspec.json.Encoder()
-_decode = msgspec.json.Decoder().decode
 
 
 class _Payload(msgspec.Struct, gc=False):
     payload: msgspec.Raw = msgspec.Raw()
 
 
-@dataclass(slots=True)
-class Rows(Columns):
-    """The events of a block with their positions, in the order of the lines."""
-
-    lines: list[int | None] = field(default_factory=list)
-    """1-based within the block, null for events of a file as a whole."""
-    offsets: list[int] = field(default_factory=list)
-    """Bytes from the start of the block."""
-    lengths: list[int] = field(default_factory=list)
-    """Bytes of the line, its newline not included."""
-    hosts: dict[int, str | None] = field(default_factory=dict)
-    """The host of some rows by their position, if the writer's name does not tell it."""
-
-    def event(self, position: int) -> Event:
-        """Return the event of a row, without writer, version and origin."""
-        payload, facts = _decode(self.payloads[position]), self.facts[position]
-        return Event(
-            type=self.types[position],
-            occurred_at=parse_time(self.moments[position]) or EPOCH,
-            session_id=self.sessions[position],
-            payload=payload | {"facts": _decode(facts)} if facts else payload,
-            id=self.ids[position],
-            time_source=self.time_sources[position],
-        )
-
-    def add(self, event: Event, line: int | None, offset: int, length: int, text: bytes = b"") -> None:
-        """Clean an event and add it. `text` is its line, if its payload may be kept byte for byte.
-
-        Raises:
-            Exception: of any kind, from an upcaster.
-        """
-        payload: Mapping[str, Any] = event.payload
-        if event.v < SCHEMA_VERSION:
-            payload = upcast(event.v, event.type, payload)
-        clean: dict[str, Any] = sanitize(payload, small=length <= SMALL and payload is event.payload)
-        kept = split_payload(str(_decode_payload(text).payload, "utf-8")) if text and clean == event.payload else None
-        host, origin = event.host, event.origin
-        names = "\n".join(filter(None, (event.id, event.type, event.session_id, event.writer, host)))
-        if origin is not None or len(names) > MAX_TEXT or may_hold_secret(names.encode("utf-8", "replace")):
-            host = sanitize(host)
-            event = replace(
-                event,
-                id=sanitize(event.id),
-                type=sanitize(event.type),
-                session_id=sanitize(event.session_id),
-                writer=sanitize(event.writer),
-                origin=replace(origin, format=sanitize(origin.format), path=sanitize(origin.path)) if origin else None,
-            )
-        self._put(event, host, kept or _encoded(clean), line, offset, length)
-
-    def add_recorded(self, recorded: Recorded, line: int | None, offset: int, length: int) -> None:
-        """Add an event that is also written to a log. Reading it back from the log gives the same row."""
-        kept = split_payload(str(recorded.payload, "utf-8")) or _encoded(_decode(recorded.payload))
-        self._put(recorded.event, recorded.event.host, kept, line, offset, length)
-
-    def _put(
-        self, event: Event, host: str | None, kept: tuple[str, str | None], line: int | None, offset: int, length: int
-    ) -> None:
-        origin, dropped = event.origin, event.extra.get("dropped_before")
-        position = len(self.payloads)
-        if host is not None or event.writer is not None:
-            self.hosts[position] = host
-        if origin is not None:
-            self.origins[position] = origin
-        self.ids.append(event.id)
-        self.types.append(event.type)
-        self.moments.append(format_time(event.occurred_at))
-        self.sessions.append(event.session_id)
-        self.versions.append(event.v)
-        self.writers.append(event.writer)
-        self.seqs.append(event.seq)
-        self.dropped.append(dropped if isinstance(dropped, int) and 0 <= dropped < 2**62 else None)
-        self.time_sources.append(event.time_source if event.time_source in STANDS_IN else "event")
-        self.payloads.append(kept[0])
-        self.facts.append(kept[1])
-        self.lines.append(line)
-        self.offsets.append(offset)
-        self.lengths.append(length)
+_decode_payload = msgspec.json.Decoder(_Payload).decode
+_encode = msgspec.json.Encoder().encode
 
 
 @dataclass(slots=True)
@@ -210,19 +123,12 @@ class RowDecoder:
 
         Lines that need decoding by themselves are found by halving.
         """
-        joined = b"\n".join(texts)
-        columns = (
-            own_lines(texts, joined, SCHEMA_VERSION, journal=self._journal)
-            if texts[0].startswith(CRC_MARK, -CRC_BYTES)
-            else plain_lines(texts, joined, SCHEMA_VERSION, self._file_time, journal=self._journal, spaced=spaced)
-        )
-        if columns is not None:
-            rows, first = decoded.rows, decoded.lines + 1
-            lengths = [len(text) for text in texts]
-            rows.extend(columns)
-            rows.lines += range(first, first + len(texts))
-            rows.offsets += accumulate(map((1).__add__, lengths[:-1]), initial=offset)
-            rows.lengths += lengths
+        rows = fast_rows(texts, SCHEMA_VERSION, self._file_time, journal=self._journal, spaced=spaced)
+        if rows is not None:
+            rows.lengths = [len(text) for text in texts]
+            rows.lines = list(range(decoded.lines + 1, decoded.lines + len(texts) + 1))
+            rows.offsets = list(accumulate((length + 1 for length in rows.lengths[:-1]), initial=offset))
+            decoded.rows.extend(rows)
             decoded.lines += len(texts)
         elif len(texts) == 1:
             self._take_slowly(decoded, texts, offset)
@@ -274,10 +180,57 @@ class RowDecoder:
         if not self._journal and event.origin is not None:
             event = replace(event, origin=None)
         try:
-            rows.add(event, line, offset, length, text if crc_holds(text) and mended(text) is text else b"")
+            _add_event(rows, event, text, line, offset, length)
         except Exception as error:  # noqa: BLE001 - an upcaster may raise anything, and the line is kept
             return Reject("upcast_failed", f"from version {event.v}: {type(error).__name__}: {error}"[:300])
         return None
+
+
+def _add_event(rows: Rows, event: Event, text: bytes, line: int, offset: int, length: int) -> None:
+    """Clean the event of a record and add it. A clean payload is kept byte for byte if its checksum holds.
+
+    Raises:
+        Exception: of any kind, from an upcaster.
+    """
+    payload: Mapping[str, Any] = event.payload
+    if event.v < SCHEMA_VERSION:
+        payload = upcast(event.v, event.type, payload)
+    clean: dict[str, Any] = sanitize(payload, small=length <= SMALL and payload is event.payload)
+    host, origin, dropped = event.host, event.origin, event.extra.get("dropped_before")
+    names = "\n".join(filter(None, (event.id, event.type, event.session_id, event.writer, host)))
+    if origin is not None or len(names) > MAX_TEXT or may_hold_secret(names.encode("utf-8", "replace")):
+        host = sanitize(host)
+        event = replace(
+            event,
+            id=sanitize(event.id),
+            type=sanitize(event.type),
+            session_id=sanitize(event.session_id),
+            writer=sanitize(event.writer),
+            origin=replace(origin, format=sanitize(origin.format), path=sanitize(origin.path)) if origin else None,
+        )
+    kept = None
+    if clean == event.payload and crc_holds(text) and mended(text) is text:
+        kept = split_payload(str(_decode_payload(text).payload, "utf-8"))
+    is_own = event.origin is None or bool(event.origin.host)
+    rows.ids.append(event.id)
+    rows.types.append(event.type)
+    rows.moments.append(format_time(event.occurred_at))
+    rows.sessions.append(event.session_id)
+    rows.versions.append(event.v)
+    rows.writers.append(event.writer if is_own else None)
+    rows.seqs.append(event.seq if is_own else None)
+    rows.dropped.append(dropped if is_own and isinstance(dropped, int) and 0 <= dropped < 2**62 else None)
+    rows.time_sources.append(event.time_source if event.time_source in STANDS_IN else "event")
+    body, facts = kept or _encoded(clean)
+    rows.payloads.append(body)
+    rows.facts.append(facts)
+    rows.hosts.append(host)
+    rows.source_formats.append(event.origin.format if event.origin else None)
+    rows.source_paths.append(event.origin.path if event.origin else None)
+    rows.source_lines.append(event.origin.line if event.origin else None)
+    rows.lines.append(line)
+    rows.offsets.append(offset)
+    rows.lengths.append(length)
 
 
 def intact_records(text: bytes) -> Iterator[bytes]:
@@ -297,13 +250,10 @@ def intact_records(text: bytes) -> Iterator[bytes]:
                 break
 
 
-_decode_payload = msgspec.json.Decoder(_Payload).decode
-
-
-def _encoded(payload: Mapping[str, Any]) -> tuple[str, str | None]:
+def _encoded(payload: dict[str, Any]) -> tuple[str, str | None]:
     """Encode the payload without its facts, and the facts, as JSON."""
     facts = payload.get("facts")
-    if not isinstance(facts, Mapping) or not facts:
-        return _encoder.encode(payload).decode(), None
+    if not isinstance(facts, dict) or not facts:
+        return _encode(payload).decode(), None
     rest = {key: value for key, value in payload.items() if key != "facts"}
-    return _encoder.encode(rest).decode(), _encoder.encode(facts).decode()
+    return _encode(rest).decode(), _encode(facts).decode()

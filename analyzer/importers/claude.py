@@ -3,179 +3,68 @@
 Transcripts are `~/.claude/projects/**.jsonl`, runs the output of `claude -p --output-format
 json|stream-json`.
 
-Lines are selected by byte search before any JSON is parsed: a line of a transcript may have several
-megabytes. Retries, terminal errors and compactions are different events; the outcome of a run of
-retries comes from the record that ends it.
+A few fields of each line are decoded, of lines about failures all. Retries, terminal errors and
+compactions are different events; the outcome of a run of retries comes from the record that ends
+it.
 """
 
 from __future__ import annotations
 
 import contextlib
-import heapq
 import re
-from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
-from operator import attrgetter
+from itertools import chain
 from typing import Any, ClassVar
-
-import re2
 
 from analyzer import agent_stream
 from analyzer.agent_stream import SUBAGENTS, error_facts, mapping, run_tokens, says_error, text
-from analyzer.events import Event
-from analyzer.events.codec import parsed
+from analyzer.events import Event, Reject
 from analyzer.events.model import derived_id, present
 from analyzer.events.rows import Rows
 from analyzer.events.times import format_time, from_epoch
-from analyzer.importers.agents.claude_replies import OPENINGS, TIMESTAMP, model_at, replies, served
-from analyzer.importers.base import Block, Chains, Hit, Line, LineFinder, Source, broken_lines, objects_in
+from analyzer.importers.agents.claude_records import (
+    INTERRUPTED,
+    LONGEST_NAME,
+    RECORDS,
+    Message,
+    Part,
+    Record,
+    failed_tools,
+    message_text,
+    reply_facts,
+    retry_facts,
+    says_missing,
+    served,
+    stream_retry_facts,
+    terminal_facts,
+    typed,
+    whole_records,
+)
+from analyzer.importers.base import Block, Chains, Hit, Line, Source, typed_lines
 from analyzer.importers.failures import MOST_TOOLS, classify_foreign, number, quantity
 from analyzer.importers.programs import caller_of
 from analyzer.importers.records import MAIN, dressed, kept, moment_of
-from analyzer.importers.replies import ReplyReader
+from analyzer.importers.replies import Replies, ReplyReader, Shared, shared
 
-# Inside a JSON string these quotes would be escaped, so an unescaped match is structure, never
-# prose. Each alternative begins with a quotation mark: the search skips from mark to mark, four
-# times as fast as without. One pass finds all patterns, because most of its time is the memory's.
-MARKED = re2.compile(
-    rb'"usage":|"id":|"agent_progress"'
-    rb'|"api_error"|"isApiErrorMessage"|"(?:micro)?compact_boundary"|"api_retry"|"subagent_retry"|"StopFailure"'
-    rb'|"type": ?"result"|"is_error": ?true'
-)
-INTERRUPTED = "[Request interrupted by user"
-DECIDING = (b'"assistant"', INTERRUPTED.encode())
-_NAMED = re.compile(
-    rb'"id": ?"(?:(msg_[A-Za-z0-9_]+)"|([A-Za-z0-9_.:-]{1,100})", ?"name": ?"([^"\\\\]{1,100})", ?"input")'
-)
-_COMMAND = re.compile(rb'"id": ?"[^"\\\\]*", ?"name": ?"[^"\\\\]{1,100}", ?"input": ?\{"command": ?("(?:[^"\\]|\\.)*")')
-_RELAYED = b'"agent_progress"'
 _REQUEST = re.compile(rb'"request(?:Id|-id|_id\\?)": ?\\?"(req_[A-Za-z0-9_]{1,100})')
-_CWD = re.compile(rb'"cwd": ?("[^"\n]{1,1000}")')
-_BRANCH = re.compile(rb'"gitBranch": ?("[^"\n]{1,300}")')
-_SESSION = re.compile(rb'"session(?:Id|_id)": ?"([^"\\]{1,200})"')
-_VERSION = re.compile(rb'"(?:version|claude_code_version)": ?"([0-9][0-9A-Za-z.+-]{0,30})"')
-_FIRST_UUID = re.compile(rb'"(?:uuid|messageId)": ?"([^"\\]{1,100})"')
-_FIRST_RECORD = re.compile(rb"^[ \t]*\{", re.MULTILINE)
 _RECENT = 64
 _IN_HAND = 16
 """Calls of tools that are remembered, as their results may stand in the next block."""
-_MISSING = re.compile(r"(?:Error: )?(?:No such tool available|Agent type '[^'\n]{1,200}' not found|Unknown skill\b)")
-
-
-def retry_facts(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the facts of a `system/api_error` record: one failed attempt that will be retried.
-
-    Shapes, oldest first: `error.error.error.{type,message}`; `{}` for a lost connection;
-    `error.cause.code`; `error.error.{code,message,type}` of a gateway;
-    `error.{message,formatted,connection.code}`.
-    """
-    error = mapping(record.get("error"))
-    outer = mapping(error.get("error"))
-    inner = mapping(outer.get("error"))
-    connection = mapping(error.get("connection"))
-    cause = mapping(error.get("cause")) or mapping(record.get("cause"))
-    messages = [source.get("message") for source in (inner, outer)]
-    messages += [error.get("formatted"), error.get("message")]
-    facts = {
-        "status": number(error.get("status")),
-        "code": _first_text(part.get("code") for part in (connection, cause, inner, outer)),
-        "type": text(inner.get("type")) or (text(outer.get("type")) if not inner else None),
-        "message": _first_text(messages),
-        "headers": mapping(error.get("headers")) or None,
-    }
-    return present(facts)
-
-
-def _first_text(values: Iterable[object]) -> str | None:
-    return next(filter(None, map(text, values)), None)
-
-
-def terminal_facts(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the facts of a record with `isApiErrorMessage: true`: the error that the user saw."""
-    label = text(record.get("error"))
-    facts = {
-        "status": number(record.get("apiErrorStatus")),
-        # Older versions labelled plain 500s and 529s "unknown": such a label is no evidence.
-        "type": label if label != "unknown" else None,
-        "message": message_text(record),
-        "is_error": True,
-    }
-    return present(facts)
-
-
-def stream_retry_facts(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the facts of a `system/api_retry` record, or of a `subagent_retry`."""
-    label = text(record.get("error")) or text(record.get("error_category"))
-    facts = {"status": number(record.get("error_status")), "type": label if label != "unknown" else None}
-    return present(facts)
-
-
-def message_text(record: Mapping[str, Any]) -> str:
-    """Join the text blocks of a record's message with newlines."""
-    content = mapping(record.get("message")).get("content")
-    if isinstance(content, str):
-        return content
-    blocks = content if isinstance(content, list) else []
-    texts = (mapping(block).get("text") for block in blocks)
-    return "\n".join(part for part in texts if isinstance(part, str))
-
-
-def failed_tools(record: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the failed tool results of a record: the name of the call, and the tool's words."""
-    content = mapping(record.get("message")).get("content")
-    results = []
-    for block in map(mapping, content if isinstance(content, list) else []):
-        if block.get("type") != "tool_result" or block.get("is_error") is not True:
-            continue
-        words = block.get("content")
-        if isinstance(words, list):
-            words = "\n".join(str(mapping(part).get("text", "")) for part in words)
-        if isinstance(words, str):
-            plain = words.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>").strip()
-            results.append((text(block.get("tool_use_id")) or "", plain))
-    return results
-
-
-def says_missing(words: str) -> bool:
-    """Tell whether a failed tool result says that the tool, agent or skill does not exist."""
-    return bool(_MISSING.match(words))
-
-
 _RUN_TOKENS = {
     "input_tokens": "inputTokens",
     "output_tokens": "outputTokens",
     "cache_read_tokens": "cacheReadInputTokens",
     "cache_write_tokens": "cacheCreationInputTokens",
 }
-
-
-def _marks(data: bytes) -> tuple[list[int], ...]:
-    """Return four lists of offsets: of tokens, ids, repeated records of sub-agents, and failures.
-
-    Ids are those of replies and of calls of tools, among others.
-    """
-    offsets: tuple[list[int], ...] = ([], [], [], [])
-    tokens, ids, relayed, failures = offsets
-    by_start = {b"usa": tokens, b'id"': ids, b"age": relayed}
-    for match in MARKED.finditer(data):
-        at = match.start()
-        by_start.get(data[at + 1 : at + 4], failures).append(at)
-    return offsets
-
-
-def _merged(refused: Iterable[Hit], hits: Iterable[Hit]) -> list[Hit]:
-    """Merge hits with those of refused lines.
-
-    A line with both keeps its events, and gets the reason of the refusal.
-    """
-    by_offset = {hit.offset: hit for hit in hits}
-    for line in refused:
-        hit = by_offset.get(line.offset, line)
-        by_offset[line.offset] = hit if hit.why else replace(hit, why=line.why, detail=line.detail)
-    return [by_offset[offset] for offset in sorted(by_offset)]
+_SHORT = re.compile(r".{1,1000}")
+_VERSION = re.compile(r"[0-9][0-9A-Za-z.+-]{0,30}")
+_STAMP = re.compile(r"[0-9T:.Z+-]{19,35}")
+_Whole = tuple[list[dict[str, Any]], Reject | None]
+"""The records on a line with all their fields, and why the rest of it cannot be read."""
+_Lines = list[tuple[int, int, Record, _Whole | None]]
+"""The offset and the end of a line, a record on it, and the whole line if it is an unusual one."""
 
 
 class ClaudeReader(ReplyReader, agent="claude-code"):
@@ -214,18 +103,22 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         # A reply is split over neighbouring lines that repeat its id, and parallel sub-agents
         # interleave a few replies.
         self._recent: deque[str] = deque(state.get("recent", ()), maxlen=_RECENT)
-        self._data, self._offset = b"", 0
-        """The bytes of the block in hand, and the offset of the line in hand."""
-        self._reply_offsets: list[int] = []
-        """The offsets of the ids of replies in the block."""
-        self._call_offsets: dict[str, tuple[int, int]] = {}
-        """Calls of the block by their ids: their offsets, and the ends of their lines."""
-        self._line_times: dict[int, datetime | None] = {}
-        """The moments of lines with calls, by the ends of the lines."""
-        self._record_facts: dict[str, Any] | None = None
-        """The facts that hold at the record in hand, after they were first needed."""
-        self._unique: str | None = None
-        """The name of the record in hand, after it was first needed."""
+        self._request: re.Match[bytes] | None = None
+        """The id of a request on the line in hand."""
+        self._record_facts: dict[str, Any] = {}
+        """The facts that hold at the record in hand."""
+        self._unique = ""
+        """The name of the record in hand."""
+        self._reply: Message | None = None
+        """The last reply of the block before the record in hand."""
+        self._own_reply: Message | None = None
+        """The last of them that is no repeated one of a sub-agent."""
+        self._replies = Replies()
+        """The replies of the block."""
+        self._shares: dict[tuple[str, str, str | None], Shared] = {}
+        """What replies share, by caller, model and provider."""
+        self._block_calls: dict[str, tuple[Part, Record]] = {}
+        """The calls of tools in the block before the record in hand, by their ids."""
         self._preamble = not state
         """True before the first record of the file."""
         self._grew = False
@@ -237,37 +130,119 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         Hits are lines with failures or their ends, and broken lines. A printed run has its tokens
         in its result, and no rows.
         """
-        self._grew, self._data, rows, refused = True, block.data, Rows(), list[Hit]()
-        if self._preamble:
-            self._look_for_author(block.data)
-        tokens, ids, relayed, failures = _marks(block.data)
-        final_facts = self._observe(block.data, ids, relayed)
-        if self.interactive:
-            session = self._file_session, self.caller, self.known, *self.source.stand_in(self._near)
-            rows, self._spent_by, refused = replies(block.data, tokens, self._spent_by, *session)
-        hits = _merged(refused, self._hits(block, failures))
-        self.known |= final_facts
-        return hits, rows
+        lines = self._lines_of(block)
+        self._begin(block, lines)
+        stands_in = self.source.stand_in(self._near)
+        hits: list[Hit] = []
+        last_read = -1
+        for offset, end, record, whole in lines:
+            waits = self.waiting and record.type in ("assistant", "user")
+            if (whole or waits or record.is_telling) and offset != last_read:
+                last_read = offset
+                self.line, self._refused = Line(offset, block.data[offset:end]), None
+                self._request = _REQUEST.search(self.line.text)
+                records, reject = whole or whole_records(self.line.text)
+                events = [event for item in records for event in self._events_of(item)]
+                if events or reject or self._refused:
+                    hits.append(self._hit(events, reject or self._refused))
+            message = record.message or record.repeated
+            if message is not None:
+                self._take_message(message, record)
+                if self.interactive:
+                    self._spend(message, record, offset, end - offset)
+        branch = _first(record.git_branch for _, _, record, _ in reversed(lines))
+        self.known |= present({"branch": branch}) | reply_facts(self._own_reply)
+        return hits, self._replies.rows(*stands_in)
 
-    def _hits(self, block: Block, failures: list[int]) -> Iterator[Hit]:
-        finder, last = LineFinder(block, iter(failures)), -1
-        # The next line is searched after this one was read, as `waiting` depends on it.
-        lines = iter(lambda: finder.next(DECIDING if self.waiting else ()), None)
-        for line in heapq.merge(lines, self._broken(block), key=attrgetter("offset")):
-            if line.offset == last:
+    def _lines_of(self, block: Block) -> _Lines:
+        """Return the records of a block, without warnings before the first record of the file."""
+        lines: _Lines = []
+        for offset, end, record in typed_lines(block, RECORDS, strict=True):
+            if record is not None:
+                lines.append((offset, end, record, None))
                 continue
-            last = self._offset = line.offset
-            self._refused = None
-            records, reject = objects_in(line.text, OPENINGS)
-            events = [event for record in records for event in self._events_of(record)]
-            reject = reject or self._refused
-            if events or reject or not records:
-                why, detail = "", ""
-                if reject:
-                    why, detail = reject.why, reject.detail
-                elif not records:
-                    why = "not_an_object"
-                yield Hit(line.offset, len(line.text), tuple(events), why, detail)
+            line = block.data[offset:end]
+            if lines or not self._preamble or b'":' in line:
+                wholes, reject = whole_records(line)
+                fields, wrongs = zip(*map(typed, wholes or [{}]), strict=True)
+                if self.interactive and any(wrongs):
+                    reject = reject or Reject("bad_count", "".join(wrongs))
+                if not wholes:
+                    reject = reject or Reject("not_an_object", "")
+                lines.append((offset, end, fields[0], (wholes, reject)))
+                lines += [(offset, end, record, None) for record in fields[1:]]
+        return lines
+
+    def _begin(self, block: Block, lines: _Lines) -> None:
+        """Take the facts that hold in the whole block, and recognise a fork by its first record."""
+        records = [record for _, _, record, _ in lines]
+        if self._preamble and records:
+            offset, end = next(
+                ((offset, end) for offset, end, record, _ in lines if record.session_id or record.stream_session),
+                (0, 0),
+            )
+            if any(map(self._author.recognise, whole_records(block.data[offset:end])[0])):
+                self._name_fork()
+            self._preamble = False
+        self._grew = True
+        stamps = [(record.timestamp, record.snapshot and record.snapshot.timestamp) for record in records]
+        self._file_session = self._file_session or _first(
+            name for record in records for name in (record.session_id, record.stream_session)
+        )
+        self._part = self._part or _first(name for record in records for name in (record.uuid, record.message_id))
+        self._started_at = self._started_at or _first(chain.from_iterable(stamps), _STAMP)
+        self._ended_at = _first(chain.from_iterable(reversed(stamps)), _STAMP) or self._ended_at
+        self._near = self._near or moment_of(self._started_at)
+        self.work_in(_first(record.cwd for record in records))
+        if "agent_version" not in self.known:
+            versions = (version for record in records for version in (record.version, record.stream_version))
+            self.learn(agent_version=_first(versions, _VERSION))
+        self._reply, self._own_reply, self._block_calls = None, None, {}
+        self._replies = Replies("input", "output", "cache_read", "cache_write", "cache_write_hour")
+        self._shares = {}
+        self._calls = dict(list(self._calls.items())[-_IN_HAND:])
+
+    def _take_message(self, message: Message, record: Record) -> None:
+        """Count a reply and its calls; what a sub-agent did counts by the sub-agent's own file."""
+        name = message.id or ""
+        if name.startswith("msg_"):
+            self._reply = message
+        if message is not record.message:
+            return
+        for part in message.parts:
+            call, tool = part.id, part.name
+            if part.input is None or not (_is_name(call) and _is_name(tool)):
+                continue
+            self._calls[call] = tool
+            self._block_calls.setdefault(call, (part, record))
+            if tool in self._tools or len(self._tools) < MOST_TOOLS:
+                self._tools[tool] = self._tools.get(tool, 0) + 1
+        if self._reply is message:
+            self._own_reply = message
+            if name not in self._recent:
+                self._recent.append(name)
+                self._requests += 1
+
+    def _spend(self, message: Message, record: Record, offset: int, length: int) -> None:
+        """Collect the tokens of a reply.
+
+        A reply is split over neighbouring lines, which repeat its tokens so far: a line with no
+        more output tokens than the line before it gives no row.
+        """
+        request, model = message.id or "", message.made_by
+        if not message.usage or not model or not _is_name(request):
+            return
+        counts = message.usage.counts
+        output = counts[1] or 0
+        if not any(counts) or (request == self._spent_by[0] and output <= self._spent_by[1]):
+            return
+        self._spent_by = request, output
+        part = "/subagent" if record.is_sidechain is True or record.data else ""
+        key = part, model, served(request)
+        if key not in self._shares:
+            by, facts = self.caller + part, {**self.known, "provider": key[2]}
+            self._shares[key] = shared(self._file_session, ("claude", "usage", by), facts, caller=by, model=model)
+        self._replies.add(self._shares[key], request, output, counts, text(record.timestamp), offset, length)
 
     def finish(self) -> Sequence[Event]:
         """Return the `session.observed` of the file so far, if a block was read."""
@@ -300,90 +275,9 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         calls = dict(list(self._calls.items())[-_IN_HAND:])
         return {**super().remembered(), "calls": calls, "recent": list(self._recent)}
 
-    def _look_for_author(self, data: bytes) -> None:
-        """Recognise a fork by the first record that names its session."""
-        if match := _SESSION.search(data):
-            start = data.rfind(b"\n", 0, match.start()) + 1
-            end = data.find(b"\n", match.start())
-            if any(map(self._author.recognise, objects_in(data[start:end], OPENINGS)[0])):
-                self._name_fork()
-
     def _name_fork(self) -> None:
         if self._author.fork:
             self.program = self.known["agent"] = self._author.fork
-
-    def _broken(self, block: Block) -> Iterator[Line]:
-        """Return the broken lines of a block, without warnings before the first record."""
-        start = 0
-        if self._preamble:
-            first = _FIRST_RECORD.search(block.data)
-            self._preamble = first is None
-            start = first.start() if first else len(block.data)
-        return (line for line in broken_lines(block) if line.offset >= start)
-
-    def _observe(self, block: bytes, ids: list[int], relayed: list[int]) -> dict[str, str]:
-        """Count calls and requests of a block, and take the facts about the whole session.
-
-        Returns the facts that hold at the end of the block.
-        """
-        self._file_session = self._file_session or _first(_SESSION, block)
-        self._part = self._part or _first(_FIRST_UUID, block)
-        self._started_at = self._started_at or _first(TIMESTAMP, block)
-        self._near = self._near or moment_of(self._started_at)
-        at = block.rfind(b'"timestamp"')
-        self._ended_at = (_first(TIMESTAMP, block[at : at + 80]) if at >= 0 else None) or self._ended_at
-        self._calls = dict(list(self._calls.items())[-_IN_HAND:])
-        self._reply_offsets, self._call_offsets, self._line_times = [], {}, {}
-        last = b""
-        repeated = set(_line_ends(block, relayed))
-        for offset, end in zip(ids, _line_ends(block, ids), strict=True):
-            match = _NAMED.match(block, offset)
-            if match is None:
-                continue
-            message, call, name = match.groups()
-            if message:
-                self._reply_offsets.append(match.start(1) - 1)
-            # These lines repeat what a sub-agent did, which counts by the sub-agent's own file.
-            if end in repeated:
-                continue
-            if not message:
-                tool = name.decode("utf-8", "replace")
-                self._calls[call.decode()] = tool
-                self._call_offsets.setdefault(call.decode(), (offset, end))
-                if tool in self._tools or len(self._tools) < MOST_TOOLS:
-                    self._tools[tool] = self._tools.get(tool, 0) + 1
-                continue
-            if message != last and (reply := message.decode()) not in self._recent:
-                self._recent.append(reply)
-                self._requests += 1
-            last = message
-        if relayed:
-            block = b"\n".join(line for line in block.split(b"\n") if _RELAYED not in line)
-        at = block.rfind(b'"gitBranch"')
-        self.work_in(_unquoted(_first(_CWD, block)))
-        if "agent_version" not in self.known:
-            self.known |= present({"agent_version": _first(_VERSION, block)})
-        branch = _unquoted(_first(_BRANCH, block[at : at + 400])) if at >= 0 else None
-        model = self._model_of(last) if last else None
-        return present({"branch": branch, "model": model, "provider": served(last)})
-
-    def _model_of(self, reply: bytes) -> str | None:
-        """Return the model of a reply of the block in hand, by its id."""
-        offsets = (self._data.rfind(b'"id":%s"%s"' % (space, reply)) for space in (b"", b" "))
-        return model_at(self._data, next(offset for offset in offsets if offset >= 0))
-
-    def _call_details(self, call: str) -> tuple[str | None, datetime | None]:
-        """Return the command of a call of the block in hand, and the moment of the call."""
-        at, end = self._call_offsets.get(call, (self._offset, 0))
-        if at >= self._offset:
-            return None, None
-        if end not in self._line_times:  # a line may hold thousands of calls
-            start = self._data.rfind(b"\n", 0, at) + 1
-            stamp = TIMESTAMP.match(self._data, self._data.rfind(b'"timestamp"', start, end), end)
-            self._line_times[end] = moment_of(stamp[1].decode()) if stamp else None
-        match = _COMMAND.match(self._data, at, end)
-        command = _unquoted(match[1].decode("utf-8", "replace")) if match else None
-        return command, self._line_times[end]
 
     @property
     def waiting(self) -> bool:
@@ -409,9 +303,19 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
             self.role = None  # events of the file as a whole are the main conversation's
 
     def _take(self, record: Mapping[str, Any]) -> None:
-        self.record, self._record_facts, self._unique = record, None, None
+        """Take a record in hand: its time, its role, its name, and the facts that hold at it.
+
+        Resumed sessions repeat records in other files, with another session id.
+        """
+        self.record = record
         self.time(record.get("timestamp"))
         self.role = "subagent" if record.get("isSidechain") is True else None
+        fields = sorted((key, value) for key, value in record.items() if key not in {"sessionId", "session_id"})
+        self._unique = text(record.get("uuid")) or derived_id(self.session, fields)
+        self._record_facts = present({"branch": text(record.get("gitBranch"))}) | reply_facts(self._reply)
+        # The first call of a session may fail: then only its own request shows the provider.
+        if self._request:
+            self._record_facts["provider"] = served(self._request[1].decode())
 
     def _dispatch(self, record: Mapping[str, Any]) -> list[Event]:
         kind, subtype = record.get("type"), record.get("subtype")
@@ -498,7 +402,8 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
             if says_missing(words):
                 _, payload = classify_foreign({"message": words, "is_error": True}, self.at, caller=self.caller)
                 events.append(self.event("error.classified", payload, f"tool{index}"))
-            tool, (command, at) = self._calls.get(call), self._call_details(call)
+            tool, (part, called) = self._calls.get(call), self._block_calls.get(call, (Part(), Record()))
+            command, at = part.input and part.input.command, moment_of(called.timestamp)
             events += self.tool_failed(tool, words, call or index, command=command, called_at=at)
             self._dead += tool in SUBAGENTS
         return events
@@ -604,14 +509,7 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         """Count nothing, as requests and tools are counted by block."""
 
     def identity(self, kind: str, *identity: object) -> str:
-        """Derive the id of an event from the record's `uuid`.
-
-        Resumed sessions repeat records in other files, with another session id.
-        """
-        self._unique = self._unique or text(self.record.get("uuid"))
-        if self._unique is None:
-            kept = {key: value for key, value in self.record.items() if key not in {"sessionId", "session_id"}}
-            self._unique = derived_id(self.session, sorted(kept.items(), key=lambda item: item[0]))
+        """Derive the id of an event from the name of its record."""
         return derived_id("claude", self._unique, kind, *identity)
 
     def chain_name(self, _kind: str, *identity: object) -> str:
@@ -624,19 +522,6 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         They have the branch of the record, the model of the last reply before it, and the provider
         of that reply or of the record's own request.
         """
-        if self._record_facts is None:
-            facts: dict[str, Any] = {"branch": text(self.record.get("gitBranch"))}
-            if replies_before := bisect_left(self._reply_offsets, self._offset):
-                at = self._reply_offsets[replies_before - 1]
-                facts |= {"model": model_at(self._data, at), "provider": served(self._data, at + 1)}
-            facts = present(facts)
-            # The first call of a session may fail: then only its own request shows the provider.
-            end = self._data.find(b"\n", self._offset)
-            end = end if end >= 0 else len(self._data)
-            request = _REQUEST.search(self._data, self._offset, end)
-            if request:
-                facts["provider"] = served(request[1])
-            self._record_facts = facts
         return {**self.known, **self._record_facts}
 
 
@@ -654,21 +539,10 @@ class StreamReader(ClaudeReader, name="claude_print", visibility="terminal"):
     interactive: ClassVar[bool] = False
 
 
-def _line_ends(data: bytes, offsets: Iterable[int]) -> Iterator[int]:
-    """Yield the end of the line of each offset; offsets ascend, and each line is searched once."""
-    end = -1
-    for offset in offsets:
-        if offset > end:
-            end = data.find(b"\n", offset)
-            end = len(data) if end < 0 else end
-        yield end
+def _first(values: Iterable[object], form: re.Pattern[str] = _SHORT) -> str | None:
+    """Return the first text of a form."""
+    return next((value for value in values if type(value) is str and form.fullmatch(value)), None)
 
 
-def _first(pattern: re.Pattern[bytes], block: bytes) -> str | None:
-    match = pattern.search(block)
-    return match[1].decode("utf-8", "replace") if match else None
-
-
-def _unquoted(quoted: str | None) -> str | None:
-    """Decode a JSON text that was written with its quotes."""
-    return text(parsed(quoted)) if quoted else None
+def _is_name(value: object) -> bool:
+    return type(value) is str and 0 < len(value) <= LONGEST_NAME

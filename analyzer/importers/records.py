@@ -8,7 +8,6 @@ place.
 
 from __future__ import annotations
 
-import heapq
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
@@ -16,8 +15,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache, lru_cache
 from typing import Any, ClassVar
-
-import msgspec
 
 from analyzer.agent_stream import count, mapping, text
 from analyzer.events import Event, Reject
@@ -27,17 +24,17 @@ from analyzer.events.payloads import EVENT_TYPES
 from analyzer.events.times import format_time, parse_time
 from analyzer.importers.base import (
     MOST_OPEN,
+    WHOLE,
     Block,
     Chains,
     Hit,
     Line,
-    LineFinder,
     Reader,
     Source,
     all_lines,
-    broken_lines,
     forget_oldest,
     objects_in,
+    typed_lines,
 )
 from analyzer.importers.commands import answers_by_one, command_head
 from analyzer.importers.failures import MOST_TOOLS, classify_foreign, failure
@@ -273,13 +270,14 @@ class RecordReader(Reader):
         )
 
     def _hits_of(self, block: Block) -> Iterator[Hit]:
-        for line in self._lines(block):
-            self.line, self._refused = line, None
-            if self.glance is not None and (glanced := self._glanced(line.text)) is not None:
+        for offset, end, fields in self._lines(block):
+            self.line, self._refused = Line(offset, block.data[offset:end]), None
+            glanced = None if fields is None else self.glanced(fields)
+            if glanced is not None:
                 if glanced or self._refused:
                     yield self._hit(glanced, self._refused)
                 continue
-            records, reject = self._found(line.text)
+            records, reject = self._found(self.line.text)
             if self._author.may_change:
                 for record in records:
                     self._take_author(record)
@@ -634,25 +632,17 @@ class RecordReader(Reader):
             if self.known.get("agent") == before:
                 self.known["agent"] = self.agent
 
-    def _glanced(self, line: bytes) -> Iterable[Event] | None:
-        """Return the events of a line as in `glanced`; None also if `glance` cannot read it."""
-        try:
-            record = type(self).glance(line)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return None
-        return self.glanced(record)
-
-    def _lines(self, block: Block) -> Iterator[Line]:
-        if self.telling is None:
-            yield from all_lines(block)
-            return
-        places = (match.start() for match in self.telling.finditer(block.data))
-        telling = iter(LineFinder(block, places).next, None)
-        last = -1
-        for line in heapq.merge(telling, broken_lines(block), key=lambda item: item.offset):
-            if line.offset != last:
-                last = line.offset
-                yield line
+    def _lines(self, block: Block) -> Iterator[tuple[int, int, Mapping[str, Any] | None]]:
+        """Yield the lines that matter, with the fields of `glance` if it reads them."""
+        if self.glance is not None:
+            yield from typed_lines(block, self.glance)
+        elif self.telling is None:
+            yield from ((line.offset, line.offset + len(line.text), None) for line in all_lines(block))
+        else:
+            ends = {block.ends[block.number(match.start()) - 1] for match in self.telling.finditer(block.data)}
+            for offset, end, whole in typed_lines(block, WHOLE, strict=True):
+                if whole is None or end in ends:
+                    yield offset, end, None
 
     def _shown(self, seen: Mapping[str, Any]) -> dict[str, Any]:
         """Return the payload of the counts of a session, or of a part of one."""

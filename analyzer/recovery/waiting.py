@@ -1,14 +1,19 @@
-"""Time and waiting in one object that tests and simulations can replace.
+"""Time and waiting in one object that tests and simulations can replace, and one road for threads and coroutines.
 
 Invariant: recovery looks at the time and sleeps only through a `Clock`, and every wait can be cancelled.
+
+What exists for threads and for coroutines is written once, as a coroutine that blocks and waits through a `Runner`.
 """
 
 from __future__ import annotations
 
+import inspect
 import threading
 import time
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Any, Protocol, TypeVar, cast
 
 from analyzer.errors import INTERRUPTED, AnalyzerError
 
@@ -73,6 +78,45 @@ class SystemClock:
 
 
 SYSTEM_CLOCK = SystemClock()
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """The way in which a coroutine of recovery blocks and waits: as a thread does, or beside an event loop."""
+
+    is_async: bool
+
+    async def call(self, function: Callable[..., T], *args: Any) -> T:
+        """Call a function that may block; on an event loop call it in a thread."""
+        if not self.is_async:
+            return function(*args)
+        import asyncio  # only loaded if somebody runs it anyway
+
+        return await asyncio.to_thread(function, *args)
+
+    async def result(self, value: Any) -> Any:
+        """Return the result of a foreign function, which may be a coroutine function on an event loop."""
+        return await value if self.is_async and inspect.isawaitable(value) else value
+
+    async def sleep(self, clock: Clock, seconds: float, cancel: threading.Event | None) -> None:
+        """Wait, as `Clock.sleep` does."""
+        if self.is_async:
+            await clock.sleep_async(seconds, cancel)
+        else:
+            clock.sleep(seconds, cancel)
+
+
+BLOCKING, ON_LOOP = Runner(is_async=False), Runner(is_async=True)
+
+
+def finish(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine that awaits nothing, because its runner is `BLOCKING`, and return its result."""
+    try:
+        work.send(None)
+    except StopIteration as done:
+        return cast("T", done.value)
+    raise RuntimeError("a blocking runner was awaited")
 
 
 def cancelled() -> WaitCancelledError:

@@ -14,8 +14,8 @@ import polars as pl
 
 from analyzer.analysis import Case, Overview, Table, charts
 from analyzer.analysis.charts import Chart
-from analyzer.analysis.detection.detection import BASELINE_DAYS, RECENT_DAYS
-from analyzer.analysis.kinds.causes import Drift
+from analyzer.analysis.kinds.families.causes import Drift
+from analyzer.analysis.periods import BASELINE_DAYS, RECENT_DAYS
 from analyzer.analysis.summary.leading import failure_usd
 from analyzer.analysis.summary.overview import SECTIONS
 from analyzer.analysis.summary.window_findings import MAX_SESSIONS, MAX_TEMPLATES

@@ -9,8 +9,8 @@ import html
 from datetime import datetime
 
 from analyzer.analysis.kinds.finding import Finding
-from analyzer.analysis.run_verdict import MEANINGS, RunVerdict
 from analyzer.analysis.timeline import Happening, Timeline
+from analyzer.analysis.verdict.answer import MEANINGS, RunVerdict
 from analyzer.events.times import format_time
 from analyzer.readable import counted
 from analyzer.report.escape import markdown_text, one_line, terminal_safe

@@ -1,6 +1,7 @@
 from analyzer.importers import NOT_LOGS as NOT_LOGS
 from analyzer.store.db.frames import ArrowStream as ArrowStream
 from analyzer.store.db.frames import PlainRows as PlainRows
+from analyzer.store.db.frames import defer_polars as defer_polars
 from analyzer.store.db.frames import load_frugal_polars as load_frugal_polars
 from analyzer.store.db.location import MEMORY as MEMORY
 from analyzer.store.db.tables.schema import Column as Column
@@ -35,8 +36,8 @@ from analyzer.store.sums.counting import known_templates_of as known_templates_o
 from analyzer.store.sums.counting import repeats_of as repeats_of
 from analyzer.store.sums.counting import rules_of as rules_of
 from analyzer.store.sums.counting import templates_of as templates_of
-from analyzer.store.sums.daily import CallerDays as CallerDays
 from analyzer.store.sums.daily import DailySums as DailySums
+from analyzer.store.sums.schemas import CallerDays as CallerDays
 from analyzer.store.upkeep.prune import Prune as Prune
 from analyzer.store.upkeep.quarantine import QuarantineRetry as QuarantineRetry
 from analyzer.store.upkeep.rebuild import Rebuild as Rebuild

@@ -15,7 +15,8 @@ from typing import Any
 
 from analyzer.errors import InputError
 from analyzer.events import Event, Origin
-from analyzer.events.rows import Rows
+from analyzer.events.appending.writer import event_line
+from analyzer.events.rows import RowDecoder
 from analyzer.importers import HEAD_BYTES, Block, Format, Reader, RowReader, Source, block_of, detect, head_of
 from analyzer.importers.places import LogPlace
 from analyzer.importers.shapes.files import SIDES
@@ -299,6 +300,4 @@ def _in_block(
 
 def _clean(event: Event) -> Event:
     """Return the event as a store has it: redacted, of the present version, bounded in size."""
-    rows = Rows()
-    rows.add(event, None, 0, 0)
-    return rows.event(0)
+    return RowDecoder(event.occurred_at).decode(event_line(event)).rows.event(0)

@@ -1,4 +1,7 @@
-"""Keep the journal, the log folder beside a store: decisions go first into it, then into the store."""
+"""Keep the journal, the log folder beside a store: decisions go first into it, then into the store.
+
+Every question to a store loads this module, so what writes logs is loaded where it is used.
+"""
 
 from __future__ import annotations
 
@@ -6,28 +9,25 @@ import contextlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Any
-
-import msgspec
 
 from analyzer.command_lines import command_line
 from analyzer.errors import StoreError
-from analyzer.events import Event, EventLog
-from analyzer.events.appending import system
-from analyzer.events.appending.places import PART
-from analyzer.events.appending.writer import Recorded, Row, recorded
-from analyzer.events.model import new_id
 from analyzer.events.times import now
 from analyzer.store.db.frames import frame_of, register
 from analyzer.store.db.location import MEMORY, replacement_waits
-from analyzer.store.db.tables.columns import filled
 
 if TYPE_CHECKING:
     import duckdb
 
+    from analyzer.events import EventLog
+
 
 def part_day(path: str) -> date | None:
     """Return the UTC day in a file's name; None for a file that is no part of an event log."""
+    from analyzer.events.appending.places import PART
+
     match = PART.match(os.path.basename(path))
     try:
         return date.fromisoformat(match[1]) if match else None
@@ -44,6 +44,8 @@ def finished(path: str) -> Iterator[bool]:
     Raises:
         OSError: the file cannot be opened.
     """
+    from analyzer.events.appending import system
+
     day = part_day(path)
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
@@ -72,19 +74,27 @@ def open_journal(store_path: str) -> Iterator[EventLog | None]:
     if folder is None:
         yield None
         return
+    from analyzer.events import EventLog
+
     with EventLog(folder, durability="batch") as journal:
         yield journal
 
 
-def record_all(journal: EventLog, groups: Iterable[Iterable[Event | Recorded | Row]]) -> None:
-    """Append groups of events to a journal, and wait until they are on the disk.
+_AT_ONCE = 500
+"""Lines that become objects together."""
+
+
+def record_all(journal: EventLog, lines: Iterable[bytes]) -> None:
+    """Append lines of `event_line` to a journal, and wait until they are on the disk.
 
     The store's own commit is synced: it must not know of events that a power cut takes from the journal.
 
     Raises:
         StoreError: the journal cannot be written; it may have the first few of the events.
     """
-    if not (all(journal.record(*group) is not None for group in groups if group) and journal.sync()):
+    waiting = iter(lines)
+    groups = iter(lambda: list(islice(waiting, _AT_ONCE)), [])
+    if not (all(map(journal.record, groups)) and journal.sync()):
         raise StoreError(f"the journal in {journal.folder} cannot be written", "free space, or check its permissions")
 
 
@@ -157,49 +167,44 @@ def decide_all(
     Raises:
         StoreError: the journal cannot be written, or a decision is too long for a line; the store has none of them.
     """
+    from analyzer.events.appending.writer import event_line
+    from analyzer.events.model import Event, new_id
+
     moment = at or now()
-    events = [_whole(Event(kind, moment, None, dict(payload), new_id())) for kind, payload in decisions]
+    lines: list[bytes] = []
+    for kind, payload in decisions:
+        try:
+            lines.append(event_line(Event(kind, moment, None, dict(payload), new_id()), whole=True))
+        except ValueError as error:
+            message = f"a decision ({kind}) is too long for the journal: {error}"
+            raise StoreError(message, "nothing was written down; please report this") from None
     if journal is not None:
-        record_all(journal, [events])
-    keep_decided(connection, events)
+        record_all(journal, lines)
+    keep_decided(connection, lines)
 
 
-def keep_decided(connection: duckdb.DuckDBPyConnection, decisions: Iterable[Recorded]) -> None:
-    """Insert decisions that are in the journal into the store."""
-    rows = [
-        (decision.event.id, decision.event.type, decision.event.occurred_at, decision.payload.decode())
-        for decision in decisions
-    ]
-    register(connection, "staged_decision", frame_of(_STAGED, rows))
+def keep_decided(connection: duckdb.DuckDBPyConnection, lines: Iterable[bytes]) -> set[str]:
+    """Insert decisions that are lines of the journal into the store; return their types."""
+    from analyzer.events.rows import RowDecoder
+    from analyzer.events.times import EPOCH
+    from analyzer.store.db.tables.columns import filled
+
+    rows = RowDecoder(EPOCH, journal=True).decode(b"\n".join(lines)).rows
+    columns = zip(rows.ids, rows.types, rows.moments, rows.payloads, rows.source_formats, strict=True)
+    # A foreign log may say of a record that it is a decision.
+    decisions = [row for *row, translated_from in columns if translated_from is None]
+    register(connection, "staged_decision", frame_of(dict.fromkeys(_STAGED, "String"), decisions))
     connection.execute(
         filled(
             "event_v1",
-            "select event_id, type, occurred_at, true as recognised, payload, 'analyzer' as source_format,"
-            " occurred_at as ingested_at from staged_decision",
+            "select event_id, type, moment::timestamp as occurred_at, true as recognised, payload,"
+            " 'analyzer' as source_format, moment::timestamp as ingested_at from staged_decision",
         )
     ).fetchall()
+    return {row[1] for row in decisions}
 
 
-_STAGED = {
-    "event_id": "String",
-    "type": "String",
-    "occurred_at": "Datetime",
-    "payload": "String",
-}
-
-
-def _whole(event: Event) -> Recorded:
-    """Return the decision as the journal will give it back.
-
-    Raises:
-        StoreError: it is too long for a line.
-    """
-    kept = recorded(event)
-    if kept.truncated:
-        message = f"a decision of {msgspec.json.decode(kept.payload)['original_bytes']:,} bytes ({event.type})"
-        message += " is too long for the journal"
-        raise StoreError(message, "nothing was written down; please report this")
-    return kept
+_STAGED = ("event_id", "type", "moment", "payload")
 
 
 def as_decided(connection: duckdb.DuckDBPyConnection) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-import duckdb
-
 from analyzer.readable import terminal_safe
+from analyzer.store.db.engine import duckdb
 from analyzer.store.db.tables.schema import setting, views
 
 if TYPE_CHECKING:
@@ -79,4 +77,6 @@ def views_frame() -> pl.DataFrame:
 
 
 def _text(value: str) -> str:
+    import html
+
     return html.escape(terminal_safe(value))

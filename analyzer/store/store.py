@@ -8,8 +8,6 @@ from contextlib import AbstractContextManager, contextmanager
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-import duckdb
-
 from analyzer.command_lines import TABLE, command_line
 from analyzer.errors import QueryError, StoreError
 from analyzer.store.db.connection import (
@@ -24,6 +22,7 @@ from analyzer.store.db.connection import (
     store_errors,
     transaction,
 )
+from analyzer.store.db.engine import duckdb
 from analyzer.store.db.frames import MANY_ROWS, PlainRows, ask, ask_rows
 from analyzer.store.db.location import (
     CATALOG,

@@ -10,6 +10,7 @@ import pytest
 
 from analyzer.importers import Source, block_of, detect, head_of
 from analyzer.recovery.supervision.step_error import Observer, step_error
+from tests import named
 
 START = {"type": "system", "subtype": "init", "session_id": "p-1", "model": "m"}
 
@@ -52,43 +53,39 @@ def imported(record: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("record", "reason", "word"),
-    [
-        pytest.param(failed(result="Prompt is too long"), "context_overflow", "context_exhaustion", id="no subtype"),
-        pytest.param(
-            failed(subtype="success", result="Prompt is too long"), "context_overflow", "context_exhaustion", id="full"
-        ),
-        pytest.param(
-            failed(subtype="error_of_tomorrow", result="It failed"), "unknown", "unknown", id="an unknown subtype"
-        ),
-        pytest.param(failed(result="Overloaded"), "network_transient", "unknown", id="a failure without a subtype"),
-        pytest.param(failed(result="request timed out"), "network_transient", "unknown", id="a timeout without one"),
-        pytest.param(
-            failed(subtype="error_during_execution", errors=["request timed out"]),
-            "network_transient",
-            "timeout",
-            id="a timeout among the errors",
-        ),
-        pytest.param(
-            failed(subtype="error_during_execution", errors=[{"message": "no", "code": "ECONNRESET"}]),
-            "network_transient",
-            "general_error",
-            id="an error that is an object",
-        ),
-        pytest.param(failed(subtype="error_max_turns"), "validation", "general_error", id="out of turns"),
-        pytest.param(
-            failed(subtype="success", api_error_status=529, result="x", usage={"input_tokens": 4, "output_tokens": 6}),
-            "network_transient",
-            "general_error",
-            id="tokens",
-        ),
-        pytest.param(
-            failed(subtype=7, errors="odd", usage={"input_tokens": True, "output_tokens": -1}),
-            "unknown",
-            "unknown",
-            id="odd values",
-        ),
-    ],
-)  # fmt: skip
+    named(
+        {
+            "no subtype": (failed(result="Prompt is too long"), "context_overflow", "context_exhaustion"),
+            "full": (failed(subtype="success", result="Prompt is too long"), "context_overflow", "context_exhaustion"),
+            "an unknown subtype": (failed(subtype="error_of_tomorrow", result="It failed"), "unknown", "unknown"),
+            "a failure without a subtype": (failed(result="Overloaded"), "network_transient", "unknown"),
+            "a timeout without one": (failed(result="request timed out"), "network_transient", "unknown"),
+            "a timeout among the errors": (
+                failed(subtype="error_during_execution", errors=["request timed out"]),
+                "network_transient",
+                "timeout",
+            ),
+            "an error that is an object": (
+                failed(subtype="error_during_execution", errors=[{"message": "no", "code": "ECONNRESET"}]),
+                "network_transient",
+                "general_error",
+            ),
+            "out of turns": (failed(subtype="error_max_turns"), "validation", "general_error"),
+            "tokens": (
+                failed(
+                    subtype="success", api_error_status=529, result="x", usage={"input_tokens": 4, "output_tokens": 6}
+                ),
+                "network_transient",
+                "general_error",
+            ),
+            "odd values": (
+                failed(subtype=7, errors="odd", usage={"input_tokens": True, "output_tokens": -1}),
+                "unknown",
+                "unknown",
+            ),
+        }
+    ),
+)
 def test_live_and_imported_say_the_same_of_one_record(record: dict[str, Any], reason: str, word: str) -> None:
     """Failure reason, reason and tokens of a result record do not depend on who reads it."""
     live = watched(record)

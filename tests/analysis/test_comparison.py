@@ -12,7 +12,7 @@ import pytest
 
 from analyzer import compare, open_store
 from analyzer.analysis.comparison import CHANCE, DIMENSIONS, ComparedFigure, Comparison, _figures, _wilson
-from analyzer.analysis.detection.statistics.tails import _fisher
+from analyzer.analysis.kinds.statistics.tails import _fisher
 from analyzer.analysis.tables import window
 from analyzer.errors import AnalyzerError
 from analyzer.report.changes import comparison_document

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import analyzer
@@ -79,7 +79,6 @@ def test_a_status_with_its_body_is_one(error: object) -> None:
 ANYTHING = st.none() | st.text() | st.integers() | st.binary() | st.booleans() | st.floats() | st.just(object)
 
 
-@settings(deadline=None)
 @given(st.tuples(ANYTHING, ANYTHING) | ANYTHING, ANYTHING, ANYTHING)
 def test_classify_has_an_answer_whatever_stands_beside(error: object, status: Any, exit_code: Any) -> None:
     """Of any type."""

@@ -8,7 +8,7 @@ import pickle
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from analyzer.classifier import Facts, classify, classify_facts, default_ruleset, extract
@@ -54,7 +54,6 @@ FACTS = st.recursive(
     lambda inner: st.builds(Facts, message=TEXTS, type=NAMES, exception_class=NAMES, cause=inner),
     max_leaves=5,
 )
-RELAXED = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def answer(facts):
@@ -63,7 +62,6 @@ def answer(facts):
     return (found.reason, found.detail, found.retryable, found.action, found.rule, found.confidence)
 
 
-@RELAXED
 @given(st.lists(FACTS, max_size=4))
 def test_batch_and_single_agree(many):
     """Facts, mappings and JSON texts in a batch get the answers of `classify_facts`, in order."""
@@ -137,7 +135,6 @@ def test_a_batch_can_go_to_another_process():
     assert pickle.loads(pickle.dumps(judge_json)) is judge_json
 
 
-@RELAXED
 @given(st.lists(WORDS, max_size=6).map("\n".join))
 def test_both_automata_give_the_same_answer(text):
     """On ASCII texts the automaton for ASCII finds what the one for UTF-8 finds."""
@@ -154,7 +151,6 @@ def test_characters_beyond_ascii_mean_the_same_to_both_automata():
     assert ascii_matcher([r"a\x{2019}?b"])(b"ab") == [0]
 
 
-@RELAXED
 @given(FACTS)
 def test_a_decision_is_the_first_rule_that_its_mask_holds(facts):
     """Judging is a pure function: the same facts come to the same decision on the same level again."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from analyzer.classifier import classify, default_ruleset
@@ -96,7 +96,6 @@ def test_plain_texts_stay_as_they_are(text):
     assert flat_output(text) == text.encode()
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.text(max_size=200), st.sampled_from(sorted(DRESSES)))
 def test_any_text_can_be_flattened(text, name):
     """Whatever comes in, UTF-8 comes out."""

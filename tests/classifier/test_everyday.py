@@ -93,3 +93,64 @@ def test_a_context_is_full_by_its_numbers_or_its_code(sentence: str) -> None:
     assert is_token_limit_error("9000 tokens are more than the maximum context length")
     assert is_token_limit_error("Maximum context length")
     assert is_token_limit_error({"code": "context_length_exceeded", "message": sentence})
+
+
+@pytest.mark.parametrize(
+    "mark",
+    ["// ", "/* ", " * @throws ", "| ", "- [ ] ", "- ", "* ", "3. ", "2) ", "If ", "When ", "e.g. ", "For example, "],
+)
+def test_words_behind_a_mark_of_lists_and_comments_are_about_errors(mark):
+    """A comment, a row, an item of a list or a condition mentions an error; an item labelled as an error is one."""
+    assert classify(f"{mark}the rate limit is exceeded, wait and retry").reason == "unknown"
+    if mark in ("- ", "* ", "3. ", "2) "):
+        assert classify(f"{mark}Error: rate limit exceeded").reason == "rate_limited"
+        assert classify(f"{mark}Failed to connect: connection refused").reason == "network_transient"
+
+
+@pytest.mark.parametrize(
+    ("reason", "error"),
+    [
+        ("context_overflow", "Stream failed: the prompt has 210000 tokens and the model takes 200000"),
+        ("context_overflow", "Connection error: input is too long for requested model"),
+        ("validation", {"status": 500, "message": "Provider returned 400: temperature must be between 0 and 2"}),
+        ("validation", {"status": 502, "message": "upstream returned 400 Bad Request: unknown field 'foo'"}),
+        ("rate_limited", {"status": 500, "message": "Internal error, caused by: 429 Too Many Requests"}),
+        ("auth_error", {"status": 500, "message": "request failed due to 401 Unauthorized"}),
+        ("tool_not_found", "MCP error -32602: Tool list_rows not found"),
+        ("tool_not_found", "npm error code ENOENT\nnpm error syscall spawn git\nMCP server closed: connection closed"),
+        ("network_transient", {"status": 503, "message": "upstream returned 500: internal error"}),
+    ],
+)
+def test_the_inner_cause_decides(reason, error):
+    """A wrapper's words and its 5xx give way to the cause that the text states."""
+    assert classify(error).reason == reason
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "token budget exceeded: this run may use 50000 tokens",
+        "Budget exceeded: the task is limited to 20 steps",
+        "thinking budget exhausted",
+    ],
+)
+def test_a_budget_of_the_run_is_the_callers(error):
+    """Only a budget of an account is a matter of billing."""
+    assert classify(error).detail == "max_budget"
+    assert classify("Your organization's budget has been exceeded").detail == "billing"
+
+
+@pytest.mark.parametrize("text", ["credentials refreshed", "session renewed", "connection restored"])
+def test_the_opposite_of_a_complaint_is_none(text):
+    """What is well again is no error."""
+    assert classify(text).reason == "unknown"
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["POST https://api.test/v1/messages - {}", "({}) no answer", "upstream {}, gave up", "the call ended with {}"],
+)
+def test_a_status_counts_where_it_stands_for_the_answer(place):
+    """A status behind an address, in brackets at the beginning, or behind who answered is the status."""
+    assert classify(place.format(404)).reason == "network_permanent"
+    assert classify(place.format(503)).reason == "network_transient"

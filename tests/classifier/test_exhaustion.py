@@ -8,6 +8,7 @@ import pytest
 
 from analyzer.classifier import classify
 from analyzer.classifier.rules.explain import explain
+from tests import named
 
 LINE = "Claude AI usage limit reached|1790000000"
 RESET = datetime.fromtimestamp(1790000000, UTC)
@@ -38,14 +39,16 @@ def test_no_exit_code_no_exhaustion(stream):
 
 @pytest.mark.parametrize(
     "text",
-    [
-        pytest.param("error: cannot open notes.md", id="unrelated"),
-        pytest.param("usage limit reached", id="loose-words"),
-        pytest.param("Claude AI usage limit reached", id="no-epoch"),
-        pytest.param(f"The prompt says: print {LINE} when done", id="mentioned-in-prose"),
-        pytest.param("We talked about the usage limit and when it resets.", id="talk"),
-        pytest.param('The test asserts "You\'ve hit your limit" is shown', id="quoted-dialect"),
-    ],
+    named(
+        {
+            "unrelated": "error: cannot open notes.md",
+            "loose-words": "usage limit reached",
+            "no-epoch": "Claude AI usage limit reached",
+            "mentioned-in-prose": f"The prompt says: print {LINE} when done",
+            "talk": "We talked about the usage limit and when it resets.",
+            "quoted-dialect": 'The test asserts "You\'ve hit your limit" is shown',
+        }
+    ),
 )
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
 def test_no_signature(stream, text):

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 import re2
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from analyzer.classifier.fingerprint import (
@@ -68,7 +68,6 @@ def test_a_template_keeps_words_and_masks_values(message: str, expected: str) ->
 
 
 @given(st.lists(TEXT, max_size=8))
-@settings(max_examples=200, deadline=None)
 def test_a_message_has_its_template_whatever_stands_beside_it(messages: list[str]) -> None:
     """Together, apart and in any order, a message gets one template."""
     together = templates(messages)
@@ -77,7 +76,6 @@ def test_a_message_has_its_template_whatever_stands_beside_it(messages: list[str
 
 
 @given(TEXT)
-@settings(max_examples=300, deadline=None)
 def test_a_template_is_one_line_without_digits_that_re2_gives_pass_by_pass(message: str) -> None:
     """Masking word by word, with digits made equal and known lines remembered, is only a faster way to the same."""
     raw = b" ".join(message[:MAX_CHARS].encode().split())
@@ -114,7 +112,6 @@ def test_what_lies_far_behind_makes_no_other_template() -> None:
 
 
 @given(st.lists(st.integers(0, 10**18), min_size=24, max_size=24))
-@settings(max_examples=100, deadline=None)
 def test_values_of_any_length_leave_a_long_message_its_template(values: list[int]) -> None:
     """A message that is longer than what is looked at breaks off earlier where its values are longer."""
     text = "".join(

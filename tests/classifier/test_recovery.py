@@ -7,6 +7,7 @@ import re
 import pytest
 
 from analyzer.classifier import REASONS, RECOVERY, classify
+from tests import named
 
 TABLE = [
     ("rate_limited", True, "wait_then_retry", 3, {"status": 429}),
@@ -57,10 +58,12 @@ def test_a_person_reads_what_happened_and_what_to_do(reason):
 
 @pytest.mark.parametrize(
     ("error", "detail"),
-    [
-        pytest.param({"status": 402}, "billing", id="billing"),
-        pytest.param({"status": 429, "code": "insufficient_quota"}, "hard_quota", id="hard-quota"),
-    ],
+    named(
+        {
+            "billing": ({"status": 402}, "billing"),
+            "hard-quota": ({"status": 429, "code": "insufficient_quota"}, "hard_quota"),
+        }
+    ),
 )
 def test_money_is_never_retryable(error, detail):
     """Billing and hard quotas are never retryable."""

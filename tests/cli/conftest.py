@@ -17,7 +17,7 @@ from analyzer.importers.places import VARIABLES
 from analyzer.store import open_store
 from tests.cli.forking import Forks, Line
 from tests.cli.hook import hook_server
-from tests.cli.nightly import write_nights
+from tests.cli.nightly import NEW_ON, after, write_nights
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 UNSET = ("ANALYZER_STORE", *VARIABLES)
@@ -87,6 +87,17 @@ def fed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with open_store(folder / "x.duckdb", writable=True) as store:
         store.ingest([str(folder / "logs")])
         store.judge_history()
+    return folder
+
+
+@pytest.fixture(scope="session")
+def judged(fed: Path, forks: Forks, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with that store after its last quiet night and the first with a finding; tests copy it."""
+    folder = tmp_path_factory.mktemp("judged")
+    shutil.copytree(fed, folder, dirs_exist_ok=True)
+    for number, code in ((NEW_ON - 1, 0), (NEW_ON, 1)):
+        words = ["check", "--store", "x.duckdb", "--until", after(number)]
+        assert forks.run(Line(words, str(folder), environment={"HOME": str(folder)})).code == code
     return folder
 
 

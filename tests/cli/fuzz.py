@@ -24,7 +24,7 @@ from pathlib import Path
 
 import click
 
-from analyzer.analysis.run_verdict import EXIT_CODES
+from analyzer.analysis.verdict.answer import EXIT_CODES
 from analyzer.cli import COMMANDS, command_named
 from tests import REPOSITORY
 from tests.cli.forking import HUNG, Done, Forks, Line

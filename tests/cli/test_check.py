@@ -25,9 +25,9 @@ QUIET = ("check", "--store", "x.duckdb", "--until", after(NEW_ON - 1))
 
 
 @pytest.fixture
-def store(fed: Path, tmp_path: Path) -> Path:
-    """A copy of it in the folder that commands run in."""
-    shutil.copytree(fed, tmp_path, dirs_exist_ok=True)
+def store(judged: Path, tmp_path: Path) -> Path:
+    """A copy of the store whose nights are judged, in the folder that commands run in."""
+    shutil.copytree(judged, tmp_path, dirs_exist_ok=True)
     return tmp_path / "x.duckdb"
 
 
@@ -39,8 +39,9 @@ def test_a_quiet_night_prints_nothing_and_exits_with_zero(run: Run, store: Path)
     assert run(*QUIET, "--quiet").stderr == ""
 
 
-def test_a_finding_is_told_first_and_fails_the_job(run: Run, store: Path) -> None:
+def test_a_finding_is_told_first_and_fails_the_job(run: Run, fed: Path, tmp_path: Path) -> None:
     """Exit 1, at most eighty columns, and the same again when it is asked for again."""
+    shutil.copytree(fed, tmp_path, dirs_exist_ok=True)
     done = run(*NIGHT)
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout.startswith("1 new finding for 2026-10-07.")
@@ -67,12 +68,13 @@ def test_json_has_what_the_page_names(run: Run, store: Path) -> None:
     assert [key for key in [*content, *finding, *finding["scope"]] if f"`{key}`" not in section] == []
 
 
-def test_each_day_replays_nights_and_writes_nothing_down(run: Run, store: Path) -> None:
+def test_each_day_replays_nights_and_writes_nothing_down(run: Run, fed: Path, tmp_path: Path) -> None:
     """A line for what opened; the journal stays as it is."""
+    shutil.copytree(fed, tmp_path, dirs_exist_ok=True)
     done = run("check", "--store", "x.duckdb", "--each-day", "--since", after(27), "--until", after(NEW_ON))
     assert done.returncode == 1
     assert done.stdout.startswith("1 finding in 3 nights, 1 still open on the last.")
-    with open_store(store) as opened:
+    with open_store(tmp_path / "x.duckdb") as opened:
         assert opened.sql("select count(*) from events where type = 'night.judged'").item() == 0
 
 
@@ -170,8 +172,9 @@ def test_a_webhook_that_fails_twice_is_told_in_the_end(run: Run, store: Path, ho
     )
 
 
-def test_a_webhook_that_nobody_answers_exits_with_three(run: Run, store: Path, hook: Any) -> None:
+def test_a_webhook_that_nobody_answers_exits_with_three(run: Run, fed: Path, tmp_path: Path, hook: Any) -> None:
     """The result was printed and written down before; the address is in no message."""
+    shutil.copytree(fed, tmp_path, dirs_exist_ok=True)
     hook.codes = [500] * 9
     done = run(*NIGHT, "--webhook", hook.url)
     assert (done.returncode, len(hook.bodies)) == (3, 3)

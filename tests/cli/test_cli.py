@@ -432,7 +432,6 @@ def test_help_is_quick(samples: Path, tmp_path: Path) -> None:
         f"from analyzer.cli import call; assert call(['report', {str(samples)!r}]) == 0": ("plotly",),
         "import analyzer; analyzer.EventLog('x').append('a.b'); analyzer.classify('x')": agents,
         "import analyzer; analyzer.Retry('x').call(int); analyzer.ContextRecovery().fit([])": (*agents, "asyncio"),
-        "import analyzer.store.ingest.parallel": heavy,  # what reads logs beside the process that has the store
         "import analyzer": (*agents, "msgspec", "re2"),
     }
     for code, forbidden in cases.items():
@@ -457,10 +456,27 @@ def test_an_ingest_with_nothing_new_loads_no_frames(run: Run, samples: Path, tmp
     assert loaded == "[]"
 
 
+def test_a_check_of_a_written_night_loads_no_frames(run: Run, samples: Path, tmp_path: Path) -> None:
+    """Frames and DuckDB's package take longer to load than such a check; the first check of a night loads both."""
+    run("ingest", str(samples), "--store", "s.duckdb")
+    words = ["check", "--until", "2026-11-10", "--store", "s.duckdb", "--json"]
+    script = (
+        f"import sys\nfrom analyzer.cli import call\ncall({words!r})\n"
+        "print([name for name in sys.modules if name.startswith(('polars.', 'duckdb'))] == [])"
+    )
+    shown = []
+    for loads_none in (False, True):
+        done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True, cwd=tmp_path)
+        answer, _, loaded = done.stdout.rstrip().rpartition("\n")
+        assert loaded == str(loads_none)
+        shown.append(json.loads(answer)["findings"])
+    assert shown[0] == shown[1] != []
+
+
 def test_a_query_loads_nothing_that_reads_logs_judges_or_detects(run: Run, samples: Path, tmp_path: Path) -> None:
     """It is asked over and over, by scripts: what it does not use took three quarters of our own part of its start."""
     run("ingest", str(samples), "--store", "s.duckdb")
-    rooms = ("analyzer.importers", "analyzer.analysis.detection", "analyzer.analysis.nightly", "analyzer.store.ingest")
+    rooms = ("analyzer.importers", "analyzer.analysis.kinds", "analyzer.analysis.nightly", "analyzer.store.ingest")
     parts = (
         "analyzer.classifier.engine",
         "analyzer.store.upkeep",

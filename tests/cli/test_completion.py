@@ -1,4 +1,4 @@
-"""`analyzer completion`: real shells complete commands, options, files and names of what is stored."""
+"""Real shells complete commands, options, files and names of what is stored, by click's own means."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ from pathlib import Path
 
 import pytest
 
-from analyzer.cli.commands.completion import place_of
 from analyzer.events import Event, encode
 from tests import REPOSITORY
 from tests.cli.conftest import Run
 
 ASK = """
-eval "$(analyzer completion show bash)"
+eval "$(_ANALYZER_COMPLETE=bash_source analyzer)"
 while read -r line; do
   IFS=' ' read -ra COMP_WORDS <<< "${line%'~'}"
   [[ $line == *'~' ]] && COMP_WORDS+=("")
@@ -35,14 +34,24 @@ done
 
 
 SHELLS = {
-    "bash": (".bashrc", 'PS1=READY; dump() { echo "$READLINE_LINE" >line; }; bind -x \'"\\C-xd": dump\'\n'),
-    "zsh": (".zshrc", "PS1=READY; dump() { print -r -- $BUFFER >line }; zle -N dump; bindkey '^Xd' dump\n"),
+    "bash": (
+        ".bashrc",
+        'eval "$(analyzer completion show bash)"',
+        'PS1=READY; dump() { echo "$READLINE_LINE" >line; }; bind -x \'"\\C-xd": dump\'',
+    ),
+    "zsh": (
+        ".zshrc",
+        'eval "$(analyzer completion show zsh)"',
+        "PS1=READY; dump() { print -r -- $BUFFER >line }; zle -N dump; bindkey '^Xd' dump",
+    ),
     "fish": (
         ".config/fish/config.fish",
-        "function fish_prompt; echo READY; end; function dump; commandline >line; end; bind \\cxd dump\n",
+        "analyzer completion show fish | source",
+        "function fish_prompt; echo READY; end; function dump; commandline >line; end; bind \\cxd dump",
     ),
 }
-"""The settings of each, with a prompt that says when it listens, and a key that writes down the line as it is."""
+"""Of each its settings, the line that loads the script, and a prompt that says when it listens, with a key that
+writes down the line as it is."""
 HOSTILE = "zz, a: b;touch planted $(touch planted) 'c"
 
 
@@ -67,6 +76,7 @@ def test_bash_completes_commands_queries_callers_and_findings(run: Run, store: s
         f"analyzer report --store {store} --reason rate": {"rate_limited"},
         "analyzer report --store /none --caller ~": set(),
         "analyzer completion show z": {"zsh"},
+        "analyzer query --li": {"--list"},
     }
     done = subprocess.run(
         ["bash", "--norc", "-c", ASK],
@@ -88,13 +98,9 @@ def test_a_person_who_types_gets_files_and_names_whole(run: Run, tmp_path: Path,
     error = Event("error.classified", datetime(2026, 11, 10), "s", {"caller": HOSTILE, "reason": "unknown"}, "e-1")
     (tmp_path / "log.jsonl").write_bytes(encode(error))
     run("ingest", "log.jsonl", "--store", "s.duckdb")
-    settings, text = SHELLS[shell]
+    settings, *lines = SHELLS[shell]
     (tmp_path / settings).parent.mkdir(parents=True, exist_ok=True)
-    (tmp_path / settings).write_text(text)
-    run("completion", "install", shell)
-    if shell == "bash":  # the package bash-completion finds it by its name
-        with (tmp_path / settings).open("a") as file:
-            file.write(f"source {shlex.quote(place_of(shell, {}, str(tmp_path))[0])}\n")
+    (tmp_path / settings).write_text("\n".join(lines) + "\n")
     asked = {"analyzer report --store s.duckdb --caller zz": HOSTILE, "analyzer report log": "log.jsonl"}
     assert [shlex.split(line)[-1] for line in typed(shell, tmp_path, program, list(asked))] == list(asked.values())
     assert not (tmp_path / "planted").exists()
@@ -141,22 +147,20 @@ def test_findings_are_completed_by_their_ids(run: Run, store: str) -> None:
     assert run(env=asked).stdout.split() == [f"plain,{name}"]
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_install_writes_where_the_shell_reads(run: Run, tmp_path: Path, shell: str) -> None:
-    """Once and again gives the same files; zsh's own file keeps what stands in it and gets one line."""
-    settings = tmp_path / ".zshrc"
-    settings.write_text("alias x=y")
-    for _ in range(2):
-        done = run("completion", "install", shell)
-        assert (done.returncode, done.stdout) == (0, "")
-    path, line = place_of(shell, {}, str(tmp_path))
-    assert Path(path).read_text() == run("completion", "show", env={"SHELL": f"/bin/{shell}"}).stdout
-    added = f"{line[1]}\n" if line else ""
-    assert settings.read_text() == f"alias x=y{chr(10) if line else ''}{added}"
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_command_prints_what_click_prints(run: Run, shell: str) -> None:
+    """The shell is that of $SHELL unless it is named."""
+    printed = {
+        run("completion", "show", shell).stdout,
+        run("completion", "show", env={"SHELL": f"/bin/{shell}"}).stdout,
+        run(env={"_ANALYZER_COMPLETE": f"{shell}_source"}).stdout,
+    }
+    assert len(printed) == 1
+    assert "_analyzer_completion" in printed.pop()
 
 
-def test_a_shell_that_is_not_known_is_said(run: Run) -> None:
-    """With those that are."""
-    done = run("completion", "install", env={"SHELL": "/bin/tcsh"})
+def test_an_unknown_shell_is_refused(run: Run) -> None:
+    """The message names the shells that are supported."""
+    done = run("completion", "show", env={"SHELL": "/bin/tcsh"})
     assert done.returncode == 2
-    assert "bash, zsh, fish" in done.stderr
+    assert "bash" in done.stderr and "zsh" in done.stderr and "fish" in done.stderr

@@ -35,9 +35,9 @@ ALERTMANAGER = shutil.which("prometheus-alertmanager") or shutil.which("alertman
 
 
 @pytest.fixture
-def store(fed: Path, tmp_path: Path) -> Path:
-    """A copy of the store of 38 days in the folder that commands run in."""
-    shutil.copytree(fed, tmp_path, dirs_exist_ok=True)
+def store(judged: Path, tmp_path: Path) -> Path:
+    """A copy of the store whose nights are judged, in the folder that commands run in."""
+    shutil.copytree(judged, tmp_path, dirs_exist_ok=True)
     return tmp_path / "x.duckdb"
 
 

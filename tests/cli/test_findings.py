@@ -13,7 +13,6 @@ import pytest
 
 from analyzer.store import open_store
 from tests.cli.conftest import Run
-from tests.cli.forking import Forks, Line
 from tests.cli.nightly import NEW_ON, after
 
 STORE = ("--store", "x.duckdb")
@@ -21,20 +20,10 @@ REPORT = (*STORE, "--until", after(NEW_ON + 1), "--format")
 Night = Callable[[int], Any]
 
 
-@pytest.fixture(scope="module")
-def begun(fed: Path, forks: Forks, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a store whose last night was the first with something new; tests copy it."""
-    folder = tmp_path_factory.mktemp("begun")
-    shutil.copytree(fed, folder, dirs_exist_ok=True)
-    line = Line(["check", *STORE, "--until", after(NEW_ON)], str(folder), environment={"HOME": str(folder)})
-    assert forks.run(line).code == 1
-    return folder
-
-
 @pytest.fixture
-def night(begun: Path, tmp_path: Path, run: Run) -> Night:
-    """Checks so many days after that night, in a folder with a copy of the store."""
-    shutil.copytree(begun, tmp_path, dirs_exist_ok=True)
+def night(judged: Path, tmp_path: Path, run: Run) -> Night:
+    """Check so many days after the first night with a finding, in a folder with a copy of the store."""
+    shutil.copytree(judged, tmp_path, dirs_exist_ok=True)
     return lambda later: run("check", *STORE, "--until", after(NEW_ON + later), "--json")
 
 

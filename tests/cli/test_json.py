@@ -11,7 +11,8 @@ import click
 import pytest
 
 from analyzer.cli import cli
-from tests.cli.conftest import Run
+from tests.cli.conftest import UNSET, Run
+from tests.cli.forking import Forks, Line
 from tests.cli.test_rules import OWN, PACK
 
 ENDLESS = {("watch",), ("ingest", "--follow")}
@@ -73,24 +74,28 @@ def is_json(text: str) -> bool:
     return True
 
 
-@pytest.fixture
-def folder(run: Run, samples: Path, store: str, tmp_path: Path) -> Path:
-    """Return a working directory with a store, a judged night, logs and what else commands read."""
-    for file in tmp_path.glob("s.*"):
-        shutil.move(file, tmp_path / file.name.replace("s.", "analyzer.", 1))
-    run("check", "--until", "2026-11-10")
-    shutil.copy(samples / "claude-transcript.jsonl", tmp_path / "run.jsonl")
+@pytest.fixture(scope="module")
+def prepared(samples: Path, ingested: Path, forks: Forks, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a folder with a store, a judged night, logs and what else commands read; tests copy it."""
+    folder = tmp_path_factory.mktemp("json")
+    shutil.copytree(ingested, folder, dirs_exist_ok=True)
+    for file in folder.glob("s.*"):
+        file.rename(folder / file.name.replace("s.", "analyzer.", 1))
+    judging = Line(["check", "--until", "2026-11-10"], str(folder), environment={"HOME": str(folder)}, unset=UNSET)
+    assert forks.run(judging).code == 1
+    shutil.copy(samples / "claude-transcript.jsonl", folder / "run.jsonl")
     price = {"litellm_provider": "anthropic", "input_cost_per_token": 5e-6, "output_cost_per_token": 25e-6}
-    (tmp_path / "prices.json").write_text(json.dumps({"claude-opus-4-5": price}), "utf-8")
-    (tmp_path / "house.toml").write_text(PACK, "utf-8")
-    (tmp_path / "mine.toml").write_text(OWN, "utf-8")
-    (tmp_path / "labels.jsonl").write_text('{"input": "HTTP 529 Overloaded", "reason": "network_transient"}\n', "utf-8")
-    return tmp_path
+    (folder / "prices.json").write_text(json.dumps({"claude-opus-4-5": price}), "utf-8")
+    (folder / "house.toml").write_text(PACK, "utf-8")
+    (folder / "mine.toml").write_text(OWN, "utf-8")
+    (folder / "labels.jsonl").write_text('{"input": "HTTP 529 Overloaded", "reason": "network_transient"}\n', "utf-8")
+    return folder
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_json_is_json_in_every_mode(name: str, run: Run, folder: Path) -> None:
+def test_json_is_json_in_every_mode(name: str, run: Run, prepared: Path, tmp_path: Path) -> None:
     """An answer is one JSON value, or one a line; where there is none the exit code says so."""
+    shutil.copytree(prepared, tmp_path, dirs_exist_ok=True)
     ids = [row["id"] for row in json.loads(run("findings", "--all", "--json").stdout)["findings"]]
     answered = 0
     for line in modes(name, COMMANDS[name]):

@@ -14,6 +14,7 @@ import pytest
 
 from analyzer.classifier import default_ruleset
 from analyzer.classifier.rules.loading import pack_in
+from tests import named
 from tests.classifier.rules.test_scoring import STREAM
 from tests.classifier.rules.test_user_rules import NEW as MINE
 from tests.cli.forking import Forks, Line
@@ -235,13 +236,15 @@ def test_settings_name_the_rules_file(run: Run, mine: Path, tmp_path: Path) -> N
 
 @pytest.mark.parametrize(
     ("text", "says"),
-    [
-        pytest.param("[classifier\n", "no valid TOML", id="toml"),
-        pytest.param('[classifier]\nrule = "x"\n', "did you mean 'rules'", id="key"),
-        pytest.param("[classifier]\nrules = 3\n", "rules is no path", id="type"),
-        pytest.param('classifier = "x"\n', "classifier is no table", id="table"),
-        pytest.param('[classifier]\nrules = "none.toml"\n', "cannot read rules", id="missing"),
-    ],
+    named(
+        {
+            "toml": ("[classifier\n", "no valid TOML"),
+            "key": ('[classifier]\nrule = "x"\n', "did you mean 'rules'"),
+            "type": ("[classifier]\nrules = 3\n", "rules is no path"),
+            "table": ('classifier = "x"\n', "classifier is no table"),
+            "missing": ('[classifier]\nrules = "none.toml"\n', "cannot read rules"),
+        }
+    ),
 )
 def test_broken_settings_exit_with_2(run: Run, tmp_path: Path, text: str, says: str) -> None:
     """A mistake in analyzer.toml is named, and no command runs on a guess."""
@@ -414,22 +417,23 @@ def taken(forks: Forks, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(
     ("text", "says"),
-    [
-        pytest.param(MINE, "it is no pack of rules: it says no version", id="no-version"),
-        pytest.param(PACK.replace('"1.2"', '"next"'), "version is none: 'next'", id="version"),
-        pytest.param(PACK.replace("2026-10-01", "2026-13"), "date is none", id="date"),
-        pytest.param(PACK.replace('["the manual of a gateway"]', "[]"), "sources are none", id="sources"),
-        pytest.param("version = 1.2.3", "no valid TOML", id="no-toml"),
-        pytest.param(f'pack = "x.toml"\n{PACK}', "not on another pack", id="pack-of-a-pack"),
-        pytest.param("#" * (1 << 20) + PACK, "larger than 1024 KiB", id="size"),
-        pytest.param(
-            PACK.replace('"1.2"', '"1.3"').replace("House quota reached", "A walrus"),
-            "house_quota: no rule matches its example",
-            id="lint",
-        ),
-        pytest.param(PACK.replace('"1.2"', '"1.1"'), "is older than the present one, 1.2", id="older"),
-        pytest.param(f"{PACK}# more\n", "version 1.2 was taken before, with other rules", id="same-version"),
-    ],
+    named(
+        {
+            "no-version": (MINE, "it is no pack of rules: it says no version"),
+            "version": (PACK.replace('"1.2"', '"next"'), "version is none: 'next'"),
+            "date": (PACK.replace("2026-10-01", "2026-13"), "date is none"),
+            "sources": (PACK.replace('["the manual of a gateway"]', "[]"), "sources are none"),
+            "no-toml": ("version = 1.2.3", "no valid TOML"),
+            "pack-of-a-pack": (f'pack = "x.toml"\n{PACK}', "not on another pack"),
+            "size": ("#" * (1 << 20) + PACK, "larger than 1024 KiB"),
+            "lint": (
+                PACK.replace('"1.2"', '"1.3"').replace("House quota reached", "A walrus"),
+                "house_quota: no rule matches its example",
+            ),
+            "older": (PACK.replace('"1.2"', '"1.1"'), "is older than the present one, 1.2"),
+            "same-version": (f"{PACK}# more\n", "version 1.2 was taken before, with other rules"),
+        }
+    ),
 )
 def test_a_bad_pack_is_refused_and_nothing_is_written(
     run: Run, taken: Path, tmp_path: Path, text: str, says: str

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from analyzer.events import Event, encode
+from analyzer.store import open_store
 from tests.cli.conftest import Run
 from tests.cli.nightly import NEW_ON, after, day_of, write_nights
 
@@ -105,14 +108,34 @@ def days(incident: str) -> Iterator[bytes]:
                     yield from broken(f"{caller}-{number}-{place}", caller, number, hour)
 
 
+Story = Callable[[str], None]
 EACH_DAY = ("check", "--each-day", "--since", after(CHANGE - 4), "--until", after(DAYS - 1), "--store", "x.duckdb")
 
 
-def nights(run: Run, folder: Path, incident: str) -> tuple[int, list[dict[str, Any]]]:
-    """The exit code of all nights from the incident on, and what each told."""
-    (folder / "logs").mkdir()
-    (folder / "logs" / "events.jsonl").write_bytes(b"".join(days(incident)))
-    assert run("ingest", "logs", "--store", "x.duckdb").returncode == 0
+@pytest.fixture
+def story(stories: Callable[[str], Path], tmp_path: Path) -> Story:
+    """Put the store of an incident into the folder that commands run in."""
+    return lambda incident: shutil.copytree(stories(incident), tmp_path, dirs_exist_ok=True)
+
+
+@pytest.fixture(scope="module")
+def stories(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Make a folder with the store of an incident, once."""
+
+    @cache
+    def make(incident: str) -> Path:
+        folder = tmp_path_factory.mktemp("story")
+        (folder / "events.jsonl").write_bytes(b"".join(days(incident)))
+        with open_store(folder / "x.duckdb", writable=True) as store:
+            store.ingest([str(folder / "events.jsonl")])
+        return folder
+
+    return make
+
+
+def nights(run: Run, story: Story, incident: str) -> tuple[int, list[dict[str, Any]]]:
+    """Return the exit code of all nights from the incident on, and what each told."""
+    story(incident)
     done = run(*EACH_DAY, "--json")
     return done.returncode, json.loads(done.stdout)["nights"]
 
@@ -123,9 +146,9 @@ def told(every: list[dict[str, Any]], number: int) -> list[dict[str, Any]]:
     return list(night["findings"])
 
 
-def test_a_day_of_refusals_is_told_first_and_in_plain_words(run: Run, tmp_path: Path) -> None:
+def test_a_day_of_refusals_is_told_first_and_in_plain_words(run: Run, story: Story) -> None:
     """20 of 20 sessions are refused: critical, with the time of the first; over on the next day."""
-    code, every = nights(run, tmp_path, "refused")
+    code, every = nights(run, story, "refused")
     assert code == 1
     (one,) = told(every, CHANGE)
     assert (one["finding"], one["severity"], one["state"]) == ("volume", "critical", "new")
@@ -149,9 +172,9 @@ def test_a_day_of_refusals_is_told_first_and_in_plain_words(run: Run, tmp_path: 
     assert said.strip().startswith("every session of deploy-bot has failed with auth_error since 02:10 UTC")
 
 
-def test_an_outage_of_a_provider_is_one_finding(run: Run, tmp_path: Path) -> None:
+def test_an_outage_of_a_provider_is_one_finding(run: Run, story: Story) -> None:
     """Six callers fail on one day: what is told is the provider, critical, and nothing of a caller."""
-    code, every = nights(run, tmp_path, "outage")
+    code, every = nights(run, story, "outage")
     assert code == 1
     (one,) = told(every, CHANGE)
     assert (one["finding"], one["scope"]["provider"], one["severity"]) == ("outage", "anthropic", "critical")
@@ -162,11 +185,11 @@ def test_an_outage_of_a_provider_is_one_finding(run: Run, tmp_path: Path) -> Non
     assert told(every, CHANGE + 1)[0]["resolution"] == "quiet"
 
 
-def test_an_outage_of_four_hours_is_one_finding_with_what_follows_from_it(run: Run, tmp_path: Path) -> None:
+def test_an_outage_of_four_hours_is_one_finding_with_what_follows_from_it(run: Run, story: Story) -> None:
     """The provider is named; retries in vain, long waits and hand-offs of its callers are told with it, and none of
     them opens a finding of its own, then or on the quiet nights behind.
     """
-    _, every = nights(run, tmp_path, "four hours")
+    _, every = nights(run, story, "four hours")
     (one,) = told(every, CHANGE)
     assert (one["finding"], one["scope"]["provider"], one["severity"]) == ("outage", "anthropic", "critical")
     assert one["scope"]["reason"] == "network_transient"
@@ -189,19 +212,19 @@ def test_an_outage_of_four_hours_is_one_finding_with_what_follows_from_it(run: R
     [("key", "fleet_outage", ("reason", "auth_error")), ("retired", "model_outage", ("model", "claude-old"))],
 )
 def test_what_breaks_for_many_callers_is_one_finding(
-    run: Run, tmp_path: Path, incident: str, finding: str, named: tuple[str, str]
+    run: Run, story: Story, incident: str, finding: str, named: tuple[str, str]
 ) -> None:
     """A key of all callers, at both providers, is the fleet's; a model that is retired is the model's: on both days."""
-    _, every = nights(run, tmp_path, incident)
+    _, every = nights(run, story, incident)
     (one,) = told(every, CHANGE)
     scope, name = named
     assert (one["finding"], one["scope"][scope], one["severity"]) == (finding, name, "critical")
     assert {each["id"] for night in every for each in night["findings"]} == {one["id"]}
 
 
-def test_a_caller_that_falls_silent_is_told_until_it_is_heard_again(run: Run, tmp_path: Path) -> None:
+def test_a_caller_that_falls_silent_is_told_until_it_is_heard_again(run: Run, tmp_path: Path, story: Story) -> None:
     """Two days without a session of the twenty: page, terminal and JSON say so; over on the first day with work."""
-    code, every = nights(run, tmp_path, "silence")
+    code, every = nights(run, story, "silence")
     assert code == 1
     (one,) = told(every, CHANGE)
     assert (one["finding"], one["scope"]["caller"], one["severity"]) == ("silence", "deploy-bot", "warning")
@@ -217,9 +240,9 @@ def test_a_caller_that_falls_silent_is_told_until_it_is_heard_again(run: Run, tm
     assert "deploy-bot: no session on 2026-10-02, 20 expected, since 2026-10-01" in Path(tmp_path, "x.html").read_text()
 
 
-def test_a_tool_that_begins_to_fail_is_told_by_its_name(run: Run, tmp_path: Path) -> None:
+def test_a_tool_that_begins_to_fail_is_told_by_its_name(run: Run, story: Story) -> None:
     """In four of five sessions, where it was one of five: one finding of the tool, none of the callers; then over."""
-    code, every = nights(run, tmp_path, "tool")
+    code, every = nights(run, story, "tool")
     assert code == 1
     (one,) = told(every, CHANGE)
     assert (one["finding"], one["scope"]["tool"], one["severity"]) == ("tool_failures", "tickets", "warning")
@@ -231,9 +254,9 @@ def test_a_tool_that_begins_to_fail_is_told_by_its_name(run: Run, tmp_path: Path
     assert "A tool fails more often" in run(*EACH_DAY).stdout
 
 
-def test_a_log_that_is_shipped_twice_is_told_as_that(run: Run, tmp_path: Path) -> None:
+def test_a_log_that_is_shipped_twice_is_told_as_that(run: Run, story: Story) -> None:
     """Twice the sessions with the same texts and times under other ids: no rise, but what it is; then over."""
-    code, every = nights(run, tmp_path, "twice")
+    code, every = nights(run, story, "twice")
     assert code == 1
     (one,) = told(every, CHANGE)
     assert (one["finding"], one["scope"]["caller"], one["severity"]) == ("shipped_twice", "deploy-bot", "warning")
@@ -259,12 +282,12 @@ SAID = {
 
 
 @pytest.mark.parametrize("incident", SAID)
-def test_terminal_page_and_chat_say_the_same_words(run: Run, tmp_path: Path, hook: Any, incident: str) -> None:
+def test_terminal_page_and_chat_say_the_same_words(
+    run: Run, tmp_path: Path, story: Story, hook: Any, incident: str
+) -> None:
     """The headline with its name, and the first sentence, which is all that a chat has."""
     title, whose, said = SAID[incident]
-    (tmp_path / "logs").mkdir()
-    (tmp_path / "logs" / "events.jsonl").write_bytes(b"".join(days(incident)))
-    assert run("ingest", "logs", "--store", "x.duckdb").returncode == 0
+    story(incident)
     done = run("check", "--store", "x.duckdb", "--until", after(CHANGE), "--deliver", f"slack:{hook.url}")
     assert done.returncode == 1
     assert f"new  {title}: {whose}\n" in done.stdout

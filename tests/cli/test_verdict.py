@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from analyzer.analysis.run_verdict import EXIT_CODES
+from analyzer.analysis.verdict.answer import EXIT_CODES
 from tests import REPOSITORY
 from tests.analysis.verdicts.outputs import DONE, codex, fault, lines, said, turn_failed
 from tests.analysis.verdicts.runs import DEV

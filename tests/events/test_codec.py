@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from analyzer.events import Event, Origin, Reject, decode, encode
 from analyzer.events.codec import crc_holds
 from analyzer.events.rows import RowDecoder
+from tests import named
 
 FILE_TIME = datetime(2026, 11, 1, 12)
 SEED_LINE = (
@@ -92,36 +93,38 @@ def test_an_offset_is_turned_into_utc() -> None:
 
 @pytest.mark.parametrize(
     ("line", "why"),
-    [
-        pytest.param(b"\0\0\0", "nul_bytes", id="NUL bytes"),
-        pytest.param(b'{"type":"a\xff"}', "invalid_utf8", id="bytes that are no UTF-8"),
-        pytest.param(b'{"type":"a"', "torn", id="torn"),
-        pytest.param(b'{"type":NaN}', "bad_number", id="NaN"),
-        pytest.param(b'{"type":-Infinity}', "bad_number", id="Infinity"),
-        pytest.param(b'{"type":1e400}', "bad_number", id="a number beyond all bounds"),
-        pytest.param(b'{"type":' + b"9" * 5_000 + b"}", "bad_number", id="5,000 digits"),
-        pytest.param(b'{"type":"a"}{"type":"b"}', "glued", id="two objects"),
-        pytest.param(b'{"type":"a"},', "trailing_garbage", id="a comma behind it"),
-        pytest.param(b'{"type":"a"} # note', "trailing_garbage", id="a note behind it"),
-        pytest.param(b'\xef\xbb\xbf{"type":"a"}', "byte_order_mark", id="byte order mark"),
-        pytest.param(b'{"type":"a","type":"b"}', "duplicate_key", id="a key twice"),
-        pytest.param(b'{"type":"a","payload":{"x":1,"x":1}}', "duplicate_key", id="a key twice further down"),
-        pytest.param(b"true", "not_an_object", id="boolean"),
-        pytest.param(b'"a"', "not_an_object", id="text"),
-        pytest.param(b'{"type":"a",}', "not_json", id="trailing comma"),
-        pytest.param(b"[1]", "not_an_object", id="array"),
-        pytest.param(b"null", "not_an_object", id="null"),
-        pytest.param(b"{}", "missing_type", id="no type"),
-        pytest.param(b'{"type":"a","payload":[]}', "bad_payload", id="payload is a list"),
-        pytest.param(b'{"type":"a","sessionId":7}', "bad_session", id="session is a number"),
-        pytest.param(b'{"type":"a","timestamp":"31.12.2026"}', "bad_timestamp", id="another calendar"),
-        pytest.param(b'{"type":"a","timestamp":"2026-13-01T00:00:00Z"}', "bad_timestamp", id="month 13"),
-        pytest.param(b'{"type":"a","timestamp":true}', "bad_timestamp", id="boolean time"),
-        pytest.param(b'{"type":"a","timestamp":"0001-01-01T00:00:00+10:00"}', "bad_timestamp", id="before year 1"),
-        pytest.param(b'{"type":"a","payload":{},"crc":"00000000"}', "crc_mismatch", id="wrong checksum"),
-        pytest.param(b'{"type":' + b"[" * 100 + b"]" * 100 + b"}", "too_deep", id="100 levels"),
-        pytest.param(b'{"type":' + b"[" * 10_000 + b"]" * 10_000 + b"}", "too_deep", id="10,000 levels"),
-    ],
+    named(
+        {
+            "NUL bytes": (b"\0\0\0", "nul_bytes"),
+            "bytes that are no UTF-8": (b'{"type":"a\xff"}', "invalid_utf8"),
+            "torn": (b'{"type":"a"', "torn"),
+            "NaN": (b'{"type":NaN}', "bad_number"),
+            "Infinity": (b'{"type":-Infinity}', "bad_number"),
+            "a number beyond all bounds": (b'{"type":1e400}', "bad_number"),
+            "5,000 digits": (b'{"type":' + b"9" * 5_000 + b"}", "bad_number"),
+            "two objects": (b'{"type":"a"}{"type":"b"}', "glued"),
+            "a comma behind it": (b'{"type":"a"},', "trailing_garbage"),
+            "a note behind it": (b'{"type":"a"} # note', "trailing_garbage"),
+            "byte order mark": (b'\xef\xbb\xbf{"type":"a"}', "byte_order_mark"),
+            "a key twice": (b'{"type":"a","type":"b"}', "duplicate_key"),
+            "a key twice further down": (b'{"type":"a","payload":{"x":1,"x":1}}', "duplicate_key"),
+            "boolean": (b"true", "not_an_object"),
+            "text": (b'"a"', "not_an_object"),
+            "trailing comma": (b'{"type":"a",}', "not_json"),
+            "array": (b"[1]", "not_an_object"),
+            "null": (b"null", "not_an_object"),
+            "no type": (b"{}", "missing_type"),
+            "payload is a list": (b'{"type":"a","payload":[]}', "bad_payload"),
+            "session is a number": (b'{"type":"a","sessionId":7}', "bad_session"),
+            "another calendar": (b'{"type":"a","timestamp":"31.12.2026"}', "bad_timestamp"),
+            "month 13": (b'{"type":"a","timestamp":"2026-13-01T00:00:00Z"}', "bad_timestamp"),
+            "boolean time": (b'{"type":"a","timestamp":true}', "bad_timestamp"),
+            "before year 1": (b'{"type":"a","timestamp":"0001-01-01T00:00:00+10:00"}', "bad_timestamp"),
+            "wrong checksum": (b'{"type":"a","payload":{},"crc":"00000000"}', "crc_mismatch"),
+            "100 levels": (b'{"type":' + b"[" * 100 + b"]" * 100 + b"}", "too_deep"),
+            "10,000 levels": (b'{"type":' + b"[" * 10_000 + b"]" * 10_000 + b"}", "too_deep"),
+        }
+    ),
 )
 def test_a_bad_line_says_why(line: bytes, why: str) -> None:
     """Each kind of damage has its own code."""

@@ -15,6 +15,7 @@ import pytest
 from analyzer.events import Event, EventLog
 from analyzer.events.appending import appender, system
 from analyzer.events.appending.appender import Durability
+from analyzer.events.appending.writer import event_line
 from tests import LONG_RUNS
 from tests.events.disk import FAILING, Disk, events_in, hold_account, read_back
 
@@ -112,7 +113,7 @@ def test_a_group_that_fails_half_way_counts_what_is_missing_and_tells_losses_onc
         assert log.append("a.b") is None
     with monkeypatch.context() as patch:
         Disk(fail_at, errno.ENOSPC, short, only="write", times=3).put_in(patch)
-        assert log.record(*events) is None
+        assert not log.record(list(map(event_line, events)))
     log.append("c.d")
     found = read_back(tmp_path)
     assert [name for name in found if name.startswith("id-")] == [f"id-{n}" for n in range(kept)]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import zstandard
-from hypothesis import given, settings
+from hypothesis import given
 
 from analyzer import EventLog, classify
 from analyzer.events import Event, Reject, codec, decode
@@ -44,7 +44,6 @@ def claude(number: int, message: str) -> dict[str, Any]:
     }
 
 
-@settings(deadline=None)
 @given(PIECES)
 def test_a_decoded_line_holds_what_readable_makes_of_its_text(pieces: list[str]) -> None:
     """A half that stands alone is U+FFFD and two that belong together are one character, escaped or not."""

@@ -18,7 +18,7 @@ import pytest
 from analyzer.classifier import classify
 from analyzer.events import Event, EventLog, Origin, decode, encode, error_payload
 from analyzer.events.appending.appender import Appender
-from analyzer.events.appending.writer import Row
+from analyzer.events.appending.writer import event_line
 from analyzer.events.payloads import EVENT_TYPES
 from analyzer.events.times import now
 from analyzer.store.journal import DECISIONS
@@ -300,29 +300,12 @@ def test_a_line_is_what_the_codec_would_make_of_its_event(tmp_path: Path) -> Non
     assert json.loads(lines[2])["timestamp"] == "2026-11-01T02:03:04.567Z"
 
 
-@pytest.mark.parametrize(("time_source", "line"), [("event", 3), ("log", 4), ("file", None)])
-def test_the_row_of_a_derived_event_is_written_as_the_event_is(
-    tmp_path: Path, time_source: str, line: int | None
-) -> None:
-    """Rows and events that are written together are numbered in their order; both have the same lines."""
-    at = datetime(2026, 11, 1)
-    origin = Origin("gdd", "/é", line)
-    event = Event("a.b", at, "s", {"k": "é"}, "id-1", time_source=time_source, origin=origin)
-    row = Row("id-1", "a.b", "2026-11-01T00:00:00.000Z", "s", time_source, '{"k":"é"}', "gdd", "/é", line)
-    log = EventLog(tmp_path)
-    assert log.record(event, row, event) == "id-1"
-    first, second, third = lines_of(tmp_path)
-    assert [each["seq"] for each in (first, second, third)] == [0, 1, 2]
-    assert list(first) == list(second)
-    assert {**first, "seq": 1, "crc": second["crc"]} == second
-
-
 def test_a_recorded_event_keeps_its_id_and_its_bounds(tmp_path: Path) -> None:
     """A derived event is written with the journal's writer and number; one that is too long leaves a placeholder."""
     log = EventLog(tmp_path)
     small = Event("a.b", datetime(2026, 11, 1), "s", {"token": "hunter2x"}, "id-1", origin=Origin("gdd", "/x", 3))
     large = Event("a.b", datetime(2026, 11, 1), "s", {"k": 1, "items": ["x" * 16_000] * 200}, "id-2")
-    assert [log.record(small), log.record(large)] == ["id-1", "id-2"]
+    assert log.record([event_line(small), event_line(large)])
     first, second = lines_of(tmp_path)
     assert (first["id"], first["seq"], first["origin"]) == ("id-1", 0, {"format": "gdd", "path": "/x", "line": 3})
     assert "hunter2x" not in str(first)

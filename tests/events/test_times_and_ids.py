@@ -8,22 +8,23 @@ import pytest
 
 from analyzer.events.model import derived_id, new_id
 from analyzer.events.times import format_time, parse_time
+from tests import named
 
 
 @pytest.mark.parametrize(
     ("value", "expected"),
-    [
-        pytest.param("2026-11-21T08:15:30.123Z", datetime(2026, 11, 21, 8, 15, 30, 123000), id="ISO with Z"),
-        pytest.param(
-            "2026-11-21T08:15:30.123456789+02:00", datetime(2026, 11, 21, 6, 15, 30, 123000), id="nanoseconds"
-        ),
-        pytest.param("2026-11-21", datetime(2026, 11, 21), id="a date"),
-        pytest.param(1_770_843_600, datetime(2026, 2, 11, 21), id="epoch seconds"),
-        pytest.param(1_770_843_600_500, datetime(2026, 2, 11, 21, 0, 0, 500000), id="epoch milliseconds"),
-        pytest.param(None, None, id="absent"),
-        pytest.param("…", None, id="an ellipsis"),
-        pytest.param("...", None, id="three dots"),
-    ],
+    named(
+        {
+            "ISO with Z": ("2026-11-21T08:15:30.123Z", datetime(2026, 11, 21, 8, 15, 30, 123000)),
+            "nanoseconds": ("2026-11-21T08:15:30.123456789+02:00", datetime(2026, 11, 21, 6, 15, 30, 123000)),
+            "a date": ("2026-11-21", datetime(2026, 11, 21)),
+            "epoch seconds": (1_770_843_600, datetime(2026, 2, 11, 21)),
+            "epoch milliseconds": (1_770_843_600_500, datetime(2026, 2, 11, 21, 0, 0, 500000)),
+            "absent": (None, None),
+            "an ellipsis": ("…", None),
+            "three dots": ("...", None),
+        }
+    ),
 )
 def test_parse_time_reads_what_logs_hold(value: object, expected: datetime | None) -> None:
     """Moments become naive UTC, placeholders become None."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
-import re
+import random
+import string
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -14,21 +15,16 @@ import pytest
 
 from analyzer.events import Event
 from analyzer.events.sanitize import payload_json
-from analyzer.importers.agents.claude_replies import replies
-from analyzer.importers.claude import MARKED
+from analyzer.importers import Source, block_of
+from analyzer.importers.claude import TranscriptReader
 from analyzer.importers.records import dressed
 from analyzer.recovery.supervision.step_error import Observer, step_error
+from analyzer.redaction import redact_value
 from analyzer.store import open_store
+from tests import named
 
 Read = Callable[..., tuple[list[Event], Any]]
 _numbers = itertools.count(1)
-
-
-def test_the_search_skips_from_quotation_mark_to_quotation_mark() -> None:
-    """Of alternatives that begin with the same byte RE2 looks at nothing but its places, four times as fast."""
-    alternatives = MARKED.pattern.split(b"|")
-    assert len(alternatives) == 11
-    assert all(each.startswith(b'"') for each in alternatives)
 
 
 def record(kind: str, **keys: Any) -> dict[str, Any]:
@@ -79,11 +75,13 @@ def of(events: list[Event], kind: str) -> list[Event]:
 
 @pytest.mark.parametrize(
     ("end", "outcome", "attempts"),
-    [
-        pytest.param(reply, "recovered", 4, id="a reply"),
-        pytest.param(lambda: gave_up('API Error: 529 {"type":"error"}'), "exhausted", 4, id="a terminal error"),
-        pytest.param(interrupted, "aborted", 3, id="an interruption"),
-    ],
+    named(
+        {
+            "a reply": (reply, "recovered", 4),
+            "a terminal error": (lambda: gave_up('API Error: 529 {"type":"error"}'), "exhausted", 4),
+            "an interruption": (interrupted, "aborted", 3),
+        }
+    ),
 )
 def test_a_retry_run_is_settled_by_the_record_that_ends_it(
     read: Read, end: Callable[[], dict[str, Any]], outcome: str, attempts: int
@@ -183,25 +181,23 @@ def test_a_usage_limit_exhausts_the_agent_until_its_reset(read: Read) -> None:
 
 @pytest.mark.parametrize(
     ("error", "reason", "detail"),
-    [
-        pytest.param({}, "unknown", "no_detail", id="nothing at all"),
-        pytest.param({"status": 500, "headers": {}, "requestID": None}, "network_transient", None, id="empty body"),
-        pytest.param(
-            {"cause": {"code": "ConnectionRefused", "path": "x"}}, "network_transient", "connection", id="a cause"
-        ),
-        pytest.param(
-            {"message": "Connection error.", "connection": {"code": "ECONNRESET", "message": ""}},
-            "network_transient",
-            "connection",
-            id="a connection",
-        ),
-        pytest.param(
-            {"status": 401, "error": {"error": {"type": "authentication_error", "message": "invalid x-api-key"}}},
-            "auth_error",
-            None,
-            id="a body three deep",
-        ),
-    ],
+    named(
+        {
+            "nothing at all": ({}, "unknown", "no_detail"),
+            "empty body": ({"status": 500, "headers": {}, "requestID": None}, "network_transient", None),
+            "a cause": ({"cause": {"code": "ConnectionRefused", "path": "x"}}, "network_transient", "connection"),
+            "a connection": (
+                {"message": "Connection error.", "connection": {"code": "ECONNRESET", "message": ""}},
+                "network_transient",
+                "connection",
+            ),
+            "a body three deep": (
+                {"status": 401, "error": {"error": {"type": "authentication_error", "message": "invalid x-api-key"}}},
+                "auth_error",
+                None,
+            ),
+        }
+    ),
 )
 def test_every_shape_of_a_retry_record_is_read(
     read: Read, error: dict[str, Any], reason: str, detail: str | None
@@ -334,22 +330,22 @@ def test_a_print_mode_run_fails_under_a_subtype_that_says_success(read: Read) ->
 
 @pytest.mark.parametrize(
     ("result", "reason", "failure"),
-    [
-        pytest.param({"subtype": "error_max_turns"}, "validation", "general_error", id="out of turns"),
-        pytest.param(
-            {"subtype": "success", "is_error": True, "result": "Prompt is too long"},
-            "context_overflow",
-            "context_exhaustion",
-            id="a full context",
-        ),
-        pytest.param(
-            {"subtype": "error_during_execution", "errors": ["request timed out"]},
-            "network_transient",
-            "timeout",
-            id="a timeout among the errors",
-        ),
-        pytest.param({"is_error": True, "result": "Overloaded"}, "network_transient", "unknown", id="no subtype"),
-    ],
+    named(
+        {
+            "out of turns": ({"subtype": "error_max_turns"}, "validation", "general_error"),
+            "a full context": (
+                {"subtype": "success", "is_error": True, "result": "Prompt is too long"},
+                "context_overflow",
+                "context_exhaustion",
+            ),
+            "a timeout among the errors": (
+                {"subtype": "error_during_execution", "errors": ["request timed out"]},
+                "network_transient",
+                "timeout",
+            ),
+            "no subtype": ({"is_error": True, "result": "Overloaded"}, "network_transient", "unknown"),
+        }
+    ),
 )
 def test_subtypes_of_results_name_the_steps_failure(
     read: Read, result: dict[str, Any], reason: str, failure: str
@@ -476,17 +472,27 @@ def test_the_lines_of_a_reply_give_the_same_events_in_pieces(read: Read) -> None
 )
 def test_the_row_of_a_reply_is_that_of_its_event(known: dict[str, str], tokens: dict[str, int]) -> None:
     """What has to be cleaned is cleaned as an event is, though no event is made."""
-    names = ["msg_01a", "ré", "a\x7f b"]
-    said = [record("assistant", message={"model": "m", "id": name, "usage": tokens}) for name in names]
-    data = "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in said).encode()
-    places = [found.start() for found in re.finditer(b'"usage":', data)]
-    rows, _, refused = replies(data, places, ("", 0), "s", "c", known, datetime(2026, 11, 4), "file")
-    assert not refused
-    assert rows.moments == [each["timestamp"] for each in said]
+    names = ["msg_01a", "ré", "a\x7f b", 'a"\\', "AKIA" + "Q7XN2LVC4TR5JW3M"]
+    records = [record("assistant", message={"model": "m", "id": name, "usage": tokens}) for name in names]
+    data = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records).encode()
+    reader = TranscriptReader(Source("log", datetime(2026, 11, 4)), {"known": known})
+    hits, rows = reader.apart(block_of(data))
+    assert not hits
+    assert rows.moments == [record["timestamp"] for record in records]
     for payload, name in zip(rows.payloads, names, strict=True):
         provider = "anthropic" if name == "msg_01a" else None
-        event = {"request": name, "caller": "c", "model": "m", **tokens}
-        assert payload.encode() == payload_json(dressed("usage.recorded", event, {**known, "provider": provider}))
+        event = {"request": name, "caller": reader.caller, "model": "m", **tokens}
+        facts = {"agent": "claude-code", "agent_version": "2.1.30", **known, "provider": provider}
+        assert payload.encode() == payload_json(dressed("usage.recorded", event, facts))
+
+
+@pytest.mark.parametrize("form", ["msg_01", "msg_bdrk_01", "msg_vrtx_01"])
+def test_redaction_leaves_ids_of_replies_as_they_are(form: str) -> None:
+    """So they need not be searched for secrets."""
+    dice = random.Random(7)
+    for _ in range(200):
+        name = form + "".join(dice.choices(string.ascii_letters + string.digits, k=22))
+        assert redact_value({"request": name}) == {"request": name}
 
 
 def test_a_result_tells_what_its_run_took_by_model(read: Read) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from analyzer.events.appending.writer import recorded
+from analyzer.events.appending.writer import event_line
 from analyzer.importers import HEAD_BYTES, Source, block_of, detect, head_of
 
 
@@ -23,9 +23,9 @@ def wave(said: Any) -> dict[str, Any]:
     }
 
 
-def imported(log: bytes) -> list[Any]:
+def imported(log: bytes) -> list[bytes]:
     """The events of lines of a foreign log, as they are written down."""
     kind = detect(head_of(log[:HEAD_BYTES]))
     assert kind.reader is not None
     reader = kind.reader(Source("log", datetime(2026, 11, 1)), {})
-    return [recorded(event) for hit in reader.read(block_of(log)) for event in hit.events]
+    return [event_line(event) for hit in reader.read(block_of(log)) for event in hit.events]

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from analyzer.redaction import engine, walk
@@ -58,7 +58,6 @@ def test_all_places_are_found_alike():
 
 
 @pytest.mark.no_cover  # making texts of patterns is no work of what is measured
-@settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_what_a_trace_finds_has_one_of_its_words(data):
     """A text made after a pattern of the prefilter is suspicious both ways."""

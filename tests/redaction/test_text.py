@@ -8,7 +8,7 @@ from hashlib import blake2b
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from analyzer.classifier import classify
@@ -187,7 +187,6 @@ def test_equal_secrets_get_equal_marks():
     assert redact(one) != redact(two)
 
 
-@settings(max_examples=300, deadline=None)
 @given(
     st.lists(
         st.one_of(
@@ -360,7 +359,6 @@ values = st.one_of(
 names = st.one_of(st.sampled_from(WORDS), st.text(max_size=5))
 
 
-@settings(max_examples=400, deadline=None)
 @given(names, st.lists(values, min_size=1, max_size=3).map("".join))
 def test_the_prefilter_misses_no_pair(name, value):
     """A member or an argument that redaction changes is flagged in its JSON."""

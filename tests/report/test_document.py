@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from analyzer.analysis.detection import Detection
+from analyzer.analysis.kinds.detection import Detection
 from analyzer.analysis.kinds.finding import Finding
 from analyzer.analysis.kinds.finding_fields import Handling
 from analyzer.report.document import (

@@ -15,7 +15,7 @@ import pytest
 
 from analyzer.analysis import Night, Overview
 from analyzer.analysis.charts.figures import label
-from analyzer.analysis.detection import Detection
+from analyzer.analysis.kinds.detection import Detection
 from analyzer.analysis.kinds.finding import Finding
 from analyzer.analysis.kinds.finding_fields import Handling
 from analyzer.analysis.summary.day_figures import NightFigures

@@ -11,7 +11,7 @@ import pytest
 
 from analyzer.analysis import Case, Overview
 from analyzer.analysis.charts import finding_chart, rules_chart
-from analyzer.analysis.kinds.causes import Drift
+from analyzer.analysis.kinds.families.causes import Drift
 from analyzer.report import render_html, render_markdown, render_text
 from analyzer.report.page.figures import MAX_CALLERS
 

@@ -15,8 +15,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from typing import Any, Self
 
-import duckdb
-
+from analyzer.store.db.engine import duckdb
 from tests import LONG_RUNS, REPOSITORY
 
 EVERY = 30

@@ -42,7 +42,7 @@ from analyzer.analysis.charts.chart import (
     short,
     with_gaps,
 )
-from analyzer.analysis.detection.detection import Detection
+from analyzer.analysis.kinds.detection import Detection
 from analyzer.analysis.tables import Table
 from analyzer.readable import percent
 

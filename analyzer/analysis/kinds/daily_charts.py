@@ -23,8 +23,9 @@ from analyzer.analysis.charts.chart import (
     milliseconds,
     with_gaps,
 )
-from analyzer.analysis.detection.detection import BASELINE_DAYS, Detection
+from analyzer.analysis.kinds.detection import Detection
 from analyzer.analysis.kinds.finding import Charted, Finding
+from analyzer.analysis.periods import BASELINE_DAYS
 from analyzer.readable import percent
 
 LINE = VERMILION
@@ -103,6 +104,28 @@ def panels(
     below = Axis(lower, form=",d", from_zero=True, most_ticks=4)
     upright = Upright(milliseconds(onset, -0.5), f"{marked} {onset}", left=late)
     return Chart(title, note, day_axis(shown), upper, tuple(marks), below, uprights=(upright,), height=400)
+
+
+def counts_chart(
+    case: Charted,
+    title: str,
+    upper: tuple[str, str, str],
+    lower: tuple[str, str, str],
+    *,
+    rows: pl.DataFrame | None = None,
+    note: str = "",
+    marked: str = "onset",
+) -> Chart:
+    """Draw a column of counts by day, and below it the one that it rests on.
+
+    `upper` and `lower` name the column, its bars in the legend, and its axis. `rows` are those of the
+    finding, if they are not to be others.
+    """
+    drawn = case.numbers if rows is None else rows
+    (column, name, axis), (column_below, name_below, axis_below) = upper, lower
+    marks = (bars(drawn, column, name, MARKED), bars(drawn, column_below, name_below, USUAL, lower=True))
+    highest = max(drawn[column], default=0)
+    return panels(case, title, marks, counts_axis(axis, highest), axis_below, note=note, marked=marked)
 
 
 def counts_axis(title: str, highest: float) -> Axis:

@@ -15,10 +15,10 @@ import msgspec
 import polars as pl
 
 from analyzer.analysis.charts.chart import Chart
-from analyzer.analysis.detection.detection import RECENT_DAYS, Detection
-from analyzer.analysis.detection.volumes import SHARED as SHARED_OF_ERRORS
+from analyzer.analysis.kinds.detection import Detection
 from analyzer.analysis.kinds.finding_fields import SEVERITIES, Cost, Handling, Wording, info
 from analyzer.analysis.observations import Observations
+from analyzer.analysis.periods import RECENT_DAYS
 from analyzer.command_lines import PROGRAM, command_line, whole_path, window_words
 from analyzer.errors import AnalyzerError
 from analyzer.events.model import derived_id
@@ -51,6 +51,8 @@ MOST_NAMED_CHARS = 200
 
 _PARTS = ("caller", "provider", "model", "project")
 """What the command of a finding is limited to. Not the reason: that of a store may be the recorded one."""
+SHARED_OF_ERRORS = ("provider", "model", "host", "project")
+"""What callers share that their errors name."""
 SHARED = (*SHARED_OF_ERRORS, "tool", "version")
 """What callers share that a finding may be about: each is a field of `Scope`."""
 
@@ -551,6 +553,8 @@ class Kind:
     """Whether it is never reported by itself: it says why another finding opened."""
     explains: bool = False
     """Whether it may be the cause of another finding, from the night on that opens that one."""
+    by_day: bool = False
+    """Whether each of its days is judged by itself: the first one without it ends it."""
     asked: bool = False
     """Whether a new one is asked for its causes."""
     part_of_rise: bool = False

@@ -13,8 +13,8 @@ from typing import Any
 
 import polars as pl
 
-from analyzer.analysis.detection.detection import Detection
-from analyzer.analysis.detection.statistics.onsets import onset
+from analyzer.analysis.kinds.detection import Detection
+from analyzer.analysis.kinds.statistics.onsets import onset
 from analyzer.events.times import format_time, parse_time
 
 SEVERITIES = ("info", "warning", "critical")

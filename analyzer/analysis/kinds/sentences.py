@@ -87,7 +87,7 @@ def _moment(finding: Finding, timezone: str) -> str:
     return f"{local:%H:%M} {zone}" if local.date() == finding.last_on else f"{local:%Y-%m-%d %H:%M} {zone}"
 
 
-def expected(finding: Finding) -> str:
+def expected_share(finding: Finding) -> str:
     """Say the share that was expected on its latest day, with its interval."""
     latest = finding.latest
     if latest.expected is None:
@@ -99,7 +99,7 @@ def expected(finding: Finding) -> str:
     return f"{percent(latest.expected)} expected ({percent(latest.low)} to {percent(latest.high)})"
 
 
-def sessions(finding: Finding) -> str:
+def in_sessions(finding: Finding) -> str:
     """Say the number of sessions of its latest day."""
     return counted(finding.latest.sessions or 0, "session")
 

@@ -16,11 +16,11 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 
-from analyzer.analysis.detection import Detection
-from analyzer.analysis.detection.hours import hour_rises
-from analyzer.analysis.detection.volume_units import since_newest
-from analyzer.analysis.kinds.causes import with_causes
+from analyzer.analysis.kinds.detection import Detection
+from analyzer.analysis.kinds.families.causes import with_causes
+from analyzer.analysis.kinds.families.hours import hour_rises
 from analyzer.analysis.kinds.finding import Finding, Identity, finding_id, kind_of
+from analyzer.analysis.kinds.statistics.units import since_newest
 from analyzer.analysis.nightly.decisions import handlings, warnings_a_week, with_handling, without_closed
 from analyzer.analysis.nightly.detections import detections
 from analyzer.analysis.nightly.evidence import costed, explained, of_the_day
@@ -90,7 +90,7 @@ def _with_notes_on_the_day(store: Store, night: Night, chosen: Window) -> Night:
     elif until and until > ends:
         sentences.append(f"judged is {night.day}, the last day that is over at {until:%Y-%m-%d %H:%M} UTC")
     if not night.callers:
-        first, last, events = store.query("detection-logged", since=begins, until=ends).row(0)
+        first, last, events = store.rows("detection-logged", since=begins, until=ends).rows[0]
         if last is not None and not events:
             sentences.append(
                 f"no log says anything of {night.day}; they go from {first:%Y-%m-%d} to {last:%Y-%m-%d %H:%M} UTC"

@@ -36,7 +36,7 @@ def handlings(store: Store) -> dict[str, Handling]:
     Raises:
         QueryError: the store cannot be asked.
     """
-    rows = store.query("detection-handled").iter_rows(named=True)
+    rows = store.rows("detection-handled").named()
     return {
         row["finding_id"]: Handling(row["act"], row["handled_at"], row["snoozed_until"], row["note"], row["handled_by"])
         for row in rows

@@ -8,23 +8,24 @@ from datetime import date, timedelta
 
 import polars as pl
 
-from analyzer.analysis.detection import Detection, Settings, detect, relay_frequency
-from analyzer.analysis.detection.detection import RECENT_DAYS, detections_in
-from analyzer.analysis.detection.hours import hour_rises
-from analyzer.analysis.detection.naming import UNKNOWN
-from analyzer.analysis.detection.new_messages import shared_templates, weak_templates
-from analyzer.analysis.detection.rewordings import reworded
-from analyzer.analysis.detection.signals.relays import MANY_RELAYS, many_relays
-from analyzer.analysis.detection.signals.retries import retry_changes
-from analyzer.analysis.detection.signals.rises import signals
-from analyzer.analysis.detection.signals.silence import silences
-from analyzer.analysis.detection.signals.versions import worse_versions
-from analyzer.analysis.detection.statistics.tails import false_discovery
-from analyzer.analysis.detection.volume_units import exposures, since_newest
-from analyzer.analysis.detection.volumes import OUTAGES, SHARED, Explained, volumes
-from analyzer.analysis.kinds.finding import KINDS, SHARE
-from analyzer.analysis.kinds.messages import longest_bursts
+from analyzer.analysis.kinds.detection import Detection, Settings
+from analyzer.analysis.kinds.families.bursts import longest_bursts
+from analyzer.analysis.kinds.families.hours import hour_rises
+from analyzer.analysis.kinds.families.naming import UNKNOWN
+from analyzer.analysis.kinds.families.new_messages import shared_templates, weak_templates
+from analyzer.analysis.kinds.families.relays import MANY_RELAYS, many_relays, relay_frequency
+from analyzer.analysis.kinds.families.retries import retry_changes
+from analyzer.analysis.kinds.families.rewordings import reworded
+from analyzer.analysis.kinds.families.shares import detect
+from analyzer.analysis.kinds.families.signals import signals
+from analyzer.analysis.kinds.families.silence import silences
+from analyzer.analysis.kinds.families.versions import worse_versions
+from analyzer.analysis.kinds.families.volumes import OUTAGES, Explained, volumes
+from analyzer.analysis.kinds.finding import KINDS, SHARE, SHARED_OF_ERRORS
+from analyzer.analysis.kinds.statistics.tails import false_discovery
+from analyzer.analysis.kinds.statistics.units import exposures, since_newest
 from analyzer.analysis.observations import Observations, exposed, over_midnight
+from analyzer.analysis.periods import RECENT_DAYS
 
 FALSE_DISCOVERY_RATE = 0.01
 """Over what one test says of all callers on the same day."""
@@ -52,12 +53,12 @@ _MOST_SESSIONS = 0.5
 def detections(seen: Observations, settings: Settings | None = None) -> list[Detection]:
     """Run all tests over one history; return their detections in the order of the days."""
     chosen = settings or Settings()
-    shares = detections_in(detect(seen.counts, seen.templates, chosen))
+    shares = detect(seen.counts, seen.templates, chosen)
     retries = corrected(retry_changes(seen.chains), _tested(seen.chains))
     work = exposures(seen.work, seen.counts, seen.versions)
     explained: Explained = set()
     hours = hour_rises(seen.hourly_volumes, since_newest(seen.hourly_work, seen.versions), explained, chosen)
-    rises = detections_in(volumes(seen.volumes, work, chosen, explained=explained))
+    rises = volumes(seen.volumes, work, chosen, explained=explained)
     # Hours are reported if the day as a whole does not show the rise.
     by_day = {(detection.finding, detection.caller, detection.scope, detection.day) for detection in rises}
     rises = [
@@ -71,10 +72,10 @@ def detections(seen: Observations, settings: Settings | None = None) -> list[Det
     rises = list(_without_narrower(_on_days_with_errors(rises, seen.volumes), seen.volumes))
     outages = [_Outage.of(detection, seen.volumes) for detection in rises if detection.finding in _WIDTHS]
     hit = {caller_day for outage in outages for caller_day in outage.hits()}
-    shared = detections_in(shared_templates(seen.templates, work, chosen))
-    weak = detections_in(weak_templates(seen.known_templates, seen.templates, seen.counts, work, chosen))
+    shared = shared_templates(seen.templates, work, chosen)
+    weak = weak_templates(seen.known_templates, seen.templates, seen.counts, work, chosen)
     of_fleet = {(detection.template, detection.day) for detection in shared}
-    wordings = detections_in(reworded(seen.templates, seen.rules, work, seen.volumes, chosen))
+    wordings = reworded(seen.templates, seen.rules, work, seen.volumes, chosen)
     kept = [
         *_unless_reported(
             shares,
@@ -89,8 +90,8 @@ def detections(seen: Observations, settings: Settings | None = None) -> list[Det
     kept = [
         *_without_reworded(kept, wordings, seen),
         *wordings,
-        *corrected(detections_in(relay_frequency(hand_offs)), _tested(seen.relays)),
-        *detections_in(many_relays(over_midnight(seen, hand_offs, MANY_RELAYS))),
+        *corrected(relay_frequency(hand_offs), _tested(seen.relays)),
+        *many_relays(over_midnight(seen, hand_offs, MANY_RELAYS)),
         *retries,
         *signals(seen.signals, seen.work),
         *worse_versions(seen.signals),
@@ -144,7 +145,7 @@ def _reason(detection: Detection) -> str:
 def _about(detection: Detection) -> list[pl.Expr]:
     """Select the rows of `detection-volume` that a rise is about, on any day."""
     named = [pl.col("reason") == reason] if (reason := _reason(detection)) else []
-    named += [pl.col(what) == detection.scope for what in SHARED if detection.finding == OUTAGES[what]]
+    named += [pl.col(what) == detection.scope for what in SHARED_OF_ERRORS if detection.finding == OUTAGES[what]]
     return named if detection.caller is None else [*named, pl.col("caller") == detection.caller]
 
 

@@ -15,13 +15,12 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 
-from analyzer.analysis.detection.detection import BASELINE_DAYS
-from analyzer.analysis.detection.volumes import SHARED
-from analyzer.analysis.kinds.finding import SHARE, Finding
+from analyzer.analysis.kinds.finding import SHARE, SHARED_OF_ERRORS, Finding
 from analyzer.analysis.kinds.finding_fields import Wording, cost_of, with_cost
 from analyzer.analysis.kinds.sentences import sentence
 from analyzer.analysis.nightly.incidents import gravest_first
 from analyzer.analysis.observations import Observations, end_of, start_of
+from analyzer.analysis.periods import BASELINE_DAYS
 from analyzer.analysis.tables import Window
 from analyzer.classifier import Rules
 from analyzer.classifier.fingerprint import template
@@ -141,7 +140,7 @@ def costed(
     asked = []
     for place in (place for place, cost in costs.items() if cost is None):
         finding = priced[place]
-        scope = {name: getattr(finding.scope, name) for name in ("template", *SHARED)}
+        scope = {name: getattr(finding.scope, name) for name in ("template", *SHARED_OF_ERRORS)}
         reason, callers = finding.kind.evidence.reason(finding), _callers(finding, seen)
         since, until = within or (start_of(finding.last_on, seen.timezone), end_of(finding.last_on, seen.timezone))
         asked.append({**_when(place, finding, (since, until)), **scope, "reason": reason, "callers": callers})
@@ -160,7 +159,7 @@ def _callers(finding: Finding, seen: Counted) -> list[str] | None:
 
     They had errors of it in its baseline or since.
     """
-    for what in SHARED:
+    for what in SHARED_OF_ERRORS:
         if (name := getattr(finding.scope, what)) is not None:
             days = pl.col("day").is_between(finding.last_on - timedelta(days=BASELINE_DAYS), finding.last_on)
             own = seen.volumes.filter(days & (pl.col(what) == name))
@@ -269,7 +268,7 @@ def _shown_by(
         signs += _signs(place, finding, timezone, within)
         if not finding.kind.evidence.signs:
             asked = _when(place, finding, within or _span(finding, timezone))
-            scope = {name: getattr(finding.scope, name) for name in ("template", "session", *SHARED)}
+            scope = {name: getattr(finding.scope, name) for name in ("template", "session", *SHARED_OF_ERRORS)}
             errors.append({**asked, **scope, "reason": finding.kind.evidence.reason(finding)})
     samples: list[list[str]] = [[] for _ in findings]
     evidence: list[list[str]] = [[] for _ in findings]

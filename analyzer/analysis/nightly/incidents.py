@@ -10,15 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 
-from analyzer.analysis.detection.detection import ACCEPT_DAYS, QUIET_DAYS, QUIET_RISE_DAYS, Detection
-from analyzer.analysis.detection.volumes import OUTAGES
+from analyzer.analysis.kinds.detection import Detection
+from analyzer.analysis.kinds.families.volumes import OUTAGES
 from analyzer.analysis.kinds.finding import SHARE, STATES, Finding, Identity, family_of, finding_id, kind_of
 from analyzer.analysis.kinds.finding_fields import SEVERITIES
-from analyzer.analysis.kinds.signals import SIGNALS
+from analyzer.analysis.periods import ACCEPT_DAYS, QUIET_DAYS, QUIET_RISE_DAYS
 
 _WAVES = ("volume", *OUTAGES.values())
-_BY_DAY = {*_WAVES, "unknown_rate", "relays", "compactions", "burst", *SIGNALS}
-"""The findings whose days are judged one by one once they are open."""
 SILENT_DAYS = 14
 """Days after the last detection that end an incident whose caller is no longer heard of."""
 
@@ -117,7 +115,7 @@ def _end_of(key: Identity, last: date, traffic: Sequence[date], until: date) -> 
     It was last seen on `last`.
     """
     first = bisect_right(traffic, last)
-    days = QUIET_RISE_DAYS if key.family in _BY_DAY else QUIET_DAYS
+    days = QUIET_RISE_DAYS if kind_of(key.family).by_day else QUIET_DAYS
     quiet = traffic[first : first + days]
     silent = last + timedelta(days=SILENT_DAYS)
     if len(quiet) == days and quiet[-1] <= min(until, silent):

@@ -25,6 +25,7 @@ from analyzer.events.model import derived_id
 from analyzer.events.times import format_time, now, parse_time
 from analyzer.readable import counted
 from analyzer.store import Store
+from analyzer.store.db.frames import PlainRows
 from analyzer.store.shown import ShownRows
 
 SCHEMA = "analyzer.check/1"
@@ -150,7 +151,15 @@ class Night(ShownRows):
             {**finding.to_dict(), **finding.scope.to_dict(), **{name: getattr(finding, name) for name in days}}
             for finding in self.findings
         ]
-        return pl.DataFrame([{name: row[name] for name in _COLUMNS} for row in rows], schema=_COLUMNS)
+        columns = {
+            **dict.fromkeys(("id", "finding", "severity", "state"), pl.String),
+            **dict.fromkeys(("observed", "expected", "p_value", "q_value"), pl.Float64),
+            "sessions": pl.Int64,
+            **dict.fromkeys(("caller", "reason", "template"), pl.String),
+            **dict.fromkeys(("opened_on", "last_on"), pl.Date),
+            "explanation": pl.String,
+        }
+        return pl.DataFrame([{name: row[name] for name in columns} for row in rows], schema=columns)
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dict."""
@@ -199,16 +208,6 @@ class Night(ShownRows):
             "ruleset": f"{self.ruleset}",
         }
         return f"Night {self.headline!r}", facts
-
-
-_COLUMNS = {
-    **dict.fromkeys(("id", "finding", "severity", "state"), pl.String),
-    **dict.fromkeys(("observed", "expected", "p_value", "q_value"), pl.Float64),
-    "sessions": pl.Int64,
-    **dict.fromkeys(("caller", "reason", "template"), pl.String),
-    **dict.fromkeys(("opened_on", "last_on"), pl.Date),
-    "explanation": pl.String,
-}
 
 
 def split_parts(findings: Iterable[Finding], before: Iterable[Finding]) -> Iterator[Finding]:
@@ -283,28 +282,28 @@ def recorded(store: Store, day: date, timezone: str) -> Night | None:
 
     It has the number of events that came since.
     """
-    night = _newest(store, store.query("detection-nights", day=day, timezone=timezone))
+    night = _newest(store, store.rows("detection-nights", day=day, timezone=timezone))
     if night is None:
         return None
-    late = store.query("detection-late", until=end_of(day, timezone), judged_at=night.judged_at)
-    return replace(night, recorded=True, late_events=int(late["events"].sum()))
+    late = store.rows("detection-late", until=end_of(day, timezone), judged_at=night.judged_at)
+    return replace(night, recorded=True, late_events=sum(row["events"] for row in late.named()))
 
 
 def night_before(store: Store, day: date, timezone: str) -> Night | None:
     """Return the last night before this day that was written down."""
-    return _newest(store, store.query("detection-nights", before=day, timezone=timezone))
+    return _newest(store, store.rows("detection-nights", before=day, timezone=timezone))
 
 
-def _newest(store: Store, nights: pl.DataFrame) -> Night | None:
+def _newest(store: Store, nights: PlainRows) -> Night | None:
     """Return the last night that can be read.
 
     Another version of this program, or somebody's editor, may have written some.
     """
-    for row in nights.reverse().iter_rows(named=True):
+    for row in reversed(list(nights.named())):
         with suppress(ValueError, LookupError, TypeError, AttributeError):
             result = json.loads(row["result"])
             if "findings" not in result:  # Nights had all their findings in one event once.
-                reported = store.query("detection-reported", night=row["night"], judged_at=row["judged_at"])
+                reported = store.rows("detection-reported", night=row["night"], judged_at=row["judged_at"])
                 result["findings"] = _nested(reported)
             night = Night.from_dict(result)
             return replace(night, findings=tuple(finding.in_store(store) for finding in night.findings))
@@ -342,17 +341,17 @@ def _reported(findings: Sequence[Finding], part_of: int | None = None, first: in
             place += 1
 
 
-def _nested(reported: pl.DataFrame) -> list[dict[str, Any]]:
+def _nested(reported: PlainRows) -> list[dict[str, Any]]:
     """Return findings with their parts, as `Finding.from_dict` reads them.
 
     This is the reverse of `_reported`.
     """
     by_place: dict[int, dict[str, Any]] = {}
     heads: list[dict[str, Any]] = []
-    for place, part_of, content in reported.select("place", "part_of", "content").iter_rows():
-        payload = json.loads(content)
-        by_place[place] = finding = {**payload, "id": payload["finding_id"], "parts": []}
-        (heads if part_of is None else by_place[part_of]["parts"]).append(finding)
+    for row in reported.named():
+        payload = json.loads(row["content"])
+        by_place[row["place"]] = finding = {**payload, "id": payload["finding_id"], "parts": []}
+        (heads if row["part_of"] is None else by_place[row["part_of"]]["parts"]).append(finding)
     return heads
 
 

@@ -7,12 +7,12 @@ from datetime import date, datetime, timedelta
 
 import polars as pl
 
-from analyzer.analysis.detection import flips
-from analyzer.analysis.detection.detection import RECENT_DAYS
-from analyzer.analysis.detection.shares import unjudged
-from analyzer.analysis.detection.statistics.rates import MIN_DAYS
+from analyzer.analysis.kinds.families.causes import flips
+from analyzer.analysis.kinds.families.shares import unjudged
 from analyzer.analysis.kinds.finding import Scope
+from analyzer.analysis.kinds.statistics.rates import MIN_DAYS
 from analyzer.analysis.observations import Observations
+from analyzer.analysis.periods import RECENT_DAYS
 from analyzer.readable import counted
 from analyzer.store import CallerDays, Store
 

@@ -16,8 +16,7 @@ from typing import Any
 
 import polars as pl
 
-from analyzer.analysis.detection import detect
-from analyzer.analysis.detection.detection import detections_in
+from analyzer.analysis.kinds.families.shares import detect
 from analyzer.analysis.kinds.finding import Finding, family_of
 from analyzer.analysis.nightly.incidents import incidents
 from analyzer.analysis.tables import Window, json_ready, table
@@ -299,7 +298,7 @@ def _alarms(verdicts: pl.DataFrame, reason: str, detail: str) -> list[Alarm]:
     if groups.is_empty():
         return []
     counts = counts_of(groups)
-    detections = detections_in(detect(counts, templates_of(groups)))
+    detections = detect(counts, templates_of(groups))
     traffic: dict[str, list[date]] = {}
     for day, caller in counts.select("day", "caller").iter_rows():
         traffic.setdefault(caller, []).append(day)

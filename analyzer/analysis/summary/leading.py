@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from analyzer.analysis.detection.statistics.tails import chance_of_shares
 from analyzer.analysis.kinds.sentences import LEAST_USD
+from analyzer.analysis.kinds.statistics.tails import chance_of_shares
 from analyzer.analysis.nightly.night import Night
 from analyzer.analysis.observations import end_of, start_of
 from analyzer.analysis.summary.day_figures import LatestDay

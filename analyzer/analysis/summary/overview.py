@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any, Unpack
 
-from analyzer.analysis.kinds.causes import Drifts, drifts
+from analyzer.analysis.kinds.families.causes import Drifts, drifts
 from analyzer.analysis.kinds.finding import Finding
 from analyzer.analysis.kinds.sentences import LEAST_USD
 from analyzer.analysis.summary.day_figures import FORTNIGHT, LatestDay, latest_day

@@ -17,11 +17,10 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from analyzer.analysis.charts.chart import Chart
-from analyzer.analysis.detection.detection import BASELINE_DAYS, RECENT_DAYS, Detection, frame
-from analyzer.analysis.detection.shares import unjudged
-from analyzer.analysis.detection.volumes import SHARED
-from analyzer.analysis.kinds.causes import Drift, caller_drifts
-from analyzer.analysis.kinds.finding import SHARE, Basis, Finding, its_days, kind_of
+from analyzer.analysis.kinds.detection import Detection, frame
+from analyzer.analysis.kinds.families.causes import Drift, caller_drifts
+from analyzer.analysis.kinds.families.shares import unjudged
+from analyzer.analysis.kinds.finding import SHARE, SHARED_OF_ERRORS, Basis, Finding, its_days, kind_of
 from analyzer.analysis.nightly.check import last_whole_day
 from analyzer.analysis.nightly.decisions import as_known
 from analyzer.analysis.nightly.detections import detections
@@ -30,6 +29,7 @@ from analyzer.analysis.nightly.incidents import incidents, incidents_between
 from analyzer.analysis.nightly.night import Night
 from analyzer.analysis.nightly.notes import too_little_history
 from analyzer.analysis.observations import Observations, end_of, observe, start_of
+from analyzer.analysis.periods import BASELINE_DAYS, RECENT_DAYS
 from analyzer.analysis.tables import Table, Window, WindowWords, as_window, json_ready, table
 from analyzer.classifier import Rules
 from analyzer.readable import percent
@@ -419,7 +419,7 @@ def _errors_behind(finding: Finding, seen: Observations, last: date) -> pl.DataF
     """Return the rows of `detection-groups` that a finding rests on."""
     behind = finding.kind.behind
     errors = seen.errors(finding.scope.caller, *behind.span(finding, last)).filter(behind.errors(finding, seen))
-    for what in SHARED:
+    for what in SHARED_OF_ERRORS:
         if (name := getattr(finding.scope, what)) is not None:
             shown = seen.volumes.filter(pl.col(what) == name).select("day", pl.col("caller", "reason").cast(pl.String))
             errors = errors.join(shown.unique(), on=["day", "caller", "reason"], how="semi")

@@ -179,7 +179,8 @@ def evidence(index: Index, decision: Decision, facts: Facts) -> str:
     for passage in passages:
         for position in passage.numbers:
             pattern = index.patterns[position]
-            if pattern.rule == number and pattern.kind in _WORDS and index.weights[position] & passage.counting:
+            is_own = any(rule == number and kind in _WORDS for kind, rule in pattern.uses)
+            if is_own and index.weights[position] & passage.counting:
                 match = pattern.regex.search(passage.text)
                 words = match.group().decode("utf-8", "replace").strip() if match is not None else ""
                 return f"text {words[:80]!r}"

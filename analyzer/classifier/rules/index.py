@@ -81,6 +81,20 @@ def first_texts(patterns: Sequence[Pattern], words: Sequence[Sequence[Sequence[s
     return match
 
 
+def ascii_texts(patterns: Sequence[Pattern], words: Sequence[Sequence[Sequence[str]]]) -> list[str]:
+    """Return each pattern without the parts that ASCII texts never match; `words` are those of `first_texts`."""
+    return [
+        "|".join(
+            part for own, part in zip(alternatives, pattern.parts, strict=True) if not own or any(map(str.isascii, own))
+        )
+        or _NEVER
+        for alternatives, pattern in zip(words, patterns, strict=True)
+    ]
+
+
+_NEVER = r"[^\x00-\xff]"
+"""A pattern that no ASCII text matches."""
+
 NO_RULE = "none"
 
 Answer = tuple[str, str | None, bool, str, str]
@@ -164,19 +178,15 @@ class Index:
         compiled, rules = ruleset.compiled, ruleset.rules
         self.ruleset = ruleset
         # New patterns: those of a ruleset from before a fork may be compiled, and belong to the other process.
-        own = (
-            Pattern(pattern.kind, pattern.rule, pattern.text, pattern.parts, pattern.rules)
-            for pattern in compiled.patterns
-        )
-        self.patterns = [*own, *(Pattern(_TIME, -1, text) for text in TIME_PATTERNS)]
-        texts = [pattern.text for pattern in self.patterns]
+        own = (Pattern(pattern.uses, pattern.text, pattern.parts) for pattern in compiled.patterns)
+        self.patterns = [*own, *(Pattern(((_TIME, -1),), text) for text in TIME_PATTERNS)]
         self._without_ids = bool(compiled.words)
         if compiled.words:
-            self._match_few(compiled.words, texts)
+            self._match_few(compiled.words)
         else:
-            self._match_many(texts)
+            self._match_many(())
         self.width = len(rules)
-        self.stating = frozenset(number for number, pattern in enumerate(self.patterns) if pattern.kind == STATUS)
+        self.stating = frozenset(number for number, pattern in enumerate(self.patterns) if pattern.uses[0][0] == STATUS)
         """The patterns that match a status in a text."""
         self.judged: dict[object, tuple[Decision, bool, str | None]] = {}
         """The answers of `deciding`, by all evidence that they depend on."""
@@ -212,17 +222,18 @@ class Index:
             text = _ID.sub(_ANY_ID, text)
         return (self.match_ascii(text) if text.isascii() else self.match(text)) or ()
 
-    def _match_many(self, patterns: Sequence[str]) -> None:
-        self.match_ascii: Match = ascii_matcher(patterns)
-        self.match: Match = utf8_matcher(patterns)
+    def _match_many(self, words: Sequence[Sequence[Sequence[str]]]) -> None:
+        texts = [pattern.text for pattern in self.patterns]
+        self.match_ascii: Match = ascii_matcher(ascii_texts(self.patterns, words) if words else texts)
+        self.match: Match = utf8_matcher(texts)
 
-    def _match_few(self, words: Sequence[Sequence[Sequence[str]]], patterns: Sequence[str]) -> None:
+    def _match_few(self, words: Sequence[Sequence[Sequence[str]]]) -> None:
         few = first_texts(self.patterns, words)
         numbers = count(1)
 
         def match(text: bytes) -> list[int]:
             if next(numbers) == MOST:
-                self._match_many(patterns)
+                self._match_many(words)
             return few(text)
 
         self.match = self.match_ascii = match
@@ -241,7 +252,8 @@ class Index:
         """The bit of a text that only speaks of errors."""
         special = {_TIME: self.timely, STATUS: self.status, PROSE: self.prose}
         self.weights: list[int] = [
-            special.get(pattern.kind) or _mask(pattern.rules) << shift[pattern.kind] for pattern in self.patterns
+            _mask((shift[kind] + rule) for kind, rule in pattern.uses if rule >= 0) or special[pattern.uses[0][0]]
+            for pattern in self.patterns
         ]
         """Pattern number → the bits of its rules."""
         everything = self.prose | self.status | (self.status - 1)

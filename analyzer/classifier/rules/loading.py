@@ -9,7 +9,7 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
@@ -37,7 +37,7 @@ def read_before(content: bytes) -> Ruleset | None:
     if kept["toml"] != text_number(content):
         return None
     return make(
-        tuple(_kept_rule(entry) for entry in kept["rules"]),
+        tuple(_kept_rule(entry, kept["shared"]) for entry in kept["rules"]),
         tuple(kept["status_patterns"]),
         tuple(kept["prose_patterns"]),
         kept["places"],
@@ -48,12 +48,17 @@ def read_before(content: bytes) -> Ruleset | None:
 
 
 def text_number(content: bytes) -> str:
-    """Return the length and CRC-32 of the text of a file."""
+    """Return the length and CRC-32 of the text of `rules.toml`, together with the words of languages."""
+    content += read_rules(LANGUAGES)
     return f"{len(content)}-{zlib.crc32(content):08x}"
 
 
-def _kept_rule(entry: Mapping[str, Any]) -> Rule:
+def _kept_rule(entry: Mapping[str, Any], shared: Sequence[str]) -> Rule:
+    """Make a rule of its kept form, in which a number stands for a pattern that several rules have."""
     values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
+    for key in PATTERNS:
+        if key in values:
+            values[key] = tuple(shared[item] if type(item) is int else item for item in values[key])
     return Rule(**values)
 
 
@@ -65,6 +70,7 @@ Rules = str | os.PathLike[str] | Ruleset | None
 """The types of a parameter `rules`, of which `ruleset_for` makes a ruleset."""
 
 BUILT_IN = os.path.join(os.path.dirname(__file__), "rules.toml")
+LANGUAGES = os.path.join(os.path.dirname(__file__), "languages.toml")
 _MOST_STEPS = 200_000
 """The most RE2 instructions of a file's own patterns together;
 the built-in rules take a quarter of that.
@@ -73,7 +79,7 @@ the built-in rules take a quarter of that.
 _FLAGS = ("symptom", "strict_streams", "weak")
 _SAMPLES = ("examples", "counter_examples")
 _NUMBERS = ("statuses", "only_status", "not_status", "exit_codes")
-_PATTERNS = ("line", "text", "only_text", "not_text")
+PATTERNS = ("line", "text", "only_text", "not_text")
 _KEYS = frozenset((*LISTS, *_FLAGS, *_SAMPLES, "id", "reason", "detail", "source", "dated", "disabled"))
 _SHARED = ("status_patterns", "prose_patterns")
 _ALONE = "alone"
@@ -128,6 +134,17 @@ def default_ruleset() -> Ruleset:
     """Return the rules that come with the package."""
     content = read_rules(BUILT_IN)
     return read_before(content) or read_anew(content)
+
+
+@lru_cache(maxsize=1)
+def words_of_languages() -> Mapping[str, list[str]]:
+    """Return the lists of words that every rules file may name: a pattern for each language."""
+    languages = _parse(read_rules(LANGUAGES), "analyzer/classifier/rules/languages.toml").data["languages"]
+    words: dict[str, list[str]] = {}
+    for patterns in languages.values():
+        for name, pattern in patterns.items():
+            words.setdefault(name, []).append(pattern)
+    return words
 
 
 def read_anew(content: bytes) -> Ruleset:
@@ -316,7 +333,7 @@ def _checked(
     own = {rule.id for rule in rules if places[rule.id].startswith(file.name)}
     try:
         for pattern in ruleset.compiled.patterns:
-            if pattern.rule >= 0 and rules[pattern.rule].id in own:
+            if any(rule >= 0 and rules[rule].id in own for _, rule in pattern.uses):
                 re2.compile(pattern.text.encode(), options())
     except re2.error as error:
         raise file.refuse(f"the patterns of a rule are too much for RE2 together: {error}", "split the rule") from error
@@ -500,7 +517,7 @@ def _check(file: _File, number: int, values: Mapping[str, Any]) -> None:
         raise file.refuse(
             f"rule {name!r} has too few examples", "give two examples and one counter-example", number, "examples"
         )
-    for key in _PATTERNS:
+    for key in PATTERNS:
         for pattern in values.get(key, ()):
             _check_pattern(file, f"rule {name!r}", pattern, number)
 
@@ -524,12 +541,11 @@ def _expanded(file: _File, number: int, key: str, values: list[Any]) -> Iterable
     `"5xx"` becomes its hundred numbers, `"@name"` a named list's patterns.
     """
     name = file.data["rule"][number]["id"]
-    lists = file.data.get(_LISTS, {}) if key in _PATTERNS else {}
-    named = {value: value[1:] for value in map(str, values) if key in _PATTERNS and _NAMED_LIST.fullmatch(value)}
+    lists = {**words_of_languages(), **file.data.get(_LISTS, {})} if key in PATTERNS else {}
+    named = {value: value[1:] for value in map(str, values) if key in PATTERNS and _NAMED_LIST.fullmatch(value)}
     if wrong := next((value for value, ours in named.items() if ours not in lists), None):
         error = RulesError.unknown_value(f"list of patterns in rule {name!r}:", wrong, [f"@{ours}" for ours in lists])
-        hint = error.hint if lists else "the file has no [lists]"
-        raise file.refuse(error.message, f"{hint}; '[@]' is the sign itself", number, wrong)
+        raise file.refuse(error.message, f"{error.hint}; '[@]' is the sign itself", number, wrong)
     for value in chain.from_iterable(lists[named[value]] if value in named else [value] for value in values):
         if key not in _NUMBERS:
             if not isinstance(value, str) or not value:

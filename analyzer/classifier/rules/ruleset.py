@@ -171,19 +171,18 @@ class Codes(NamedTuple):
     """The id of a rule and its codes."""
 
 
+Uses = tuple[tuple[str, int], ...]
+"""The places of a pattern: its kind in a rule, and the index of the rule (-1 for patterns of no rule)."""
+
+
 class Pattern:
     """One pattern of the set. It is compiled on first use: few are needed apart from the others."""
 
-    __slots__ = ("_regex", "kind", "parts", "rule", "rules", "text")
+    __slots__ = ("_regex", "parts", "text", "uses")
 
-    def __init__(
-        self, kind: str, rule: int, text: str, parts: tuple[str, ...] = (), rules: tuple[int, ...] = ()
-    ) -> None:
-        self.kind = kind
-        self.rule = rule
-        """The index of its rule; -1 for patterns of no rule."""
-        self.rules = rules or (rule,)
-        """The indexes of all rules that have it: a guard of several rules is matched once."""
+    def __init__(self, uses: Uses, text: str, parts: tuple[str, ...] = ()) -> None:
+        self.uses = uses
+        """A pattern that stands in several rules is matched once."""
         self.text = text
         """An RE2 pattern, matched without case."""
         self.parts = parts or (text,)
@@ -256,18 +255,25 @@ class Compiled:
         "" if it means the same to all providers.
         """
         self.patterns: list[Pattern] = []
-        guarded: dict[str, list[int]] = {}
-        for index, rule in enumerate(rules):
-            for pattern in set(rule.not_text):
-                guarded.setdefault(pattern, []).append(index)
-        shared = {pattern: owners for pattern, owners in sorted(guarded.items()) if len(owners) > 1}
+        uses: dict[str, list[tuple[str, int]]] = {}
         for index, rule in enumerate(rules):
             self._index(index, rule)
-            self._add_patterns(index, rule, shared)
+            if rule.signals:
+                start = _NUMBER_START if any(name.startswith("-") for name in rule.signals) else _WORD_START
+                self._add(((SIGNAL, index),), start, [_name_pattern(name) for name in rule.signals], _WORD_END)
+            if rule.line:
+                self._add(((LINE, index),), _LINE_START, rule.line, ")")
+            for kind, patterns in ((TEXT, rule.text), (ONLY, rule.only_text), (NOT, rule.not_text)):
+                for pattern in dict.fromkeys(patterns):
+                    uses.setdefault(pattern, []).append((kind, index))
+        together: dict[Uses, list[str]] = {}
+        for pattern, places in uses.items():
+            together.setdefault(tuple(places), []).append(f"(?:{pattern})")
+        for shared, texts in together.items():
+            self._add(shared, "", texts, "")
         self._add_codes({rule.id: index for index, rule in enumerate(rules)}, codes)
-        self.patterns += (Pattern(NOT, owners[0], f"(?:{text})", (), tuple(owners)) for text, owners in shared.items())
-        self.patterns += (Pattern(STATUS, -1, pattern) for pattern in status_patterns)
-        self.patterns += (Pattern(PROSE, -1, pattern) for pattern in prose_patterns)
+        self.patterns += (Pattern(((STATUS, -1),), pattern) for pattern in status_patterns)
+        self.patterns += (Pattern(((PROSE, -1),), pattern) for pattern in prose_patterns)
 
     def _index(self, index: int, rule: Rule) -> None:
         self.wanted.append({normal_name(name) for name in (*rule.names, *rule.types, *rule.signals)})
@@ -299,20 +305,9 @@ class Compiled:
             if len(set(by_provider.values())) == 1 and not (name.isdigit() and len(name) == 3):
                 by_provider[""] = next(iter(by_provider.values()))
 
-    def _add_patterns(self, index: int, rule: Rule, shared: Mapping[str, object]) -> None:
-        if rule.signals:
-            start = _NUMBER_START if any(name.startswith("-") for name in rule.signals) else _WORD_START
-            self._add(SIGNAL, index, start, [_name_pattern(name) for name in rule.signals], _WORD_END)
-        if rule.line:
-            self._add(LINE, index, _LINE_START, rule.line, ")")
-        own = tuple(pattern for pattern in rule.not_text if pattern not in shared)
-        for kind, patterns in ((TEXT, rule.text), (ONLY, rule.only_text), (NOT, own)):
-            if patterns:
-                self._add(kind, index, "", [f"(?:{pattern})" for pattern in patterns], "")
-
-    def _add(self, kind: str, rule: int, prefix: str, patterns: Sequence[str], suffix: str) -> None:
+    def _add(self, uses: Uses, prefix: str, patterns: Sequence[str], suffix: str) -> None:
         parts = tuple(f"{prefix}{pattern}{suffix}" for pattern in patterns)
-        self.patterns.append(Pattern(kind, rule, f"{prefix}{'|'.join(patterns)}{suffix}", parts))
+        self.patterns.append(Pattern(uses, f"{prefix}{'|'.join(patterns)}{suffix}", parts))
 
 
 @lru_cache(maxsize=4_096)

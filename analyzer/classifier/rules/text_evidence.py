@@ -178,7 +178,7 @@ def match_message(facts: Facts, index: Index) -> Message | None:
     numbers = index.numbers_in(text)
     status = facts.status
     stated = None
-    if status is None and not index.stating.isdisjoint(numbers):
+    if (status is None or status >= _WRAPPED) and not index.stating.isdisjoint(numbers):
         stated = _stated_status(index, text, numbers)
     loose = len(text) <= LOOSE_CHARS or (status is not None and status >= 400)
     return Message(text, numbers, loose, stated, _first_name(text))
@@ -386,11 +386,20 @@ def _weigh(
     if prose and text_mask >= index.prose:
         counting &= index.not_prose
     text_mask &= counting
-    if status is None and text_mask >= index.status:
-        status = _stated_status(index, text, numbers)
+    if (status is None or status >= _WRAPPED) and text_mask >= index.status:
+        status = _inner(status, _stated_status(index, text, numbers))
     if passages is not None:
         passages.append(Passage(text, numbers, counting))
     return text_mask, status
+
+
+def _inner(outer: int | None, stated: int | None) -> int | None:
+    """Return the status of the cause: a 4xx that a text states is the cause of a 5xx around it."""
+    return stated if outer is None or (stated is not None and 400 <= stated < _WRAPPED) else outer
+
+
+_WRAPPED = 500
+"""Statuses from this one on may be those of a program that passes another's failure on."""
 
 
 def _stated_status(index: Index, text: bytes, numbers: Sequence[int]) -> int | None:

@@ -87,9 +87,9 @@ def check_command(
       analyzer check --prometheus /var/lib/node/analyzer.prom --webhook "$HOOK"
       analyzer check --deliver slack:"$HOOK" --deliver mail:ops@example.org
     """
-    from analyzer.store import load_frugal_polars
+    from analyzer.store import defer_polars
 
-    load_frugal_polars()
+    defer_polars()
     from analyzer.analysis import check, check_hours, each_night
     from analyzer.analysis.nightly.decisions import Undelivered
     from analyzer.classifier.rules.loading import ruleset_for

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from analyzer.cli.inputs import ruleset_in_use
 from analyzer.cli.options import (
     Seconds,
     chosen_window,
@@ -154,8 +153,6 @@ def sql_command(statement: str, limit: int, seconds: float, memory: int, store: 
       analyzer sql "select column_name, comment from duckdb_columns()
                     where table_name = 'errors'"
       analyzer sql "select caller, count(*) from errors group by all order by all"
-
-    A lake (delta:PATH) answers the same statements.
     """
     from analyzer.cli.sandbox import Request, answer
 
@@ -268,6 +265,7 @@ def unknowns_command(
     from dataclasses import replace
 
     from analyzer.analysis.rules.unknowns import unknowns
+    from analyzer.cli.inputs import ruleset_in_use
     from analyzer.report.unknowns import render_rules, render_unknowns
 
     rules = ruleset_in_use(rules_path)

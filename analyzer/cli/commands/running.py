@@ -19,7 +19,7 @@ from analyzer.cli.signals import ending_on
 from analyzer.errors import NOT_STARTED, AnalyzerError
 
 if TYPE_CHECKING:
-    from analyzer.analysis.run_verdict import RunVerdict
+    from analyzer.analysis.verdict.answer import RunVerdict
     from analyzer.classifier import Ruleset
     from analyzer.events import EventLog
     from analyzer.recovery import Relay, RelaySettings
@@ -211,7 +211,7 @@ def verdict_command(
       aider --message "Fix it" | analyzer verdict --agent aider
       analyzer verdict run.ndjson stderr.txt --json --junit verdict.xml
     """
-    from analyzer.analysis.run_verdict import EXIT_CODES, run_verdict
+    from analyzer.analysis.verdict.answer import EXIT_CODES, run_verdict
     from analyzer.report.escape import json_text
     from analyzer.report.timeline import render_junit, render_verdict_text, workflow_annotation, workflow_outputs
 
@@ -239,7 +239,8 @@ def verdict_command(
 def _judge_command(words: tuple[str, ...], agent: str | None, rules: Ruleset, quiet: bool) -> RunVerdict:
     """Run a command as `analyzer run` does, and judge what it printed."""
     from analyzer import recovery
-    from analyzer.analysis.run_verdict import judge, read_course
+    from analyzer.analysis.verdict.answer import judge
+    from analyzer.analysis.verdict.output import read_output
     from analyzer.events.times import now
     from analyzer.recovery.process.group import ENDING, adopt_orphans
 
@@ -260,8 +261,8 @@ def _judge_command(words: tuple[str, ...], agent: str | None, rules: Ruleset, qu
                 done = recovery.supervise(words, agent=agent, streams=streams, rules=rules, say=say)
             if done.exit_code == NOT_STARTED and done.error is not None:
                 err.write(done.error.message.encode("utf-8", "replace"))
-        courses = [read_course(paths[number], rules, names[number]) for number in names]
-    return judge(courses, exit_code=done.exit_code, agent=agent, rules=rules, at=now())
+        outputs = [read_output(paths[number], rules, names[number]) for number in names]
+    return judge(outputs, exit_code=done.exit_code, agent=agent, rules=rules, at=now())
 
 
 def _tell_job(answer: RunVerdict, outputs: str, annotation: str) -> None:

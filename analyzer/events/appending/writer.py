@@ -9,58 +9,32 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from analyzer.events.appending import system
 from analyzer.events.appending.appender import MAX_LINE_BYTES, Appender, Durability
-from analyzer.events.codec import encode, sealed_line
+from analyzer.events.codec import encode_open, sealed_line
 from analyzer.events.model import LOW_BITS, SCHEMA_VERSION, Event, Origin, id_head
 from analyzer.events.sanitize import payload_json, sanitize
 from analyzer.events.times import EPOCH, LAST, format_milliseconds, format_time, to_naive_utc
 
 _WRITER_BYTES = 512
-"""The most bytes that writer and number add to a line."""
-_ENVELOPE_BYTES = 1_024
-"""The most bytes that the keys, the punctuation and the checksum of a line take."""
-_MOST_BYTES = 6
-"""The most bytes that one character takes in JSON."""
+"""The most bytes that writer, number and checksum add to a line."""
+_DROPPED = "dropped_before"
 _decode = msgspec.json.Decoder().decode
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """An event without secrets and of bounded size."""
+def event_line(event: Event, origin: Origin | None = None, *, whole: bool = False) -> bytes:
+    """Encode an event as a log keeps it, without writer, number, checksum and newline; `origin` replaces its own.
 
-    event: Event
-    """The event with an empty payload."""
-    payload: bytes
-    """The payload, cleaned, as a JSON object."""
-    truncated: bool = False
-    """True if it was too long for a line, and only the short texts of its payload are left."""
-
-
-class Row(NamedTuple):
-    """A derived event as a store stages it: clean, of the present version, without facts."""
-
-    event_id: str
-    type: str
-    moment: str
-    session_id: str | None
-    time_source: str
-    payload: str
-    source_format: str
-    source_path: str
-    source_line: int | None
-
-
-def recorded(event: Event, origin: Origin | None = None) -> Recorded:
-    """Return the event as a reader of a log gets it back, without `writer` and `seq`; `origin` replaces its own.
+    It has no secrets, and is short enough for a log: of one that is too long only the short values stay, or nothing
+    with `whole`.
 
     Raises:
         TypeError, ValueError, RecursionError: it cannot be written down.
@@ -74,21 +48,21 @@ def recorded(event: Event, origin: Origin | None = None) -> Recorded:
         {},
         event.id,
         event.v,
-        event.writer,
-        event.seq,
+        None,
+        None,
         event.time_source,
         Origin(origin.format, _clean(origin.path), origin.line) if origin else None,
-        sanitize(event.extra) if event.extra else {},
+        sanitize({key: value for key, value in event.extra.items() if key != _DROPPED}) if event.extra else {},
     )
     payload = payload_json(event.payload)
-    names = f"{clean.id}{clean.type}{clean.session_id}{clean.writer}{clean.origin and clean.origin.path}"
-    length = len(payload) + _MOST_BYTES * len(names) + _ENVELOPE_BYTES + _WRITER_BYTES
-    if length > MAX_LINE_BYTES or clean.extra:
-        length = len(encode(clean, payload)) + _WRITER_BYTES
+    line = encode_open(clean, payload)
+    length = len(line) + _WRITER_BYTES
     if length <= MAX_LINE_BYTES:
-        return Recorded(clean, payload)
+        return line
+    if whole:
+        raise ValueError(f"{length:,} bytes are too long for a line")
     short = placeholder(clean.type, _decode(payload), length)
-    return Recorded(replace(clean, extra={}, type=short["type"]), msgspec.json.encode(short["payload"]), truncated=True)
+    return encode_open(replace(clean, extra={}, type=short["type"], payload=short["payload"]))
 
 
 def placeholder(kind: str, payload: Mapping[str, Any], length: int) -> dict[str, Any]:
@@ -125,15 +99,9 @@ _class_of = type
 _MILLISECONDS = int((LAST - EPOCH).total_seconds() * 1_000)
 _BEGINNING = b'{"v":%d,"id":"' % SCHEMA_VERSION
 _BODY = b'%s%s%s%d,%s"payload":%s'
-_ROW = (
-    b'%s%s","type":%s,"timestamp":"%s","sessionId":%s,"writer":%s,"seq":%d,%s'
-    b'"origin":{"format":%s,"path":%s,"line":%s},%s"payload":%s'
-)
 _json = lru_cache(maxsize=256)(msgspec.json.encode)
 GROUP_EVENTS = 500
-"""Events that are handed to `record` together: so many are made at once,
-and written again after a failure.
-"""
+"""Lines that are handed to `record` together."""
 _PIECE_BYTES = 64 * 1024
 """Bytes of whole lines in one write; a larger write would not fit in the parts of bounded logs."""
 
@@ -217,56 +185,28 @@ class LogWriter:
         self.appender.write(line, nanoseconds)
         return event_id
 
-    def record(
-        self, seqs: Iterable[int], dropped_before: int, events: Iterable[Event | Recorded | Row]
-    ) -> Iterator[tuple[int, str]]:
-        """Write events that have their id and time, many lines at once; `dropped_before` as in `append`.
+    def record(self, seqs: Iterable[int], dropped_before: int, lines: Iterable[bytes]) -> Iterator[int]:
+        """Write lines of `event_line`, many at once; `dropped_before` as in `append`.
 
-        Yields after each write the number of events written so far, and the id of the last one.
+        Yields after each write the number of lines written so far.
 
         Raises:
-            TypeError, ValueError, RecursionError, OSError, Forked: no more of them are written, except the whole lines
-                of a `ShortWriteError`.
+            OSError, Forked: no more of them are written, except the whole lines of a `ShortWriteError`.
         """
-        lines: list[bytes] = []
-        size, done, name = 0, 0, ""
-        for seq, event in zip(seqs, events, strict=True):
-            if isinstance(event, Row):
-                name, line = event.event_id, self._row_line(seq, dropped_before, event)
-            else:
-                kept = event if isinstance(event, Recorded) else recorded(event)
-                extra = {**kept.event.extra, "dropped_before": dropped_before} if dropped_before else kept.event.extra
-                name = kept.event.id
-                line = encode(replace(kept.event, writer=self.name, seq=seq, extra=extra), kept.payload)
-            if lines and size + len(line) > _PIECE_BYTES:
-                self.appender.write(b"".join(lines), system.time_ns())
-                done += len(lines)
-                yield done, name
-                lines, size = [], 0
-            lines.append(line)
-            size, dropped_before = size + len(line), 0
-        self.appender.write(b"".join(lines), system.time_ns())
-        yield done + len(lines), name
-
-    def _row_line(self, seq: int, dropped_before: int, row: Row) -> bytes:
-        """Make the line that `encode` makes of the event of a row."""
-        dated = b"" if row.time_source == "event" else b'"time_source":"%s",' % row.time_source.encode()
-        body = _ROW % (
-            _BEGINNING,
-            row.event_id.encode(),
-            _json(row.type),
-            row.moment.encode(),
-            _json(row.session_id),
-            self._name_json,
-            seq,
-            dated,
-            _json(row.source_format),
-            _json(row.source_path),
-            b"null" if row.source_line is None else b"%d" % row.source_line,
-            b'"dropped_before":%d,' % dropped_before if dropped_before else b"",
-            row.payload.encode(),
-        )
-        return sealed_line(body)
+        batch: list[bytes] = []
+        size = done = 0
+        for seq, line in zip(seqs, lines, strict=True):
+            dropped = b',"dropped_before":%d' % dropped_before if dropped_before else b""
+            sealed = sealed_line(b'%s,"writer":%s,"seq":%d%s' % (line[:-1], self._name_json, seq, dropped))
+            if batch and size + len(sealed) > _PIECE_BYTES:
+                self.appender.write(b"".join(batch), system.time_ns())
+                done += len(batch)
+                yield done
+                batch, size = [], 0
+            batch.append(sealed)
+            size, dropped_before = size + len(sealed), 0
+        self.appender.write(b"".join(batch), system.time_ns())
+        yield done + len(batch)
 
     def sync(self) -> None:
         """Wait until everything that was written is on the disk.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
@@ -14,7 +14,7 @@ from analyzer.events.codec import parsed
 from analyzer.events.model import derived_id, present
 from analyzer.events.rows import Rows
 from analyzer.events.times import format_time
-from analyzer.importers.base import RAW, Block, Hit, Line, Source, glance, is_sound, shape
+from analyzer.importers.base import RAW, Block, Hit, Source, glance, shape
 from analyzer.importers.failures import digits, number, quantity
 from analyzer.importers.records import MAIN, RecordReader, identity_of, kept, moment_of
 from analyzer.importers.replies import Replies, ReplyReader, Shared, shared
@@ -26,14 +26,6 @@ _NO_FAILURE = frozenset({"thread_rollback_failed", "active_turn_not_steerable"})
 _CALLS = frozenset({"function_call", "custom_tool_call"})
 _DECODED = frozenset({"thread_settings_applied", "context_compacted", "error", "task_complete", "turn_aborted"})
 """Types of `event_msg` that are decoded whole."""
-_MESSAGES = frozenset(name.encode() for name in {"token_count", *_DECODED})
-_ITEMS = frozenset(name.encode() for name in _CALLS | _OUTPUTS)
-_BEGINS = re.compile(
-    rb'\{"timestamp": ?"([0-9TZ:.+-]{1,40})", ?"type": ?"(event_msg|response_item)", ?'
-    rb'"payload": ?\{"type": ?"(\w{1,60})"'
-)
-_SUCCESS = re.compile(rb'"output": ?"(?:Exit code: |(?:[^"\\]{0,200}\\n){0,4}Process exited with code )0\\n')
-"""A tool's result without a failure; prose has escaped quotes and cannot match."""
 _WHOLE = frozenset({"session_meta", "turn_context", "compacted"})
 _COUNTS = ("total_tokens", "input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens")
 _LONGEST_NAME = 100
@@ -142,23 +134,6 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
         else:
             self.see()
         return hits, self._replies.rows(*self.source.stand_in(self._near))
-
-    def _lines(self, block: Block) -> Iterator[Line]:
-        """Yield the lines to decode; of all others, which are most, only the beginning is read."""
-        if not is_sound(block):
-            yield from super()._lines(block)
-            return
-        data, offset = block.data, 0
-        for end in block.ends:
-            begins = _BEGINS.match(data, offset, end)
-            at, kind, item_type = begins.groups() if begins else (b"", b"", b"")
-            is_relevant = not kind or item_type in (_MESSAGES if kind == b"event_msg" else _ITEMS)
-            is_success = item_type.endswith(b"_output") and _SUCCESS.search(data, offset, end)
-            if is_relevant and not is_success:
-                yield Line(offset, data[offset:end])
-            elif (moment := at.decode()) > self._last_at:
-                self._last_at = moment
-            offset = end + 1
 
     def glanced(self, record: Mapping[str, Any]) -> Iterable[Event] | None:
         """Read prose, token counts, calls and results without a failure; see `RecordReader`."""

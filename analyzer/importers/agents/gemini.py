@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
-from analyzer.agent_stream import count, mapping, text
+from analyzer.agent_stream import content_text, count, mapping, text
 from analyzer.events import Event
 from analyzer.events.model import present
 from analyzer.importers.base import glance, list_of
@@ -22,13 +22,6 @@ _CANCELLED = "Request cancelled."
 _KINDS = {"error": "other", "cancelled": "cancelled"}
 """Kinds of failure by the status of a call whose tool says nothing."""
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-
-
-def said_by(content: object) -> str:
-    """Return the text of a message, whose content is a text or a list of parts."""
-    if isinstance(content, list):
-        return "\n".join(words for part in content if (words := text(mapping(part).get("text"))))
-    return content if isinstance(content, str) else ""
 
 
 def api_error_facts(message: str) -> dict[str, Any]:
@@ -116,7 +109,7 @@ class GeminiChatReader(RecordReader, name="gemini_chat", agent="gemini-cli", vis
                 *self._tools(message.get("toolCalls")),
             ]
         self.see()
-        content = said_by(message.get("content"))
+        content = content_text(message.get("content"))
         if kind == "error" and content.startswith(_ERROR):
             return [self.failed(api_error_facts(content), unique)]
         if kind == "info" and (content or message.get("content") == ""):

@@ -10,9 +10,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from analyzer.agent_stream import mapping, text
+from analyzer.agent_stream import content_text, mapping, text
 from analyzer.events import Event
-from analyzer.importers.agents.gemini import said_by
 from analyzer.importers.base import Source
 from analyzer.importers.failures import first_digits, number
 from analyzer.importers.records import RecordReader, moment_here
@@ -59,12 +58,16 @@ class OpenHandsReader(RecordReader, name="openhands", agent="openhands", visibil
             outcome = mapping(observation)
             code = number(outcome.get("exit_code")) or number(mapping(outcome.get("metadata")).get("exit_code"))
             failed = outcome.get("is_error") is True or outcome.get("error") is True or bool(code)
-            message = f"Exit code {code}\n{said_by(outcome.get('content'))}" if code else text(outcome.get("error"))
+            message = (
+                f"Exit code {code}\n{content_text(outcome.get('content'))}" if code else text(outcome.get("error"))
+            )
             return self.tool_failed(tool, message, unique) if failed else []
         if observation == "error":
             return self.tool_failed(tool, text(record.get("message")) or text(record.get("content")), unique)
         code = number(mapping(extras.get("metadata")).get("exit_code")) if observation == "run" else None
-        return self.tool_failed(tool, f"Exit code {code}\n{said_by(record.get('content'))}", unique) if code else []
+        return (
+            self.tool_failed(tool, f"Exit code {code}\n{content_text(record.get('content'))}", unique) if code else []
+        )
 
     def _failed(self, kind: str | None, message: str | None, unique: object) -> list[Event]:
         self.see()

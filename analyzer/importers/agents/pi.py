@@ -10,10 +10,9 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
-from analyzer.agent_stream import count, mapping, text
+from analyzer.agent_stream import content_text, count, mapping, text
 from analyzer.events import Event
 from analyzer.events.codec import parsed
-from analyzer.importers.agents.gemini import said_by
 from analyzer.importers.base import RAW, Source, glance, shape
 from analyzer.importers.failures import quantity
 from analyzer.importers.records import MAIN, RecordReader, identity_of, kept
@@ -84,7 +83,7 @@ class PiReader(RecordReader, name="pi", agent="pi", visibility="full"):
         if kind != "message":
             return ()
         if message.get("model") in _OPENCLAW_MODELS:
-            return self.settled("exhausted") if said_by(message.get("content")).startswith(_NO_REPLY) else ()
+            return self.settled("exhausted") if content_text(message.get("content")).startswith(_NO_REPLY) else ()
         if message.get("role") == "assistant":
             return self._reply(message, unique)
         if message.get("role") == "toolResult":
@@ -92,7 +91,7 @@ class PiReader(RecordReader, name="pi", agent="pi", visibility="full"):
             self.see_calls(tool)
             if message.get("isError") is not True:
                 return ()
-            content = said_by(message.get("content"))
+            content = content_text(message.get("content"))
             if ended := _ENDED.search(content):
                 # How a command ended stands after its output, and is put in front.
                 content = f"{ended[1]}\n{content[: ended.start()]}"

@@ -92,7 +92,7 @@ def _opencode_message(row: Row) -> Row:
     return {**slim_message(mapping(decoded(row["data"]))), "id": row["id"], "sessionID": row["session_id"]}
 
 
-_part = glance("type tool attempt error auto overflow time", state=shape("status time error"))
+_part = glance("type tool attempt error auto overflow time", state=shape("status time error")).decode
 
 
 def _opencode_part(row: Row) -> Row:

@@ -14,10 +14,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import unquote
 
-from analyzer.agent_stream import mapping, text
+from analyzer.agent_stream import content_text, mapping, text
 from analyzer.events import Event
 from analyzer.events.model import present
-from analyzer.importers.agents.gemini import said_by
 from analyzer.importers.failures import number
 from analyzer.importers.records import ANTHROPIC, RecordReader, identity_of, session_of
 from analyzer.importers.shapes.rows import listed
@@ -155,7 +154,7 @@ def block_events(reader: RecordReader, content: object) -> list[Event]:
             call = text(block.get("tool_use_id")) or text(block.get("toolUseId"))
             tool = reader.tool_of(call)
             if block.get("is_error") is True or block.get("isError") is True:
-                events += reader.tool_failed(tool, said_by(block.get("content")), reader.session, call)
+                events += reader.tool_failed(tool, content_text(block.get("content")), reader.session, call)
     return events
 
 

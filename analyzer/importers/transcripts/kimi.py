@@ -15,9 +15,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
-from analyzer.agent_stream import count, mapping, text
+from analyzer.agent_stream import content_text, count, mapping, text
 from analyzer.events import Event
-from analyzer.importers.agents.gemini import said_by
 from analyzer.importers.base import Source, glance, shape
 from analyzer.importers.failures import number, quantity
 from analyzer.importers.records import MAIN, RecordReader, folder_of, identity_of
@@ -136,7 +135,7 @@ class KimiReader(RecordReader, name="kimi", agent="kimi-code", visibility="full"
         elif kind == "tool.result":
             tool, result = self.tool_of(text(event.get("toolCallId"))), mapping(event.get("result"))
             if result.get("isError") is True:
-                return self.tool_failed(tool, said_by(result.get("output")), self._unique(record))
+                return self.tool_failed(tool, content_text(result.get("output")), self._unique(record))
         return []
 
     def _ended(self, record: Mapping[str, Any]) -> list[Event]:

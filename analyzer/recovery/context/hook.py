@@ -7,11 +7,9 @@ Conversations are kept in a `SessionStore`; a summary of old turns needs no mode
 
 from __future__ import annotations
 
-import inspect
 import threading
-from collections.abc import Awaitable, Callable
-from dataclasses import asdict, dataclass, field
-from datetime import datetime
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol
 
 from analyzer.events import EventLog
@@ -31,12 +29,11 @@ from analyzer.recovery.context.progress import (
     RetryState,
     SessionState,
     TokenLimit,
-    TruncateState,
     parse_token_limit_error,
     went_on,
 )
 from analyzer.recovery.context.recovery import ContextRecovery, Fitted
-from analyzer.recovery.waiting import Clock, SystemClock
+from analyzer.recovery.waiting import BLOCKING, ON_LOOP, Clock, Runner, SystemClock, finish
 
 OUTLINE_CHARS = 4_000
 _LINE_CHARS = 200
@@ -110,31 +107,6 @@ class HookResult:
     """True if the error is dealt with, and no other handler need see it."""
 
 
-@dataclass(slots=True)
-class _Session:
-    attempts: int = 0
-    pending: TokenLimit | None = None
-    busy: bool = False
-    last_attempt_at: datetime | None = None
-    strategy: str | None = None
-    truncate: TruncateState = field(default_factory=TruncateState)
-    pruned_tokens: int = 0
-    remains: Remains = field(default_factory=Remains)
-    """The part of the conversation that the last attempt left."""
-    recovered: float | None = None
-    """When the last attempt succeeded, by the monotonic clock; None if it did not."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """A recovery that is under way."""
-
-    session_id: str
-    session: _Session
-    limit: TokenLimit
-    messages: Messages
-
-
 class ContextRecoveryHook:
     """A handler that recovers sessions whose context is full.
 
@@ -170,7 +142,7 @@ class ContextRecoveryHook:
         self._log = log
         self._caller = caller
         self._clock = clock or SystemClock()
-        self._sessions: dict[str, _Session] = {}
+        self._sessions: dict[str, SessionState] = {}
         self._lock = threading.Lock()
 
     def handle(self, event: str, session_id: str, error: object = None) -> HookResult | None:
@@ -178,162 +150,136 @@ class ContextRecoveryHook:
 
         None lets the event go on to others, as does an error that was not mended.
         """
-        job = self._begin(event, session_id, error)
-        if job is None:
-            return None
-        try:
-            fitted = self._recovery.fit(job.messages, job.limit)
-            recovered = self._finish(job, fitted)
-        finally:
-            job.session.busy = False
-        if recovered and self._resume is not None:
-            self._resume(session_id)
-        return HookResult(stop_propagation=True) if recovered else None
+        return finish(self._handle(BLOCKING, event, session_id, error))
 
     async def handle_async(self, event: str, session_id: str, error: object = None) -> HookResult | None:
         """Run `handle` for coroutines: the store is used in a thread,
         `resume` and the summarizer may be coroutines.
         """
-        import asyncio  # only loaded if somebody runs it anyway
+        return await self._handle(ON_LOOP, event, session_id, error)
 
-        job = await asyncio.to_thread(self._begin, event, session_id, error)
-        if job is None:
+    async def _handle(self, runner: Runner, event: str, session_id: str, error: object) -> HookResult | None:
+        session = await runner.call(self._enter, event, session_id, error)
+        if session is None:
             return None
         try:
-            fitted = await self._recovery.fit_async(job.messages, job.limit)
-            recovered = await asyncio.to_thread(self._finish, job, fitted)
+            limit = session.error or TokenLimit()
+            messages = await runner.call(self._begin, event, session_id, session)
+            if messages is None:
+                return None
+            fitted = await self._recovery.fit_by(runner, messages, limit)
+            recovered = await runner.call(self._finish, session_id, session, limit, messages, fitted)
         finally:
-            job.session.busy = False
+            session.in_progress = False
         if recovered and self._resume is not None:
-            going_on: Awaitable[Any] | Any = self._resume(session_id)
-            if inspect.isawaitable(going_on):
-                await going_on
+            await runner.result(self._resume(session_id))
         return HookResult(stop_propagation=True) if recovered else None
 
     def pending(self, session_id: str) -> bool:
         """Return true if a recovery waits for the session to become idle."""
         session = self._sessions.get(session_id)
-        return session is not None and session.pending is not None
+        return session is not None and session.pending
 
     def state(self, session_id: str) -> SessionState | None:
         """Return the state of a session.
 
         None for one without a token limit error, or a deleted one.
         """
-        settings = self._recovery.settings
         with self._lock:
             session = self._sessions.get(session_id)
-            if session is None:
-                return None
-            return SessionState(
-                pending=session.pending is not None,
-                in_progress=session.busy,
-                error=session.pending,
-                retry=RetryState(session.attempts, settings.max_attempts, session.last_attempt_at, session.strategy),
-                truncate=session.truncate,
-                prune=PruneState("prune" in settings.strategies, settings.target_ratio, session.pruned_tokens),
-            )
+            return None if session is None else replace(session)
 
-    def _begin(self, event: str, session_id: str, error: object) -> _Job | None:
-        """Begin the recovery that the event asks for; None if it asks for none or none is allowed."""
-        if not self._recovery.settings.enabled:
+    def _enter(self, event: str, session_id: str, error: object) -> SessionState | None:
+        """Mark the session as in recovery and return it; None if the event asks for none, or one is under way."""
+        settings = self._recovery.settings
+        if not settings.enabled:
             return None
         if event == "session.deleted":
             with self._lock:
                 self._sessions.pop(session_id, None)
             return None
-        if event in ("session.error", "message.error"):
-            limit = parse_token_limit_error(error)
-            if limit is None:
-                return None
-            notice = Notice("Context limit hit", "The conversation no longer fits; making it smaller.", "warning")
-        elif event == "session.idle" and self.pending(session_id):
-            limit = None
-            notice = Notice("Context limit hit", "Making the conversation smaller before it goes on.", "warning")
-        else:
+        limit = parse_token_limit_error(error) if event in ("session.error", "message.error") else None
+        if limit is None and not (event == "session.idle" and self.pending(session_id)):
             return None
-        session = self._enter(session_id, limit)
-        if session is None:
-            return None
-        try:
-            messages = self._store.messages(session_id)
-            if self._may_try(session_id, session, messages):
-                self._notify(notice)
-                return _Job(session_id, session, session.pending or TokenLimit(), messages)
-        except BaseException:
-            session.busy = False
-            raise
-        session.busy = False
-        return None
-
-    def _enter(self, session_id: str, limit: TokenLimit | None) -> _Session | None:
-        """Mark a session as busy and return it; None if it is busy already."""
         with self._lock:
-            session = self._sessions.setdefault(session_id, _Session())
-            session.pending = limit or session.pending
-            if session.busy:
+            session = self._sessions.get(session_id)
+            if session is None:
+                session = self._sessions[session_id] = SessionState(
+                    RetryState(0, settings.max_attempts, None, None),
+                    PruneState("prune" in settings.strategies, settings.target_ratio),
+                )
+            session.error = limit or session.error
+            if session.in_progress:
                 return None
-            session.busy = True
+            session.in_progress = True
             return session
 
-    def _may_try(self, session_id: str, session: _Session, messages: Messages) -> bool:
+    def _begin(self, event: str, session_id: str, session: SessionState) -> Messages | None:
+        """Return the conversation to make smaller; None if no attempt is left."""
+        messages = self._store.messages(session_id)
+        if not self._may_try(session_id, session, messages):
+            return None
+        if event == "session.idle":
+            advice = "Making the conversation smaller before it goes on."
+        else:
+            advice = "The conversation no longer fits; making it smaller."
+        self._notify(Notice("Context limit hit", advice, "warning"))
+        return messages
+
+    def _may_try(self, session_id: str, session: SessionState, messages: Messages) -> bool:
         """Count one more attempt; False if none is left.
 
-        A recovery that lasted starts the count again.
+        A recovery that lasted starts the count again: an answer or a question followed it, or no overflow for
+        `lasting_seconds`.
         """
-        settings = self._recovery.settings
+        settings, attempts = self._recovery.settings, session.retry.attempts
         is_smaller, newer = session.remains.compared(messages)
-        if session.attempts and is_smaller and (went_on(newer) or self._has_lasted(session)):
-            session.attempts = 0
-        if session.attempts < settings.max_attempts:
-            session.attempts += 1
-            session.last_attempt_at = self._clock.now()
+        passed = 0.0 if session.recovered_at is None else self._clock.monotonic() - session.recovered_at
+        if attempts and is_smaller and (went_on(newer) or passed >= settings.lasting_seconds):
+            attempts = 0
+        if attempts < settings.max_attempts:
+            session.retry = replace(session.retry, attempts=attempts + 1, last_attempt_at=self._clock.now())
             return True
-        session.pending = None
+        session.error = None
         if is_smaller:
             session.remains = session.remains.followed_by(newer)
         if self._log is not None:
-            self._log.context_unrecovered(session=session_id, caller=self._caller, attempt=session.attempts)
+            self._log.context_unrecovered(session=session_id, caller=self._caller, attempt=attempts)
         advice = f"It was tried {settings.max_attempts} times; start a fresh conversation."
         self._notify(Notice("Context recovery gave up", advice, "error"))
         return False
 
-    def _has_lasted(self, session: _Session) -> bool:
-        """Return true if no overflow followed the last recovery for `lasting_seconds`."""
-        passed = None if session.recovered is None else self._clock.monotonic() - session.recovered
-        return passed is not None and passed >= self._recovery.settings.lasting_seconds
-
-    def _finish(self, job: _Job, fitted: Fitted) -> bool:
+    def _finish(
+        self, session_id: str, session: SessionState, limit: TokenLimit, messages: Messages, fitted: Fitted
+    ) -> bool:
         """Store what fits, log the event and notify the person.
 
         Return true if the session can go on.
         """
-        if self._sessions.get(job.session_id) is not job.session:
+        if self._sessions.get(session_id) is not session:
             return False  # deleted in the meantime
-        change, session = fitted.change, job.session
+        change, attempt = fitted.change, session.retry.attempts
         skipped = f" Passed over: {'; '.join(fitted.skipped)}." if fitted.skipped else ""
         if change is None:
-            session.remains, session.recovered = Remains.of(job.messages, job.messages), None
-            before = job.limit.current_tokens or sum(map(tokens_of, job.messages))
+            session.remains, session.recovered_at = Remains.of(messages, messages), None
+            before = limit.current_tokens or sum(map(tokens_of, messages))
             if self._log is not None:
                 self._log.context_unrecovered(
-                    session=job.session_id, caller=self._caller, attempt=session.attempts, pre_tokens=before
+                    session=session_id, caller=self._caller, attempt=attempt, pre_tokens=before
                 )
             self._notify(Notice("Context recovery failed", f"Nothing more can be taken out.{skipped}", "error"))
             return False
-        self._store.replace(job.session_id, fitted.messages)
-        session.pending = None
-        session.remains = Remains.of(job.messages, fitted.messages)
-        session.recovered = self._clock.monotonic()
-        session.strategy = change.strategy
+        self._store.replace(session_id, fitted.messages)
+        session.error = None
+        session.remains = Remains.of(messages, fitted.messages)
+        session.recovered_at = self._clock.monotonic()
+        session.retry = replace(session.retry, strategy=change.strategy)
         if fitted.truncated.truncated_messages:
             session.truncate = fitted.truncated
         if change.removed_messages:
-            session.pruned_tokens = fitted.pruned_tokens
+            session.prune = replace(session.prune, pruned_tokens=fitted.pruned_tokens)
         if self._log is not None:
-            self._log.context_recovered(
-                session=job.session_id, caller=self._caller, attempt=session.attempts, **asdict(change)
-            )
+            self._log.context_recovered(session=session_id, caller=self._caller, attempt=attempt, **asdict(change))
         self._notify(
             Notice(
                 "Context recovered",

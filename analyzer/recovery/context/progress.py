@@ -220,16 +220,23 @@ class RetryState:
     """The strategy of the last recovery; several are joined by `+`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SessionState:
     """The state of context recovery for one session."""
 
-    pending: bool
-    """True if a recovery waits for the session to become idle."""
-    in_progress: bool
-    """True while a recovery runs."""
-    error: TokenLimit | None
-    """The limit of the error that asked for the pending recovery."""
     retry: RetryState
-    truncate: TruncateState
     prune: PruneState
+    truncate: TruncateState = field(default_factory=TruncateState)
+    error: TokenLimit | None = None
+    """The limit of the error that asked for the pending recovery."""
+    in_progress: bool = False
+    """True while a recovery runs."""
+    remains: Remains = field(default_factory=Remains, repr=False)
+    """The part of the conversation that the last attempt left."""
+    recovered_at: float | None = None
+    """When the last attempt succeeded, by the monotonic clock; None if it did not."""
+
+    @property
+    def pending(self) -> bool:
+        """Return true if a recovery waits for the session to become idle."""
+        return self.error is not None

@@ -8,7 +8,8 @@ The result says which messages were removed, which were cut, and how many tokens
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Generator, MutableSequence
+from collections.abc import Awaitable, Callable, MutableSequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +18,7 @@ from analyzer.recovery.context import strategies
 from analyzer.recovery.context.conversation import Compression, Message, Messages, get, text_of
 from analyzer.recovery.context.progress import TokenLimit, TruncateState
 from analyzer.recovery.context.strategies import without_attachments
+from analyzer.recovery.waiting import BLOCKING, ON_LOOP, Runner, finish
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,39 +53,39 @@ class Work:
         self._pruned = 0
         self._sizes: dict[str, tuple[int, int]] = {}
 
-    def cut(self, smaller: list[Message], changed: set[int], name: str) -> None:
-        """Replace messages by copies with shorter texts, if that saves tokens."""
-        before = self.present
-        if not self.shorten(smaller, changed, name):
-            return
-        for index in sorted(changed):
-            own = get(before[index], "id")
-            key = own if isinstance(own, str) and own else f"#{self._positions[index]}"
-            self._sizes[key] = (len(text_of(before[index])), len(text_of(smaller[index])))
+    def apply(
+        self,
+        name: str,
+        smaller: list[Message],
+        *,
+        changed: AbstractSet[int] = frozenset(),
+        gone: AbstractSet[int] = frozenset(),
+    ) -> None:
+        """Replace the conversation by a smaller one, if that saves tokens.
 
-    def shorten(self, smaller: list[Message], changed: set[int], name: str) -> bool:
-        """Replace messages by copies without some of their parts, if that saves tokens.
-
-        Return true if it does.
+        `changed` are the positions of messages that lost a part of them, `gone` those of removed messages.
         """
-        if not changed or not self._saves(smaller, name):
-            self._skip(name)
-            return False
+        scale = strategies.weigh(self.present, self.total)
+        saved = sum(scale.weights) - scale.weight(smaller) if changed or gone else 0.0
+        if saved <= 0:
+            reason = f"{name}: there is nothing that it could make smaller"
+            if reason not in self.skipped:
+                self.skipped.append(reason)
+            return
+        if name not in self.used:
+            self.used.append(name)
+        if name == "truncate_tool_outputs":
+            for index in sorted(changed):
+                message = self.present[index]
+                own = get(message, "id")
+                key = own if isinstance(own, str) and own else f"#{self._positions[index]}"
+                self._sizes[key] = (len(text_of(message)), len(text_of(smaller[index])))
         self._shortened |= {self._positions[index] for index in changed}
-        return True
-
-    def remove(self, gone: set[int], name: str, smaller: list[Message] | None = None) -> None:
-        """Remove messages, if that saves tokens.
-
-        `smaller` is the conversation afterwards, if more than that changes.
-        """
-        before = self.total
-        if not gone or not self._saves(strategies.without(self.present, gone) if smaller is None else smaller, name):
-            self._skip(name)
-            return
         self._positions = [position for index, position in enumerate(self._positions) if index not in gone]
         self._removed += len(gone)
-        self._pruned += before - self.total
+        left = max(1, round(self.total - saved))
+        self._pruned += self.total - left if gone else 0
+        self.present, self.total = smaller, left
 
     def fitted(self, pre_tokens: int) -> Fitted:
         """Return the result, with the count of changes."""
@@ -93,21 +95,6 @@ class Work:
             tuple(sizes), {key: size[0] for key, size in sizes.items()}, {key: size[1] for key, size in sizes.items()}
         )
         return Fitted(self.present, change, tuple(self.skipped), truncated, self._pruned)
-
-    def _saves(self, smaller: list[Message], name: str) -> bool:
-        scale = strategies.weigh(self.present, self.total)
-        saved = sum(scale.weights) - scale.weight(smaller)
-        if saved <= 0:
-            return False
-        self.present, self.total = smaller, max(1, round(self.total - saved))
-        if name not in self.used:
-            self.used.append(name)
-        return True
-
-    def _skip(self, name: str) -> None:
-        reason = f"{name}: there is nothing that it could make smaller"
-        if reason not in self.skipped:
-            self.skipped.append(reason)
 
 
 STRATEGIES = ("truncate_tool_outputs", "drop_attachments", "prune", "summarize", "remove_old_messages")
@@ -164,35 +151,11 @@ class ContextRecovery:
         Raises:
             AnalyzerError: the summarizer is a coroutine function; use `fit_async`.
         """
-        work = self._fit(list(messages), limit or TokenLimit())
-        summary: str | None = None
-        try:
-            while True:
-                summary = self._summary(work.send(summary))
-        except StopIteration as done:
-            fitted: Fitted = done.value
-            return fitted
+        return finish(self.fit_by(BLOCKING, messages, limit))
 
     async def fit_async(self, messages: Messages, limit: TokenLimit | None = None) -> Fitted:
         """Run `fit` with a summarizer that may be a coroutine function; any other runs in a thread."""
-        import asyncio  # only loaded if somebody runs it anyway
-
-        work = self._fit(list(messages), limit or TokenLimit())
-        summary: str | None = None
-        try:
-            while True:
-                old = work.send(summary)
-                summary = None
-                answer = await asyncio.to_thread(self._ask, old)
-                if inspect.isawaitable(answer):
-                    try:
-                        answer = await answer
-                    except Exception:  # noqa: BLE001 - a foreign summarizer
-                        answer = None
-                summary = answer if isinstance(answer, str) else None
-        except StopIteration as done:
-            fitted: Fitted = done.value
-            return fitted
+        return await self.fit_by(ON_LOOP, messages, limit)
 
     def compress(self, messages: MutableSequence[Message], *_: Any, **__: Any) -> Compression | None:
         """Make a conversation smaller by about half of its tokens, in place, as `Retry` asks for.
@@ -228,23 +191,21 @@ class ContextRecovery:
         messages[:] = present
         return Compression("+".join(used), before, after, removed, len(shorter))
 
-    def _summary(self, old: list[Message]) -> str | None:
-        answer = self._ask(old)
+    async def _summary(self, runner: Runner, old: list[Message]) -> str | None:
+        assert self._summarizer is not None  # asked only if there is a summarizer
+        try:
+            answer = await runner.result(await runner.call(self._summarizer, old))
+        except Exception:  # noqa: BLE001 - a foreign summarizer, often a model call: the next strategy takes over
+            return None
         if inspect.isawaitable(answer):
             if inspect.iscoroutine(answer):
                 answer.close()
             raise AnalyzerError("the summarizer is a coroutine function", "Use fit_async or handle_async.")
         return answer if isinstance(answer, str) else None
 
-    def _ask(self, old: list[Message]) -> Any:
-        assert self._summarizer is not None  # asked only if there is one
-        try:
-            return self._summarizer(old)
-        except Exception:  # noqa: BLE001 - a foreign summarizer, often a model call: the next strategy takes over
-            return None
-
-    def _fit(self, messages: list[Message], limit: TokenLimit) -> Generator[list[Message], str | None, Fitted]:
-        """Yield messages to summarize, receive their summary or None, and return the outcome."""
+    async def fit_by(self, runner: Runner, messages: Messages, limit: TokenLimit | None = None) -> Fitted:
+        """Fit a conversation as `fit` does; the runner calls the summarizer."""
+        messages, limit = list(messages), limit or TokenLimit()
         settings = self.settings
         current = limit.current_tokens
         if current is None and limit.max_tokens is not None:
@@ -254,36 +215,37 @@ class ContextRecovery:
         # An overflow without a figure still says that the present size is too much.
         most = limit.max_tokens if limit.max_tokens is not None else before.total
         target = most * settings.target_ratio
-        work = Work(list(messages), before.total)
+        work = Work(messages, before.total)
         for name in settings.strategies:
             if work.used and work.total <= target:
                 break
             scale = strategies.weigh(work.present, work.total)
             if name == "truncate_tool_outputs":
-                work.cut(*strategies.truncated(work.present, settings.truncate_over_chars), name)
+                smaller, changed = strategies.truncated(work.present, settings.truncate_over_chars)
+                work.apply(name, smaller, changed=changed)
             elif name == "drop_attachments":
-                work.shorten(*without_attachments(work.present, scale.share, work.total - target), name)
+                smaller, changed = without_attachments(work.present, scale.share, work.total - target)
+                work.apply(name, smaller, changed=changed)
             elif name == "remove_old_messages":
-                work.remove(strategies.all_but_recent(work.present, scale), name)
+                gone = strategies.all_but_recent(work.present, scale)
+                work.apply(name, strategies.without(work.present, gone), gone=gone)
             else:
                 gone = strategies.old_enough(work.present, scale, work.total - target)
+                shorter: list[Message] | None = strategies.without(work.present, gone)
                 if name == "summarize" and gone:
                     if self._summarizer is None:
                         work.skipped.append("summarize: there is no summarizer")
                         continue
-                    summary = yield [work.present[index] for index in sorted(gone)]
-                    summed = strategies.with_summary(work.present, gone, summary) if summary else None
-                    if summed is None:
+                    summary = await self._summary(runner, [work.present[index] for index in sorted(gone)])
+                    shorter = strategies.with_summary(work.present, gone, summary) if summary else None
+                    if shorter is None:
                         work.skipped.append("summarize: the summarizer gave nothing that fits in")
                         continue
-                    work.remove(gone, name, summed)
-                else:
-                    work.remove(gone, name)
+                work.apply(name, shorter, gone=gone)
         if (not work.used or work.total > most) and "drop_attachments" in settings.strategies:
-            scale = strategies.weigh(work.present, work.total)
-            work.shorten(
-                *without_attachments(work.present, scale.share, work.total - target, newest=True), "drop_attachments"
-            )
+            share = strategies.weigh(work.present, work.total).share
+            smaller, changed = without_attachments(work.present, share, work.total - target, newest=True)
+            work.apply("drop_attachments", smaller, changed=changed)
         if not work.used or work.total > most or work.total >= before.total:
             return Fitted(messages, None, tuple(work.skipped))
         return work.fitted(before.total)

@@ -25,7 +25,7 @@ from analyzer.errors import BUSY, AnalyzerError
 from analyzer.events.appending.places import absolute
 from analyzer.events.times import format_time, parse_time
 from analyzer.recovery.limits.state_file import State, StateFile
-from analyzer.recovery.waiting import SYSTEM_CLOCK, Clock
+from analyzer.recovery.waiting import BLOCKING, ON_LOOP, SYSTEM_CLOCK, Clock, Runner, finish
 
 RETRY_AFTER = "retry-after"
 """The name under which an explicit request to wait is kept among the limits."""
@@ -293,21 +293,36 @@ class RateGuard:
             RateLimitedError: it would take longer than `max_wait_seconds`.
             WaitCancelledError: `cancel` was set.
         """
-        wait = _Wait(self._clock, max_wait_seconds)
-        while (seconds := wait.next_seconds(self.state(provider))) > 0:
-            self._clock.sleep(seconds, cancel)
-        return wait.waited_seconds
+        return finish(self.wait_until_ready(BLOCKING, provider, max_wait_seconds, cancel))
 
     async def block_until_ready_async(
         self, provider: str, *, max_wait_seconds: float | None = None, cancel: threading.Event | None = None
     ) -> float:
         """Run `block_until_ready` for coroutines; files and locks are used in a thread, so that the loop goes on."""
-        import asyncio  # only loaded if somebody runs it anyway
+        return await self.wait_until_ready(ON_LOOP, provider, max_wait_seconds, cancel)
 
-        wait = _Wait(self._clock, max_wait_seconds)
-        while (seconds := wait.next_seconds(await asyncio.to_thread(self.state, provider))) > 0:
-            await self._clock.sleep_async(seconds, cancel)
-        return wait.waited_seconds
+    async def wait_until_ready(
+        self, runner: Runner, provider: str, max_wait_seconds: float | None, cancel: threading.Event | None
+    ) -> float:
+        """Wait as `block_until_ready` does, by a runner."""
+        clock = self._clock
+        begun = clock.monotonic()
+        reset_at: datetime | None = None
+        deadline = begun
+        while True:
+            state = await runner.call(self.state, provider)
+            now = clock.monotonic()
+            if state.reset_at != reset_at:
+                # Only a clock that was set back makes a reset earlier; the wait becomes no longer by it.
+                is_earlier = reset_at is not None and state.reset_at is not None and state.reset_at < reset_at
+                deadline = min(deadline if is_earlier else math.inf, now + state.wait_seconds)
+                reset_at = state.reset_at
+            left = min(state.wait_seconds, deadline - now)
+            if left <= 0:
+                return now - begun
+            if max_wait_seconds is not None and now - begun + left > max_wait_seconds:
+                raise RateLimitedError(provider, reset_at)
+            await runner.sleep(clock, min(left, RECHECK_SECONDS), cancel)
 
     def _cell(self, provider: str) -> StateFile | _Memory:
         cell = self._cells.get(provider)
@@ -315,37 +330,6 @@ class RateGuard:
             made = _Memory() if self._folder is None else StateFile(self._folder / f"{_file_name(provider)}.json")
             cell = self._cells.setdefault(provider, made)
         return cell
-
-
-class _Wait:
-    """A wait in steps; a clock that is set back meanwhile makes it no longer."""
-
-    def __init__(self, clock: Clock, max_wait_seconds: float | None) -> None:
-        self._clock = clock
-        self._max = max_wait_seconds
-        self._begun = clock.monotonic()
-        self._reset_at: datetime | None = None
-        self._deadline = 0.0
-
-    @property
-    def waited_seconds(self) -> float:
-        return self._clock.monotonic() - self._begun
-
-    def next_seconds(self, state: RateState) -> float:
-        now = self._clock.monotonic()
-        if state.reset_at != self._reset_at:
-            longest = self._deadline - now if self._reset_at is not None and _rebased(state, self._reset_at) else None
-            self._reset_at = state.reset_at
-            self._deadline = now + (state.wait_seconds if longest is None else min(longest, state.wait_seconds))
-        left = min(state.wait_seconds, self._deadline - now)
-        if self._max is not None and self.waited_seconds + left > self._max:
-            raise RateLimitedError(state.provider, state.reset_at)
-        return min(left, RECHECK_SECONDS)
-
-
-def _rebased(state: RateState, before: datetime) -> bool:
-    """Return true if a reset became earlier, which only happens when the clock is set back."""
-    return state.reset_at is not None and state.reset_at < before
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from analyzer.recovery.retry.policy import (
     care_of,
     quoted_message,
 )
-from analyzer.recovery.waiting import Clock
+from analyzer.recovery.waiting import Clock, Runner
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,8 @@ def asked_seconds(verdict: Classification, now: datetime) -> float | None:
     return None
 
 
-def wait(
+async def wait(
+    runner: Runner,
     step: Step,
     guard: RateGuard,
     provider: str,
@@ -75,32 +76,12 @@ def wait(
     """
     if step.block_seconds is not None:
         try:
-            guard.block_until_ready(provider, max_wait_seconds=max_wait_seconds, cancel=cancel)
+            await guard.wait_until_ready(runner, provider, max_wait_seconds, cancel)
         except RateLimitedError as refused:
             return refused
         except StateError:
             pass  # a guard that breaks holds nobody back
-    clock.sleep(step.delay_seconds, cancel)
-    return None
-
-
-async def wait_async(
-    step: Step,
-    guard: RateGuard,
-    provider: str,
-    max_wait_seconds: float,
-    clock: Clock,
-    cancel: threading.Event | None,
-) -> RateLimitedError | None:
-    """Run `wait` for coroutines."""
-    if step.block_seconds is not None:
-        try:
-            await guard.block_until_ready_async(provider, max_wait_seconds=max_wait_seconds, cancel=cancel)
-        except RateLimitedError as refused:
-            return refused
-        except StateError:
-            pass
-    await clock.sleep_async(step.delay_seconds, cancel)
+    await runner.sleep(clock, step.delay_seconds, cancel)
     return None
 
 

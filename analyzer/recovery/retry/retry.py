@@ -11,16 +11,15 @@ import functools
 import inspect
 import random
 import threading
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar, cast
 
 from analyzer.events import EventLog
-from analyzer.recovery.limits.guard import RateGuard, RateLimitedError
-from analyzer.recovery.retry.calls import CallChain, Setting, Step, wait, wait_async
+from analyzer.recovery.limits.guard import RateGuard
+from analyzer.recovery.retry.calls import CallChain, Setting, wait
 from analyzer.recovery.retry.policy import Credential, IterationBudget, Policy
-from analyzer.recovery.waiting import SYSTEM_CLOCK, Clock, WaitCancelledError
+from analyzer.recovery.waiting import BLOCKING, ON_LOOP, SYSTEM_CLOCK, Clock, Runner, WaitCancelledError, finish
 
 _LEAVES_LOOPS = (StopIteration, StopAsyncIteration)
 """Exceptions that would end the loop instead of surfacing, if `__next__` raised them."""
@@ -82,133 +81,77 @@ class Attempts:
         self._failure = error
         return True
 
-    # The loop of threads.
-
     def __iter__(self) -> Self:
         return self
 
     def __next__(self) -> Attempt:
-        if self._finished():
+        if (attempt := finish(self._next(BLOCKING))) is None:
             raise StopIteration
-        with _Watch(self):
-            error = self._failure
-            if error is None:
-                step = self._chain.admit()
-            else:
-                step = self._decided(self._chain.failed(error), error)
-                if step is not None and step.help is not None:
-                    self._helped(self._helps[step.help](), error)
-            if step is None:
-                self._done = True
-                raise StopIteration
-            if self._has_to_wait(step, error):
-                with self._timed():
-                    refused = wait(step, *self._setting.waits, self._cancel)
-                self._waited(refused, error)
-        return self._next()
-
-    # The loop of coroutines: the same, but files and locks are not used on the event loop.
+        return attempt
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Attempt:
-        import asyncio  # only loaded if somebody runs it anyway
-
-        if self._finished():
+        if (attempt := await self._next(ON_LOOP)) is None:
             raise StopAsyncIteration
-        with _Watch(self):
-            error = self._failure
-            if error is None:
-                step = await asyncio.to_thread(self._chain.admit)
-            else:
-                step = self._decided(await asyncio.to_thread(self._chain.failed, error), error)
-                if step is not None and step.help is not None:
-                    result = self._helps[step.help]()
-                    self._helped(await result if inspect.isawaitable(result) else result, error)
-            if step is None:
-                self._done = True
-                raise StopAsyncIteration
-            if self._has_to_wait(step, error):
-                with self._timed():
-                    refused = await wait_async(step, *self._setting.waits, self._cancel)
-                self._waited(refused, error)
-        return self._next()
+        return attempt
 
-    # Shared by both loops.
-
-    def _finished(self) -> bool:
-        """Return true if nothing is left to try; a try whose block never ran did not fail."""
-        return self._done or (self._chain.attempt > 0 and self._failure is None)
-
-    def _decided(self, step: Step | None, error: BaseException) -> Step | None:
-        """Return the step before the next call; None if a silent chain is over.
-
-        Raises the error if another chain is over.
-        """
-        if step is None and not self._setting.policy.silent:
-            raise self._surfacing(error)
-        return step
-
-    def _helped(self, result: object, error: BaseException) -> None:
-        if not self._chain.helped(result, error):
-            raise self._surfacing(error)
-
-    def _has_to_wait(self, step: Step, error: BaseException | None) -> bool:
-        """Return true if there is a wait, even of no length: the cancel flag is checked in waits."""
-        if error is not None:
-            self._chain.retry_scheduled(step.seconds)
-        return error is not None or step.block_seconds is not None
-
-    @contextmanager
-    def _timed(self) -> Iterator[None]:
-        begun = self._setting.clock.monotonic()
+    async def _next(self, runner: Runner) -> Attempt | None:
+        """Return the next try, after its wait; None if the chain is over."""
+        error, self._failure = self._failure, None
+        if self._done or (self._chain.attempt > 0 and error is None):
+            return None  # a try whose block never ran did not fail
         try:
-            yield
-        finally:
-            self._chain.waited(self._setting.clock.monotonic() - begun)
-
-    def _waited(self, refused: RateLimitedError | None, error: BaseException | None) -> None:
-        """End the chain if the guard refused during the wait."""
-        if refused is None:
-            return
-        if error is None:
-            raise self._chain.short_circuit(refused.reset_at)
-        self._chain.still_limited(error)
-        raise self._surfacing(error)
-
-    def _surfacing(self, error: BaseException) -> BaseException:
-        self._done, self._failure = True, None
-        return error
-
-    def _next(self) -> Attempt:
-        self._failure = None
+            self._done = not await self._prepare(runner, error)
+        except BaseException as ended_by:
+            self._done = True
+            if not isinstance(ended_by, Exception) or isinstance(ended_by, WaitCancelledError):
+                self._chain.aborted(ended_by, in_call=False)
+            else:
+                self._chain.left()
+                if ended_by is not error:
+                    ended_by.__cause__ = ended_by.__cause__ or error
+            raise
+        if self._done:
+            return None
         self._chain.attempt += 1
         return Attempt(self, self._chain.attempt)
 
+    async def _prepare(self, runner: Runner, error: BaseException | None) -> bool:
+        """Help and wait before the next call; false if a silent chain is over.
 
-class _Watch:
-    """A context manager that settles the chain if an interrupt or
-    a failed help ends it between two calls.
-    """
-
-    def __init__(self, attempts: Attempts) -> None:
-        self._attempts = attempts
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if error is None or isinstance(error, _LEAVES_LOOPS):
-            return
-        self._attempts._done = True
-        if not isinstance(error, Exception) or isinstance(error, WaitCancelledError):
-            self._attempts._chain.aborted(error, in_call=False)
+        Raises the error of the last call if another chain is over.
+        """
+        chain, setting = self._chain, self._setting
+        if error is None:
+            step = await runner.call(chain.admit)
         else:
-            self._attempts._chain.left()
-            error.__cause__ = error.__cause__ or self._attempts._failure
+            step = await runner.call(chain.failed, error)
+            if step is None and not setting.policy.silent:
+                raise error
+            if step is not None and step.help is not None:
+                result = await runner.result(self._helps[step.help]())
+                if not chain.helped(result, error):
+                    raise error
+        if step is None:
+            return False
+        if error is not None:
+            chain.retry_scheduled(step.seconds)
+        elif step.block_seconds is None:
+            return True
+        begun = setting.clock.monotonic()
+        try:
+            # Also a wait of no length: the cancel flag is checked in waits.
+            refused = await wait(runner, step, *setting.waits, self._cancel)
+        finally:
+            chain.waited(setting.clock.monotonic() - begun)
+        if refused is None:
+            return True
+        if error is None:
+            raise chain.short_circuit(refused.reset_at)
+        chain.still_limited(error)
+        raise error
 
 
 P = ParamSpec("P")

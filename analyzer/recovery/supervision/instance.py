@@ -1,8 +1,7 @@
-"""One start of a supervised command, from its first byte to its end; with the plan and the result of a run."""
+"""One start of a supervised command, from its first byte to its end; with the limits and the result of a run."""
 
 from __future__ import annotations
 
-import os
 import shlex
 import threading
 import time
@@ -18,13 +17,8 @@ from analyzer.recovery.supervision.step_error import Observed, Observer, RelayHa
 from analyzer.recovery.waiting import cancelled
 
 if TYPE_CHECKING:
-    from analyzer.classifier import Rules
-    from analyzer.events import EventLog
-    from analyzer.recovery.limits.guard import RateGuard
-    from analyzer.recovery.limits.pool import AgentPool
     from analyzer.recovery.relay.checkpoint import Transcript
     from analyzer.recovery.relay.monitor import Relay, RelayStream
-    from analyzer.recovery.waiting import Clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,22 +245,3 @@ class Run:
     relay_count: int
     waited_seconds: float
     session: str
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """The command and the settings of a run; see `supervise`."""
-
-    command: Sequence[str]
-    agent: str
-    provider: str
-    """The name that the guard keeps the limits under."""
-    limits: Limits
-    streams: Streams
-    clock: Clock
-    say: Callable[[str], None]
-    log: EventLog | str | os.PathLike[str] | None
-    pool: AgentPool | None
-    guard: RateGuard | None
-    cancel: threading.Event | None
-    rules: Rules

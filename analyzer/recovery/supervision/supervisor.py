@@ -9,6 +9,7 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -17,9 +18,9 @@ from analyzer.errors import BUSY, TIMED_OUT, AnalyzerError
 from analyzer.recovery.process.group import NotStartedError, held_back
 from analyzer.recovery.retry.chain import Chain
 from analyzer.recovery.retry.policy import Backoff
-from analyzer.recovery.supervision.instance import Ending, Instance, Limits, Plan, Run, Streams
+from analyzer.recovery.supervision.instance import Ending, Instance, Limits, Run, Streams
 from analyzer.recovery.supervision.step_error import RelayHaltedError, StepError, start_error, step_error
-from analyzer.recovery.waiting import SYSTEM_CLOCK, Clock
+from analyzer.recovery.waiting import BLOCKING, SYSTEM_CLOCK, Clock, finish
 
 if TYPE_CHECKING:
     from analyzer.classifier import Rules
@@ -44,10 +45,10 @@ _PREFACE = (
 class CommandChain(Chain):
     """Starts of one command. A run that never fails loads only this class."""
 
-    def __init__(self, plan: Plan, guard: Callable[[], RateGuard]) -> None:
-        super().__init__(plan.agent, attempt=1)
-        self._provider = plan.provider
-        self._limits = plan.limits
+    def __init__(self, agent: str, provider: str, limits: Limits, guard: Callable[[], RateGuard]) -> None:
+        super().__init__(agent, attempt=1)
+        self._provider = provider
+        self._limits = limits
         self._guard = guard
         self._gives_up_as = "surfaced"
 
@@ -141,40 +142,6 @@ class NotAdmittedError(AnalyzerError):
         """Aware, UTC."""
 
 
-def admit(plan: Plan) -> None:
-    """Wait until the agent may be asked.
-
-    Raises:
-        NotAdmittedError: that takes longer than the limits allow.
-        StateError: the pool's file cannot be used.
-        WaitCancelledError: the cancel flag was set.
-    """
-    limits = plan.limits
-    if plan.pool is not None:
-        out = plan.pool.wait_for(plan.agent, limits.max_wait_seconds, plan.cancel)
-        if out is not None:
-            until = f"{out.back_at:%Y-%m-%d %H:%M:%S} UTC"
-            raise NotAdmittedError(
-                f"{plan.agent} is out of the pool until {until}: {out.reason_text}", plan.agent, out.back_at
-            )
-    if plan.guard is None:
-        return
-    from analyzer.recovery.limits.guard import RateLimitedError
-    from analyzer.recovery.limits.state_file import StateError
-
-    try:
-        waited = plan.guard.block_until_ready(
-            plan.provider, max_wait_seconds=limits.max_wait_seconds, cancel=plan.cancel
-        )
-    except RateLimitedError as refused:
-        raise NotAdmittedError(refused.message, plan.provider, refused.reset_at) from None
-    except StateError:
-        return  # without its file the guard has no limits; the provider itself may refuse
-    if waited > 0:
-        # The jitter spreads the runs that waited for the same limit.
-        plan.clock.sleep(BACKOFF.delay_seconds(0), plan.cancel)
-
-
 def supervise(
     command: Sequence[str],
     *,
@@ -204,7 +171,7 @@ def supervise(
         StdinError: stdin could not be kept for another start.
     """
     name = agent or os.path.basename(command[0])
-    plan = Plan(
+    supervisor = _Supervisor(
         command,
         name,
         provider or name,
@@ -212,47 +179,62 @@ def supervise(
         streams or Streams(),
         clock,
         say,
-        log=log,
+        log_or_folder=log,
         pool=pool,
-        guard=guard,
+        shared_guard=guard,
         cancel=cancel,
         rules=rules,
     )
-    supervisor = _Supervisor(plan)
     if make_relay is not None:
         supervisor.relay = make_relay(lambda: supervisor.session)
     return supervisor.run()
 
 
+@dataclass
 class _Supervisor:
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
-        self._chain = CommandChain(plan, lambda: self._guard)
+    """The run of one command; see `supervise`."""
+
+    command: Sequence[str]
+    agent: str
+    provider: str
+    """The name that the guard keeps the limits under."""
+    limits: Limits
+    streams: Streams
+    clock: Clock
+    say: Callable[[str], None]
+    log_or_folder: EventLog | str | os.PathLike[str] | None
+    pool: AgentPool | None
+    shared_guard: RateGuard | None
+    cancel: threading.Event | None
+    rules: Rules
+    relay: Relay | None = None
+
+    def __post_init__(self) -> None:
+        self._chain = CommandChain(self.agent, self.provider, self.limits, lambda: self._guard)
         self._version: str | None = None
-        self.relay: Relay | None = None
         self.session = self._chain.session = f"run-{self._chain.operation}"
         """The first session that the stream names; one of our own until then."""
         self._named = False
 
     @cached_property
     def _log(self) -> EventLog | None:
-        if self._plan.log is None:
+        log = self.log_or_folder
+        if log is None:
             return None
         from analyzer.events import EventLog  # not at the top: a command should not have to wait for it
 
-        log = self._plan.log
         return log if isinstance(log, EventLog) else EventLog(log)
 
     @cached_property
     def _guard(self) -> RateGuard:
         from analyzer.recovery.limits.guard import RateGuard  # not at the top: only a limit loads it
 
-        return self._plan.guard or RateGuard(clock=self._plan.clock)
+        return self.shared_guard or RateGuard(clock=self.clock)
 
     def run(self) -> Run:
-        began = self._plan.clock.now()
+        began = self.clock.now()
         stdin: Stdin | None = None
-        if self._plan.limits.retries > 0 or self.relay is not None:
+        if self.limits.retries > 0 or self.relay is not None:
             # A command that is started only once reads our stdin itself.
             from analyzer.recovery.process.streams import Stdin
 
@@ -266,13 +248,13 @@ class _Supervisor:
             if stdin is not None:
                 stdin.close()
             self._observed(began)
-            if self._log is not None and self._log is not self._plan.log:
+            if self._log is not None and self._log is not self.log_or_folder:
                 self._log.close()
 
     def _run(self, stdin: Stdin | None) -> Run:
-        limits = self._plan.limits
+        limits = self.limits
         try:
-            admit(self._plan)
+            self._admit()
         except NotAdmittedError as refused:
             self._chain.log = self._log
             self._chain.call_short_circuited(refused.provider, refused.reset_at)
@@ -286,7 +268,7 @@ class _Supervisor:
                 ending = instance.attend(
                     timeout_seconds=limits.timeout_seconds,
                     grace_seconds=limits.grace_seconds,
-                    cancel=self._plan.cancel,
+                    cancel=self.cancel,
                 )
                 done = self._after(ending, instance)
                 if done is not None:
@@ -305,6 +287,37 @@ class _Supervisor:
                 if instance is not None:
                     instance.close()
 
+    def _admit(self) -> None:
+        """Wait until the agent may be asked.
+
+        Raises:
+            NotAdmittedError: that takes longer than the limits allow.
+            StateError: the pool's file cannot be used.
+            WaitCancelledError: the cancel flag was set.
+        """
+        most = self.limits.max_wait_seconds
+        if self.pool is not None:
+            out = self.pool.wait_for(self.agent, most, self.cancel)
+            if out is not None:
+                until = f"{out.back_at:%Y-%m-%d %H:%M:%S} UTC"
+                raise NotAdmittedError(
+                    f"{self.agent} is out of the pool until {until}: {out.reason_text}", self.agent, out.back_at
+                )
+        if self.shared_guard is None:
+            return
+        from analyzer.recovery.limits.guard import RateLimitedError
+        from analyzer.recovery.limits.state_file import StateError
+
+        try:
+            waited = self.shared_guard.block_until_ready(self.provider, max_wait_seconds=most, cancel=self.cancel)
+        except RateLimitedError as refused:
+            raise NotAdmittedError(refused.message, self.provider, refused.reset_at) from None
+        except StateError:
+            return  # without its file the guard has no limits; the provider itself may refuse
+        if waited > 0:
+            # The jitter spreads the runs that waited for the same limit.
+            self.clock.sleep(BACKOFF.delay_seconds(0), self.cancel)
+
     def _start(self, stdin: Stdin | None) -> Instance:
         preface = b""
         if self.relay is not None and self.relay.checkpoint is not None:
@@ -313,9 +326,8 @@ class _Supervisor:
             preface = _PREFACE.format(document=redact(self.relay.checkpoint.render())).encode("utf-8", "replace")
         descriptor = stdin.feed(preface) if stdin is not None and (preface or not os.isatty(_STDIN)) else None
         try:
-            plan = self._plan
             return Instance(
-                plan.command, stdin=descriptor, streams=plan.streams, relay=self.relay, on_session=self._see_session
+                self.command, stdin=descriptor, streams=self.streams, relay=self.relay, on_session=self._see_session
             )
         finally:
             if descriptor is not None:
@@ -328,23 +340,23 @@ class _Supervisor:
             self._see_session(ending.observed.session)
         if ending.handed_off and self.relay is not None:
             monitor = self.relay.monitor
-            self._plan.say(f"relay {monitor.relay_count}: handed off to a fresh instance by {self.relay.path}")
+            self.say(f"relay {monitor.relay_count}: handed off to a fresh instance by {self.relay.path}")
             if monitor.advice:
-                self._plan.say(f"advice: {monitor.advice}")
+                self.say(f"advice: {monitor.advice}")
             return None
         if self.relay is not None:
             self.relay.resumed()  # it has ended without a reply that names its tokens
         if ending.reader_gone and ending.exit_code != 0 and not ending.timed_out:
             return self._ended(ending.exit_code, self._chain.ended("aborted"), None)
-        now = self._plan.clock.now()
+        now = self.clock.now()
         error = step_error(
             ending.observed,
             ending.exit_code,
-            timed_out_after=self._plan.limits.timeout_seconds if ending.timed_out else None,
+            timed_out_after=self.limits.timeout_seconds if ending.timed_out else None,
             at=now,
-            rules=self._plan.rules,
-            provider=self._plan.provider if self._plan.provider != self._plan.agent else None,
-            agent=self._plan.agent,
+            rules=self.rules,
+            provider=self.provider if self.provider != self.agent else None,
+            agent=self.agent,
         )
         code = TIMED_OUT if ending.timed_out else ending.exit_code
         if error is None:
@@ -364,7 +376,7 @@ class _Supervisor:
         assert self.relay is not None
         most = self.relay.monitor.settings.summarizer_token_cap
         if self.relay.hand_off(lambda: instance.transcript(most)) is None:
-            self._plan.say(f"no checkpoint: {self.relay.skipped}")
+            self.say(f"no checkpoint: {self.relay.skipped}")
             return False
         return True
 
@@ -373,18 +385,18 @@ class _Supervisor:
         from analyzer.recovery.limits.state_file import StateError
         from analyzer.recovery.retry.calls import wait
 
-        self._plan.say(f"{error.message}; try {self._chain.attempt + 1} in {step.seconds:.1f} s")
-        began = self._plan.clock.monotonic()
-        most = self._plan.limits.max_wait_seconds
-        if wait(step, self._guard, self._plan.provider, most, self._plan.clock, self._plan.cancel) is not None:
+        self.say(f"{error.message}; try {self._chain.attempt + 1} in {step.seconds:.1f} s")
+        began = self.clock.monotonic()
+        most = self.limits.max_wait_seconds
+        if finish(wait(BLOCKING, step, self._guard, self.provider, most, self.clock, self.cancel)) is not None:
             self._chain.still_limited()
             return False
-        self._chain.waited(self._plan.clock.monotonic() - began)
-        if gone is not None and self._plan.pool is not None:
+        self._chain.waited(self.clock.monotonic() - began)
+        if gone is not None and self.pool is not None:
             with suppress(StateError):  # it was reported already
-                self._plan.pool.out(self._plan.agent)  # its reset is past: this call brings it back
+                self.pool.out(self.agent)  # its reset is past: this call brings it back
         elif gone is not None and self._log is not None:
-            self._log.agent_restored(agent=self._plan.agent, session=self.session)
+            self._log.agent_restored(agent=self.agent, session=self.session)
         return True
 
     def _gone(self, error: StepError, exit_code: int, now: datetime) -> Exhaustion | None:
@@ -392,26 +404,26 @@ class _Supervisor:
         from analyzer.recovery.limits.pool import exhaustion, log_exhausted
         from analyzer.recovery.limits.state_file import StateError
 
-        gone = exhaustion(self._plan.agent, error.classification, exit_code, now)
+        gone = exhaustion(self.agent, error.classification, exit_code, now)
         if gone is None:
             return None
-        if self._plan.pool is not None:
+        if self.pool is not None:
             try:
-                self._plan.pool.remove(gone, session=self.session)
-                self._plan.say(f"{self._plan.agent} leaves the pool: {gone.reason_text}")
+                self.pool.remove(gone, session=self.session)
+                self.say(f"{self.agent} leaves the pool: {gone.reason_text}")
                 return gone
             except StateError as broken:
                 # The command has run: its end is reported and logged without the pool.
-                self._plan.say(f"{self._plan.agent} is at its usage limit but stays in the pool: {broken.message}")
+                self.say(f"{self.agent} is at its usage limit but stays in the pool: {broken.message}")
         if self._log is not None:
             log_exhausted(self._log, gone, session=self.session)
         return gone
 
     def _not_started(self, error: NotStartedError) -> Run:
-        failure = start_error(error, self._plan.rules)
+        failure = start_error(error, self.rules)
         if self.relay is not None and self.relay.resuming:
             self.relay.halt("the fresh instance could not be started")
-        now = self._plan.clock.now()
+        now = self.clock.now()
         self._chain.log = self._log
         self._chain.failed(failure, None, now=now, compressible=False)
         return self._ended(error.exit_code, self._chain.ended("gave_up"), failure)
@@ -428,7 +440,7 @@ class _Supervisor:
 
             seen = {
                 "started_at": format_time(began),
-                "ended_at": format_time(self._plan.clock.now()),
+                "ended_at": format_time(self.clock.now()),
                 "retry_visibility": "terminal",
                 "part": self._chain.operation,
                 "agent_version": self._version,

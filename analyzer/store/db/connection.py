@@ -14,10 +14,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
-import duckdb
-
 from analyzer.command_lines import command_line
 from analyzer.errors import FREE_SPACE, LimitError, QueryError, StoreBusyError, StoreError
+from analyzer.store.db.engine import duckdb
 from analyzer.store.db.frames import OUT_OF_MEMORY_HINT, cannot_go_on, is_full, quoted, unusable
 from analyzer.store.db.location import CATALOG, MEMORY, STORAGE_VERSION, WORK, holder, location
 from analyzer.store.db.tables.schema import (

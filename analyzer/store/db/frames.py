@@ -15,9 +15,11 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from analyzer.command_lines import command_line
@@ -149,6 +151,8 @@ class _StatementStream:
         # `_submit` is private to the package: another version may name it differently.
         with suppress(AttributeError, TypeError):
             return self._connection._submit(self._statement, self._params, "stream").arrow_capsule()
+        import duckdb  # noqa: F401 - it gives connections relations
+
         return self._connection.sql(self._statement, params=self._params).__arrow_c_stream__()
 
 
@@ -167,8 +171,9 @@ def to_frame(relation: duckdb.DuckDBPyRelation | ArrowStream) -> pl.DataFrame:
         StoreError: the store is damaged where it was read.
         LimitError: memory ends.
     """
-    import duckdb
     import polars as pl
+
+    from analyzer.store.db.engine import duckdb
 
     try:
         return pl.DataFrame(OnlyStream(cast("ArrowStream", relation)))
@@ -198,6 +203,11 @@ class PlainRows(Sized):
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def named(self) -> Iterator[dict[str, Any]]:
+        """Yield the rows as dictionaries by column."""
+        for row in self.rows:
+            yield dict(zip(self.names, row, strict=True))
 
 
 _NUMBERS = frozenset({"tinyint", "smallint", "integer", "bigint", "hugeint", "float", "double", "decimal"})
@@ -235,6 +245,8 @@ def frame_of(schema: Schema, rows: Mapping[str, Any] | Iterable[Any] = ()) -> pl
 
 def register(connection: duckdb.DuckDBPyConnection, name: str, frame: pl.DataFrame) -> None:
     """Make a frame visible to SQL under this name until it is registered again."""
+    import duckdb  # noqa: F401 - it lets connections read frames
+
     connection.register(name, OnlyStream(frame))
 
 
@@ -250,7 +262,7 @@ def give_back() -> None:
 
     DuckDB has no function for it, but does it whenever a database is closed.
     """
-    import duckdb
+    from analyzer.store.db.engine import duckdb
 
     duckdb.connect(":memory:").close()
 
@@ -271,3 +283,22 @@ def load_frugal_polars() -> None:
         os.environ.pop(_CONFIGURATION, None)
         if before is not None:
             os.environ[_CONFIGURATION] = before
+
+
+class _Deferred(ModuleType):
+    """Stands for polars, and imports it when the first of its names is used."""
+
+    def __getattr__(self, name: str) -> Any:
+        if sys.modules.get(self.__name__) is self:
+            sys.modules.pop(self.__name__, None)
+            load_frugal_polars()
+        value = vars(self)[name] = getattr(import_module(self.__name__), name)
+        return value
+
+
+def defer_polars() -> None:
+    """Let modules import polars from now on without loading it, as `load_frugal_polars` does once it is used.
+
+    It takes 130 ms to load, and a check of a night that is written down already makes no frame.
+    """
+    sys.modules.setdefault("polars", _Deferred("polars"))

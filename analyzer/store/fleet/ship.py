@@ -14,7 +14,6 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import duckdb
 import msgspec
 
 from analyzer.command_lines import TABLE
@@ -25,6 +24,7 @@ from analyzer.events.codec import encode
 from analyzer.events.model import Origin, new_id
 from analyzer.events.times import EPOCH
 from analyzer.store.db.connection import transaction
+from analyzer.store.db.engine import duckdb
 from analyzer.store.db.frames import frame_of, register, sql
 from analyzer.store.db.tables.schema import remember, setting
 from analyzer.store.fleet.table import SCHEMA, EventTable, TableError, TwiceError, table_named

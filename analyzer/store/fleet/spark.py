@@ -18,13 +18,13 @@ from contextlib import closing, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import duckdb
 import msgspec
 
 from analyzer import interpreter
 from analyzer.command_lines import TABLE
 from analyzer.errors import AnalyzerError, StoreError, system_text
 from analyzer.store.db.connection import connect, transaction
+from analyzer.store.db.engine import duckdb
 from analyzer.store.db.location import MEMORY
 from analyzer.store.db.tables.schema import remember, setting
 from analyzer.store.fleet.ship import Push, push

@@ -7,16 +7,14 @@ file.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from analyzer.events import Event
-from analyzer.events.appending.writer import Recorded, recorded
-from analyzer.events.model import Origin, new_id
-from analyzer.events.rows import Decoded, Rows
+from analyzer.events.fast_decode import Rows
+from analyzer.events.model import new_id
 from analyzer.events.sanitize import sanitize
 from analyzer.store.db.frames import frame_of
 from analyzer.store.ingest.identity import SourceCheckpoint
@@ -46,33 +44,31 @@ STAGED = {
     "source_format": "String",
     "source_path": "String",
     "source_line": "Int64",
+    "event_line": "Binary",
 }
 """`line`, `byte_offset` and `byte_length` are where an event stands in the source.
 
 `source_*` is what the store shows: for an event out of a journal, the place in the foreign file.
+`event_line` is what the journal gets of an event that was translated from a foreign record.
 """
 
 
-def staged(rows: Rows) -> pl.DataFrame:
-    """Make a frame of the rows of a block.
+_BLOCK = {
+    "rows": "UInt32",
+    "source_id": "Int64",
+    "lines_before": "Int64",
+    "bytes_before": "Int64",
+    "end": "Int64",
+    "format": "String",
+    "path": "String",
+}
+"""A block of rows: its source, its position there, and the end of the block in bytes from the start of the source."""
 
-    Its places count from the start of the block; `add_places` adds the other columns.
-    """
+
+def staged(rows: Rows, lines: Sequence[bytes | None], blocks: Sequence[tuple[Any, ...]]) -> pl.DataFrame:
+    """Make a frame of the rows of some blocks; `lines` are the event lines of translated events."""
     import polars as pl
 
-    writers, seqs, dropped = rows.writers, rows.seqs, rows.dropped
-    if rows.origins:
-        # Writer and number of a derived event belong to the journal that it was read from, unless it was pushed.
-        writers, seqs, dropped = list(writers), list(seqs), list(dropped)
-        for index, origin in rows.origins.items():
-            if not origin.host:
-                writers[index] = seqs[index] = dropped[index] = None
-    host_of = {writer: _host(writer) for writer in set(writers)}
-    hosts = [host_of[writer] for writer in writers]
-    for index, origin in rows.origins.items():
-        hosts[index] = origin.host or None
-    for index, host in rows.hosts.items():
-        hosts[index] = host
     columns: dict[str, Any] = {
         "line": rows.lines,
         "byte_offset": rows.offsets,
@@ -82,90 +78,38 @@ def staged(rows: Rows) -> pl.DataFrame:
         "moment": rows.moments,
         "session_id": rows.sessions,
         "schema_version": _column(rows.versions, pl.Int32),
-        "writer": _column(writers, pl.String),
-        "seq": seqs,
-        "dropped_before": _column(dropped, pl.Int64),
-        "host": _column(hosts, pl.String),
+        "writer": _column(rows.writers, pl.String),
+        "seq": rows.seqs,
+        "dropped_before": _column(rows.dropped, pl.Int64),
+        "host": _column(rows.hosts, pl.String),
         "time_source": _column(rows.time_sources, pl.String),
         "payload": rows.payloads,
         "facts": rows.facts,
+        "source_format": _column(rows.source_formats, pl.String),
+        "source_path": _column(rows.source_paths, pl.String),
+        "source_line": _column(rows.source_lines, pl.Int64),
+        "event_line": _column(lines, pl.Binary),
     }
-    if rows.origins:
-        origins = [rows.origins.get(index) for index in range(len(rows.payloads))]
-        columns["source_format"] = [origin.format if origin else None for origin in origins]
-        columns["source_path"] = [origin.path if origin else None for origin in origins]
-        columns["source_line"] = [origin.line if origin else None for origin in origins]
-    return frame_of({key: STAGED[key] for key in columns}, columns)
-
-
-def add_places(
-    block: pl.DataFrame, source_id: int, name: str, path: str, *, line: int, offset: int, end: int
-) -> pl.DataFrame:
-    """Add the places of a block's rows in their source.
-
-    It begins after `line` lines and `offset` bytes of its source and ends at byte `end`.
-    """
-    import polars as pl
-
-    shown: dict[str, Any] = {"source_format": pl.lit(name), "source_path": pl.lit(path), "source_line": pl.col("line")}
-    if "source_format" in block.columns:
-        own = pl.col("source_format").is_null()
-        shown = {key: pl.when(own).then(value).otherwise(pl.col(key)) for key, value in shown.items()}
-    line_end = pl.col("byte_offset") + pl.col("byte_length")
-    moved = block.with_columns(
-        pl.lit(source_id, pl.Int64).alias("source_id"),
-        pl.col("line") + line,
-        pl.col("byte_offset") + offset,
-        # The last line of a file may be without its newline.
-        (line_end + offset < end).cast(pl.Int64).alias("newline_bytes"),
+    events = frame_of({key: STAGED[key] for key in columns}, columns)
+    block = frame_of(_BLOCK, blocks).select(pl.all().repeat_by("rows").explode())
+    is_own = pl.col("source_format").is_null()
+    line_end = pl.col("byte_offset") + pl.col("byte_length") + pl.col("bytes_before")
+    return (
+        pl.concat([events, block], how="horizontal")
+        .with_columns(
+            pl.col("line") + pl.col("lines_before"),
+            pl.col("byte_offset") + pl.col("bytes_before"),
+            # The last line of a file may be without its newline.
+            (line_end < pl.col("end")).cast(pl.Int64).alias("newline_bytes"),
+            pl.col("source_format").fill_null(pl.col("format")),
+            pl.col("source_path").fill_null(pl.col("path")),
+            pl.when(is_own).then(pl.col("line") + pl.col("lines_before")).otherwise("source_line").alias("source_line"),
+        )
+        .select(list(STAGED))
     )
-    return moved.with_columns(**shown).select(list(STAGED))
 
 
-SMALL = 1_024
-"""Blocks of fewer rows wait in `SmallBlocks`: a frame takes as long as several hundred rows."""
-
-
-@dataclass(slots=True)
-class SmallBlocks:
-    """Blocks of a few rows each, in the order of reading, that become one frame."""
-
-    rows: Rows = field(default_factory=Rows)
-    """The collected rows; their line numbers and offsets count from the start of the file."""
-    _places: list[tuple[int, int, str, str]] = field(default_factory=list)
-    """Source, bytes of the newline, format and path of each row."""
-
-    def add(self, block: Rows, source_id: int, name: str, path: str, *, line: int, offset: int, end: int) -> None:
-        """Add a block; the arguments are those of `add_places`."""
-        height = len(self.rows.payloads)
-        self.rows.hosts.update((height + index, host) for index, host in block.hosts.items())
-        self.rows.extend(block)
-        self.rows.lines += [None if number is None else number + line for number in block.lines]
-        self.rows.offsets += [start + offset for start in block.offsets]
-        self.rows.lengths += block.lengths
-        ends = zip(block.offsets, block.lengths, strict=True)
-        self._places += [(source_id, int(at + length + offset < end), name, path) for at, length in ends]
-
-    def frame(self) -> pl.DataFrame:
-        """Make one frame of all blocks, with the columns that `add_places` gives."""
-        import polars as pl
-
-        sources, newlines, names, paths = zip(*self._places, strict=True)
-        own = {
-            "source_format": pl.Series(names, dtype=pl.String),
-            "source_path": pl.Series(paths, dtype=pl.String),
-            "source_line": pl.Series(self.rows.lines, dtype=pl.Int64),
-        }
-        frame = staged(self.rows)
-        if "source_format" in frame.columns:
-            derived = frame["source_format"].is_not_null()
-            own = {key: frame[key].zip_with(derived, values) for key, values in own.items()}
-        return frame.with_columns(
-            source_id=pl.Series(sources, dtype=pl.Int64), newline_bytes=pl.Series(newlines, dtype=pl.Int64), **own
-        ).select(list(STAGED))
-
-
-def _column(values: list[Any], dtype: Any) -> pl.Series:
+def _column(values: Sequence[Any], dtype: Any) -> pl.Series:
     """Make a column; if all rows have one value, as they mostly do, it is converted only once."""
     import polars as pl
 
@@ -175,50 +119,12 @@ def _column(values: list[Any], dtype: Any) -> pl.Series:
     return pl.Series(values, dtype=dtype)
 
 
-def _host(writer: str | None) -> str | None:
-    return writer.split(":", 1)[0] if writer and ":" in writer else None
-
-
-def join_frames(frames: list[pl.DataFrame]) -> pl.DataFrame:
-    """Join the frames of a batch, with `place`: 0, 1, 2, ... in their order."""
-    import polars as pl
-
-    # Not made into one piece: DuckDB reads pieces side by side.
-    return pl.concat(frames or [frame_of(STAGED)], rechunk=False).with_row_index("place")
-
-
 def prefix_ids(events: pl.DataFrame, places: Collection[int], prefix: str) -> pl.DataFrame:
     """Put a prefix before the ids of the events at some places."""
     import polars as pl
 
     named = pl.when(pl.col("place").is_in(places)).then(prefix + pl.col("event_id")).otherwise("event_id")
     return events.with_columns(event_id=named)
-
-
-@dataclass(frozen=True, slots=True)
-class DecodedBlock:
-    """The events and the broken lines of one block.
-
-    Line numbers and offsets are counted from the start of the block.
-    """
-
-    events: pl.DataFrame | Rows
-    """A frame where a helper decoded the block or it has at least `SMALL` events, else rows."""
-    rejects: list[tuple[int, int, bytes, str, str]]
-    """Line, offset, text, reason and details of each broken line."""
-    lines: int
-    blank: int
-    blank_bytes: int
-    mended: int
-    """Lines that hold half of a UTF-16 pair."""
-
-
-def decode_block(decode: Callable[[bytes], Decoded], data: bytes) -> DecodedBlock:
-    """Decode a block in this process."""
-    block = decode(data)
-    rejects = [(line, offset, text, reject.why, reject.detail) for line, offset, text, reject in block.rejects]
-    events = block.rows if len(block.rows.payloads) < SMALL else staged(block.rows)
-    return DecodedBlock(events, rejects, block.lines, block.blank, block.blank_bytes, block.mended)
 
 
 class AccountingError(AssertionError):
@@ -279,13 +185,10 @@ STORED = tuple(name for name in Tally.__slots__ if name != "mended")
 MAX_EVENTS = 183_000
 """Events of a batch: a little less than one and a half of DuckDB's row groups.
 
-Two batches are in memory, one that is read and one that is stored. Of a million events, one row
-group takes a fifth more processor time, and two 100 MB more.
+Of a million events, one row group takes a fifth more processor time, and two 100 MB more.
 """
-DERIVED_WEIGHT = 3
-"""Rows that a foreign event counts as: until it is in the journal, it has objects, too."""
-MAX_SMALL_ROWS = 8_192
-"""Rows of small blocks that wait to become a frame; until then each is several objects."""
+_MAX_ROWS = 8_192
+"""Rows that wait to become a frame: a frame takes as long as several hundred rows, and a row is several objects."""
 MAX_WEIGHT = 128 * 1024 * 1024
 """Bytes of the lines whose events a batch holds."""
 KEPT_TEXT = 2_000
@@ -328,13 +231,6 @@ class Rejected(msgspec.Struct, frozen=True, gc=False):
     text: bytes
 
 
-PlacedEvent = tuple[Recorded, int | None, int, int]
-"""An event of a foreign log, its line, its offset and its length in bytes.
-
-The line is None for an event of the file as a whole.
-"""
-
-
 @dataclass(frozen=True, slots=True)
 class SourceChange:
     """The checkpoint of one source at the end of a batch, and the figures of what the batch read of it."""
@@ -348,16 +244,16 @@ class SourceChange:
     retracted_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SealedBatch:
     """A closed batch, which can be applied again and again until it is in the store."""
 
     batch_id: str
     """Identifies the batch; nothing else does."""
     events: pl.DataFrame
-    """`STAGED`, and `place`: 0, 1, 2, ... in the order of reading."""
-    derived: dict[int, Recorded | None]
-    """Events that go to the journal too, by place; None if the row says all of it."""
+    """`STAGED` without `event_line`, and `place`: 0, 1, 2, ... in the order of reading."""
+    event_lines: pl.Series | None
+    """The event lines, in the same order; None once the journal has them."""
     rejected: list[Rejected]
     bad_lines: set[tuple[int, int]]
     """Source and line of everything that is counted as quarantined."""
@@ -376,8 +272,8 @@ class Batch:
 
     def _clear(self) -> None:
         self._frames: list[pl.DataFrame] = []
-        self._small = SmallBlocks()
-        self._derived: dict[int, Recorded | None] = {}
+        self._rows, self._lines = Rows(), list[bytes | None]()
+        self._blocks: list[tuple[Any, ...]] = []
         self._rejected: list[Rejected] = []
         self._touched: dict[int, Progress] = {}
         self._forgotten: list[int] = []
@@ -387,8 +283,7 @@ class Batch:
     @property
     def full(self) -> bool:
         """Say whether the batch is large enough to be saved."""
-        rows = self._height + (DERIVED_WEIGHT - 1) * len(self._derived) + len(self._rejected)
-        return rows >= MAX_EVENTS or self._weight >= MAX_WEIGHT
+        return self._height + len(self._rejected) >= MAX_EVENTS or self._weight >= MAX_WEIGHT
 
     def touch(self, progress: Progress) -> None:
         """Save this source's figures and checkpoint with the batch."""
@@ -411,93 +306,38 @@ class Batch:
         """Delete the saved row of a source in which nothing was read."""
         self._forgotten.append(checkpoint.source_id)
 
-    def add_derived(
+    def add_rows(
         self,
         progress: Progress,
-        path: str,
-        events: Iterable[tuple[Event, int | None, int, int]],
         rows: Rows,
         *,
         end: int,
+        lines_before: int = 0,
+        bytes_before: int = 0,
+        lines: Sequence[bytes] = (),
     ) -> None:
-        """Add events of a foreign log at a path, exactly as the journal gets them.
+        """Add the events of a block that ends at byte `end` of its source.
 
-        `events` have their line (None: of the file as a whole), offset and length; `rows` are
-        events that are rows already. The store gets what the journal gets, so that it can be made
-        again from it.
+        The positions of the rows count from `lines_before` and `bytes_before`; `lines` are their event lines if they
+        were translated.
         """
-        kind = progress.checkpoint.format
-        made = [
-            (recorded(event, Origin(kind, path, line)), line, offset, length) for event, line, offset, length in events
-        ]
-        self.add_recorded(progress, path, made, rows, end=end)
-
-    def add_recorded(
-        self, progress: Progress, path: str, events: list[PlacedEvent], ready_rows: Rows, *, end: int
-    ) -> None:
-        """Add events of a foreign log as the journal gets them, of a block that ends at byte `end`."""
-        rows = Rows()
-        for index, (event, line, offset, length) in enumerate(events, self._height):
-            self._derived[index] = event
-            rows.add_recorded(event, line, offset, length)
-        first = self._height + len(events)
-        self._derived.update(dict.fromkeys(range(first, first + len(ready_rows.payloads))))
-        for block in (rows, ready_rows):
-            self.add_block(progress, block, line=0, offset=0, end=end, path=path)
-
-    def add_block(
-        self,
-        progress: Progress,
-        block: pl.DataFrame | Rows,
-        *,
-        line: int,
-        offset: int,
-        end: int,
-        path: str | None = None,
-    ) -> None:
-        """Add the events of a block.
-
-        The block begins after `line` lines and `offset` bytes of its source and ends at byte `end`.
-        Rows without an origin are shown at `path` (None: the path of the source).
-        """
-        checkpoint = progress.checkpoint
-        shown = checkpoint.path if path is None else sanitize(path)
-        source = checkpoint.source_id, checkpoint.format, shown
-        if isinstance(block, Rows) and len(block.payloads) < SMALL:
-            self._small.add(block, *source, line=line, offset=offset, end=end)
-            self._height += len(block.payloads)
-            self._weight += sum(block.lengths)
-            if len(self._small.rows.payloads) >= MAX_SMALL_ROWS:
-                self._frame_small()
+        count = len(rows.ids)
+        if not count:
             return
-        self._frame_small()
-        frame = add_places(
-            staged(block) if isinstance(block, Rows) else block, *source, line=line, offset=offset, end=end
-        )
-        if frame.height:
-            self._frames.append(frame)
-        self._height += frame.height
-        self._weight += int(frame["byte_length"].sum())
+        checkpoint = progress.checkpoint
+        shown = checkpoint.format, sanitize(checkpoint.path)
+        self._blocks.append((count, checkpoint.source_id, lines_before, bytes_before, end, *shown))
+        self._rows.extend(rows)
+        self._lines += lines or [None] * count
+        self._height += count
+        self._weight += sum(rows.lengths) + sum(map(len, lines))
+        if len(self._rows.ids) >= _MAX_ROWS:
+            self._make_frame()
 
-    def _take_back(self, source_id: int) -> None:
-        self._frame_small()
-        kept: list[pl.DataFrame] = []
-        derived: dict[int, Recorded | None] = {}
-        before = self._height = 0
-        for frame in self._frames:
-            stays = frame["source_id"] != source_id
-            for index in stays.arg_true():
-                if before + index in self._derived:
-                    derived[self._height] = self._derived[before + index]
-                self._height += 1
-            kept.append(frame.filter(stays))
-            before += frame.height
-        self._frames, self._derived = kept, derived
-
-    def _frame_small(self) -> None:
-        if self._small.rows.payloads:
-            self._frames.append(self._small.frame())
-            self._small = SmallBlocks()
+    def _make_frame(self) -> None:
+        if self._blocks:
+            self._frames.append(staged(self._rows, self._lines, self._blocks))
+            self._rows, self._lines, self._blocks = Rows(), [], []
 
     def add_rejected(self, progress: Progress, rejected: Rejected, newline_bytes: int) -> None:
         """Add a line that goes to quarantine; it counts once, whatever else came out of it."""
@@ -512,7 +352,9 @@ class Batch:
     def abandon(self, progress: Progress) -> None:
         """Take back what this batch holds of a source that could not be read to its end."""
         source_id = progress.checkpoint.source_id
-        self._take_back(source_id)
+        self._make_frame()
+        self._frames = [frame.filter(frame["source_id"] != source_id) for frame in self._frames]
+        self._height = sum(frame.height for frame in self._frames)
         self._rejected = [bad for bad in self._rejected if bad.source_id != source_id]
         self._bad_lines = {key for key in self._bad_lines if key[0] != source_id}
         self._touched.pop(source_id, None)
@@ -528,8 +370,12 @@ class Batch:
         """
         if not self._touched:
             return None
-        self._frame_small()
-        events = join_frames(self._frames)
+        import polars as pl
+
+        self._make_frame()
+        # Not made into one piece: DuckDB reads pieces side by side.
+        events = pl.concat(self._frames or [frame_of(STAGED)], rechunk=False).with_row_index("place")
+        event_lines = events.drop_in_place("event_line")
         sources: list[SourceChange] = []
         for progress in self._touched.values():
             progress.checkpoint.pending_bytes = progress.pending_bytes
@@ -546,6 +392,6 @@ class Batch:
                 )
             )
             progress.gained, progress.retracted_bytes = Tally(), 0
-        sealed = SealedBatch(new_id(), events, self._derived, self._rejected, self._bad_lines, sources, self._forgotten)
+        sealed = SealedBatch(new_id(), events, event_lines, self._rejected, self._bad_lines, sources, self._forgotten)
         self._clear()
         return sealed

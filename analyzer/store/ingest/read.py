@@ -5,19 +5,22 @@ An input is cut into stretches of whole lines.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import msgspec
 
-from analyzer.events import Event, Reject
+from analyzer.events import Event, Origin, Reject
+from analyzer.events.appending.writer import event_line
 from analyzer.events.codec import decode_object
-from analyzer.events.rows import Rows
-from analyzer.events.sanitize import payload_json
-from analyzer.importers import Block, Format, Reader, RowReader, Source, blank_lines, block_of
+from analyzer.events.fast_decode import Rows
+from analyzer.events.model import SCHEMA_VERSION
+from analyzer.events.rows import RowDecoder
+from analyzer.events.sanitize import payload_json, sanitize
+from analyzer.importers import Block, Format, Reader, Source, blank_lines, block_of
 from analyzer.importers.shapes.documents import is_closed
 from analyzer.redaction.unfolding import mended
-from analyzer.store.ingest.batch import KEPT_BYTES, Batch, DecodedBlock, Progress, Rejected, decode_block
+from analyzer.store.ingest.batch import KEPT_BYTES, Batch, Progress, Rejected
 from analyzer.store.ingest.discover import STDIN
 from analyzer.store.ingest.identity import FINGERPRINT_BYTES, MARK_BYTES
 from analyzer.store.ingest.inputs import BOM, Input
@@ -30,6 +33,9 @@ MOST_LINES = 64 * 1024
 
 A line of two bytes takes hundreds in memory; logs have a fifth as many per chunk.
 """
+
+
+_encode = msgspec.json.Encoder().encode
 
 
 @dataclass(slots=True)
@@ -126,26 +132,16 @@ def lengths_of(source: Input, lines: set[int]) -> dict[int, int]:
     return lengths
 
 
-Ahead = Callable[..., Iterable[tuple[Stretch, DecodedBlock | None]]]
-"""Reads blocks of a log of ours before their turn, as `Readers.ahead` does."""
+PlacedEvent = tuple[Event, int | None, int, int]
+"""An event of a foreign log, its line (None: of the file as a whole), and the line's offset and length in bytes."""
 
 
 class SourceRun:
     """One reading of one source."""
 
-    def __init__(
-        self,
-        source: Input,
-        progress: Progress,
-        kind: Format,
-        batch: Batch,
-        ahead: Ahead | None = None,
-        *,
-        journal: bool = False,
-    ) -> None:
-        """Begin at the checkpoint; without `ahead` every block is read in this process."""
+    def __init__(self, source: Input, progress: Progress, kind: Format, batch: Batch, *, journal: bool = False) -> None:
+        """Begin at the checkpoint."""
         self._source, self._progress, self._kind, self._batch = source, progress, kind, batch
-        self._others, self._journal = ahead, journal
         self._checkpoint = progress.checkpoint
         progress.native = kind.native
         # A line that was torn when it was read may be complete by now: a copy went on, or a new writer ended it.
@@ -156,8 +152,8 @@ class SourceRun:
         self._reader: Reader | None = None
         if kind.reader is not None:
             self._reader = kind.reader(Source(source.path, source.file_time, journal), self._checkpoint.state or {})
-        # Only a log of ours has rows; to ask a reader that has none takes longer than to read a small file.
-        self._rows = self._reader if kind.native and isinstance(self._reader, RowReader) else None
+        # A translated line says itself where it comes from, as a line of a journal.
+        self._decoder = RowDecoder(source.file_time, journal=journal or not kind.native)
 
     def run(self) -> Iterator[None]:
         """Read to the end of the source and leave the checkpoint there.
@@ -168,24 +164,17 @@ class SourceRun:
             self._progress.status = "unsupported"
             self._progress.detail = self._kind.title
         blocks = Blocks(self._source, self._checkpoint.offset)
-        for stretch, decoded in self._ahead(blocks):
-            self._take(stretch, decoded)
+        for stretch in blocks:
+            self._take(stretch)
             if self._batch.full:
                 self._mark(finished=False)
                 yield
         self._take_tail(blocks)
         if self._reader is not None:
-            events = ((event, None, 0, 0) for event in self._reader.finish())
-            self._batch.add_derived(self._progress, self._source.path, events, Rows(), end=self._checkpoint.offset)
+            self._translate([(event, None, 0, 0) for event in self._reader.finish()], Rows(), self._checkpoint.offset)
         self._mark(finished=True)
 
-    def _ahead(self, blocks: Blocks) -> Iterable[tuple[Stretch, DecodedBlock | None]]:
-        if self._rows is not None and self._others is not None:
-            left = self._source.size - self._checkpoint.offset
-            return self._others(blocks, self._source, left, journal=self._journal)
-        return ((stretch, None) for stretch in blocks)
-
-    def _take(self, stretch: Stretch, decoded: DecodedBlock | None = None) -> None:
+    def _take(self, stretch: Stretch) -> None:
         checkpoint, gained = self._checkpoint, self._progress.gained
         stretch = self._rest_of_line(stretch)
         if stretch.overlong:
@@ -195,11 +184,7 @@ class SourceRun:
         elif stretch.data:
             bom = stretch.data.startswith(BOM) and stretch.offset == 0
             data = b"   " + stretch.data[3:] if bom else stretch.data
-            lines = (
-                self._take_rows(decoded or decode_block(self._rows.decode, data), stretch)
-                if self._rows is not None
-                else self._take_hits(data, stretch)
-            )
+            lines = self._take_own(data, stretch) if self._kind.native else self._take_foreign(data, stretch)
             gained.lines += lines
             checkpoint.lines += lines
         checkpoint.lines += stretch.overlong
@@ -210,24 +195,29 @@ class SourceRun:
             # Its end is not what was kept of it.
             self._last = stretch.end[-MARK_BYTES:]
 
-    def _take_rows(self, decoded: DecodedBlock, stretch: Stretch) -> int:
+    def _take_own(self, data: bytes, stretch: Stretch) -> int:
         """Take a block of our own log; return its number of lines."""
+        decoded = self._decoder.decode(data)
         self._count_blank(decoded.blank, decoded.blank_bytes, stretch)
-        checkpoint = self._checkpoint
-        end = stretch.offset + stretch.length
-        self._batch.add_block(self._progress, decoded.events, line=checkpoint.lines, offset=stretch.offset, end=end)
+        self._batch.add_rows(
+            self._progress,
+            decoded.rows,
+            lines_before=self._checkpoint.lines,
+            bytes_before=stretch.offset,
+            end=stretch.offset + stretch.length,
+        )
         self._progress.gained.mended += decoded.mended
-        for line, offset, text, why, detail in decoded.rejects:
-            self._reject(line, offset, len(text), stretch, why, detail, text)
+        for line, offset, text, reject in decoded.rejects:
+            self._reject(line, offset, len(text), stretch, reject.why, reject.detail, text)
         return decoded.lines
 
-    def _take_hits(self, data: bytes, stretch: Stretch) -> int:
+    def _take_foreign(self, data: bytes, stretch: Stretch) -> int:
         """Take a block of a foreign log; return its number of lines."""
         block = block_of(data)
         self._count_blank(*blank_lines(block), stretch)
         if self._reader is None:
             return len(block.ends)
-        events: list[tuple[Event, int | None, int, int]] = []
+        events: list[PlacedEvent] = []
         hits, rows = self._reader.apart(block)
         self._place(rows, block, stretch)
         for hit in hits:
@@ -238,9 +228,26 @@ class SourceRun:
             self._progress.gained.mended += mended(text) is not text
             if hit.why:
                 self._reject(line, hit.offset, hit.length, stretch, hit.why, hit.detail, text)
-        end = stretch.offset + stretch.length
-        self._batch.add_derived(self._progress, self._source.path, events, rows, end=end)
+        self._translate(events, rows, stretch.offset + stretch.length)
         return len(block.ends)
+
+    def _translate(self, events: list[PlacedEvent], rows: Rows, end: int) -> None:
+        """Add events of a foreign log as what a journal gives back for their lines.
+
+        `rows` are events that are rows already; the block ends at byte `end` of the source.
+        """
+        kind, path = self._kind.name, self._source.path
+        lines = [event_line(event, Origin(kind, path, line)) for event, line, _, _ in events]
+        lines += lines_of(rows, kind, path)
+        if not lines:
+            return
+        translated = self._decoder.decode(b"\n".join(lines)).rows
+        if len(translated.ids) != len(lines):
+            raise ValueError("an event cannot be read back from its line")
+        translated.lines = [line for _, line, _, _ in events] + rows.lines
+        translated.offsets = [offset for _, _, offset, _ in events] + rows.offsets
+        translated.lengths = [length for _, _, _, length in events] + rows.lengths
+        self._batch.add_rows(self._progress, translated, end=end, lines=lines)
 
     def _place(self, rows: Rows, block: Block, stretch: Stretch) -> None:
         """Set the line numbers and offsets of a block's rows to those in the source."""
@@ -319,3 +326,26 @@ class SourceRun:
         )
         self._batch.touch(self._progress)
         self._batch.add_rejected(self._progress, rejected, newline_bytes=0 if whole else 1)
+
+
+def lines_of(rows: Rows, kind: str, path: str) -> list[bytes]:
+    """Return the event lines of rows of a foreign log, which are clean and have no facts."""
+    origin = {"format": kind, "path": sanitize(path)}
+    columns = zip(
+        rows.ids, rows.types, rows.moments, rows.sessions, rows.time_sources, rows.lines, rows.payloads, strict=True
+    )
+    return [
+        _encode(
+            {
+                "v": SCHEMA_VERSION,
+                "id": event_id,
+                "type": event_type,
+                "timestamp": moment,
+                "sessionId": session,
+                "time_source": time_source,
+                "origin": {**origin, "line": line},
+                "payload": msgspec.Raw(payload.encode()),
+            }
+        )
+        for event_id, event_type, moment, session, time_source, line, payload in columns
+    ]

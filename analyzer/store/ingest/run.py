@@ -24,9 +24,8 @@ from analyzer.store.ingest.batch import AccountingError, Batch, Progress, Tally
 from analyzer.store.ingest.discover import STDIN, Discovery, Problem, discover
 from analyzer.store.ingest.identity import Checkpoints, SourceCheckpoint
 from analyzer.store.ingest.inputs import Input
-from analyzer.store.ingest.parallel import FileContent, Readers
-from analyzer.store.ingest.read import Ahead, SourceRun
-from analyzer.store.ingest.write import Pipeline, Reopen
+from analyzer.store.ingest.read import SourceRun
+from analyzer.store.ingest.write import Reopen, Writer
 from analyzer.store.journal import journal_of, open_journal
 from analyzer.store.shown import Shown
 
@@ -124,23 +123,16 @@ def ingest(
     result = IngestResult(problems=list(discovery.problems))
     moment = next_moment(connection)
     known_sources = Checkpoints(checkpoints(connection))
-    with (
-        open_journal(store_path) as journal,
-        Pipeline(connection, reopen, journal, moment) as pipeline,
-        Readers() as readers,
-    ):
-        run = _Ingest(known_sources, pipeline, readers, result, journal_parts=journal_parts)
-        folders = {path: discovery.below.get(path) or (below or {}).get(kept(path)) for path in discovery.files}
-        readers.expect((path, folders[path]) for path in discovery.files if run.is_new(path, limits or {}))
+    with open_journal(store_path) as journal:
+        writer = Writer(connection, journal, moment, reopen=reopen)
+        run = _Ingest(known_sources, writer, result, journal_parts=journal_parts)
         for index, path in enumerate(discovery.files):
             if progress is not None:
                 progress(path, index, len(discovery.files))
-            readers.look_ahead(path, _is_native, journal=journal_parts)
-            run.read(path, (limits or {}).get(kept(path)), folders[path])
-            readers.forget(kept(path))
+            folder = discovery.below.get(path) or (below or {}).get(kept(path))
+            run.read(path, (limits or {}).get(kept(path)), folder)
         run.mark_incidents()
         run.save()
-        pipeline.wait()
     result.seconds = time.monotonic() - began
     return result
 
@@ -155,25 +147,17 @@ DAMAGED_HINT = "what stands before the damage was kept"
 
 
 class _Ingest:
-    """One ingest: its batch and the checkpoints of all sources; a pipeline saves the batches."""
+    """One ingest: its batch and the checkpoints of all sources; a writer saves the batches."""
 
-    def __init__(
-        self,
-        checkpoints: Checkpoints,
-        pipeline: Pipeline,
-        readers: Readers,
-        result: IngestResult,
-        *,
-        journal_parts: bool,
-    ) -> None:
+    def __init__(self, checkpoints: Checkpoints, writer: Writer, result: IngestResult, *, journal_parts: bool) -> None:
         self._checkpoints, self._result = checkpoints, result
         self._batch = Batch()
         self._replaced: dict[int, tuple[SourceCheckpoint, str]] = {}
-        self._pipeline, self._readers, self._journal_parts = pipeline, readers, journal_parts
+        self._writer, self._journal_parts = writer, journal_parts
 
     def save(self) -> None:
-        """Hand the batch over to be saved."""
-        self._pipeline.submit(self._batch.seal())
+        """Save the batch."""
+        self._writer.commit(self._batch.seal())
 
     def read(self, path: str, limit: int | None, below: str | None) -> None:
         """Read one input of any kind."""
@@ -187,11 +171,6 @@ class _Ingest:
                 self._read(source, limit)
         except InputError as error:
             self._result.problems.append(unread(path, error))
-
-    def is_new(self, path: str, limits: Mapping[str, int]) -> bool:
-        """Say whether nothing was ever read under this path, and all of it is to be read."""
-        name = kept(path)
-        return path != STDIN and name not in limits and self._checkpoints.next_generation(name) == 0
 
     def mark_incidents(self) -> None:
         """Save what happened to sources that are gone.
@@ -221,19 +200,17 @@ class _Ingest:
             # It was looked at, not read: now that it has changed, or can be read, it may turn out to be anything.
             checkpoint.rewind()
             self._batch.forget(checkpoint)
-        foreseen: FileContent | None = None
         if checkpoint.offset == 0:
-            foreseen = self._readers.read(source) if limit is None else None
-            if foreseen is not None:
-                checkpoint.format = foreseen.format
-            else:
-                checkpoint.format = detect(head_of(source.head(HEAD_BYTES))).name
+            checkpoint.format = detect(head_of(source.head(HEAD_BYTES))).name
         checkpoint.codec = source.codec
         if checkpoint.offset and source.codec == "sqlite":
             source.go_on((checkpoint.state or {}).get("cursor") or {}, checkpoint.offset)
         progress = Progress(checkpoint, codec=source.codec, kept=replace(checkpoint))
         self._result.sources.append(progress)
-        self._take(source, progress, foreseen)
+        for _ in reading(source, progress, self._batch, self._result.problems, journal=self._journal_parts):
+            self.save()
+        if self._batch.full:
+            self.save()
 
     def _seen(self, checkpoint: SourceCheckpoint, codec: str, size: int, *, moved: bool) -> None:
         """Count a source with nothing new; its row is saved only if the file has moved."""
@@ -254,30 +231,12 @@ class _Ingest:
         self._checkpoints.add(checkpoint)
         return checkpoint
 
-    def _take(self, source: Input, progress: Progress, foreseen: FileContent | None) -> None:
-        """Read an open input from its checkpoint to its end.
-
-        `foreseen` is its content if read before.
-
-        Raises:
-            InputError: it cannot be read.
-        """
-        journal, problems = self._journal_parts, self._result.problems
-        if foreseen is not None:
-            foreseen.into(self._batch, progress)
-        else:
-            for _ in reading(source, progress, self._batch, problems, self._readers.ahead, journal=journal):
-                self.save()
-        if self._batch.full:
-            self.save()
-
 
 def reading(
     source: Input,
     progress: Progress,
     batch: Batch,
     problems: list[Problem],
-    ahead: Ahead | None = None,
     *,
     journal: bool = False,
 ) -> Iterator[None]:
@@ -290,7 +249,7 @@ def reading(
     """
     kind = BY_NAME[progress.checkpoint.format]
     try:
-        yield from SourceRun(source, progress, kind, batch, ahead, journal=journal).run()
+        yield from SourceRun(source, progress, kind, batch, journal=journal).run()
     except (StoreError, AccountingError):
         raise
     except InputError:
@@ -309,11 +268,6 @@ def reading(
 def unread(path: str, error: InputError) -> Problem:
     """Return the problem of an input that cannot be read."""
     return Problem(path, error.message.removeprefix(f"{path}: "), error.hint)
-
-
-def _is_native(data: bytes) -> bool:
-    """Say whether a file that begins with these bytes is a log of our own."""
-    return detect(head_of(data[:HEAD_BYTES])).native
 
 
 def _readable(name: str) -> bool:

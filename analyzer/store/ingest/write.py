@@ -1,27 +1,26 @@
 """Write sealed batches to the store, each in one transaction.
 
-Derived events reach the journal before the store: after a crash in between they are in the journal
+The lines of translated events reach the journal before the store: after a crash in between they are in the journal
 twice under the same ids, which is harmless, and never only in the store.
 
-A batch is written while the next one is read. Unless the disk fails, it ends up in the store once,
-or an error was raised. Whether a failed commit happened is looked up, never guessed. Rows that the
-database fails on again and again go to quarantine as `poison`.
+Unless the disk fails, a batch ends up in the store once, or an error was raised. Whether a failed commit happened is
+looked up, never guessed. Rows that the database fails on again and again go to quarantine as `poison`.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Self
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import msgspec
 
 from analyzer.errors import FREE_SPACE, StoreError
 from analyzer.events import EventLog
-from analyzer.events.appending.writer import GROUP_EVENTS, Recorded, Row
 from analyzer.events.sanitize import sanitize
 from analyzer.redaction import may_hold_secret
 from analyzer.store.db.connection import first_line, transaction
@@ -46,11 +45,14 @@ from analyzer.store.ingest.statements import (
 from analyzer.store.journal import record_all
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future, ThreadPoolExecutor
-
     import polars as pl
 
 
+Reopen = Callable[[], duckdb.DuckDBPyConnection]
+MOST_POISON = 100
+"""Most failing rows of one batch; if more fail, the rows are not the cause."""
+_DEAD = duckdb.InternalException, duckdb.FatalException, duckdb.ConnectionException
+_ROOM = duckdb.IOException, duckdb.OutOfMemoryException
 _json = msgspec.json.Encoder()
 _BAD_LINE = {"source_id": "Int64", "line": "Int64"}
 _CHECKED = (
@@ -63,55 +65,119 @@ _SEARCHED = 500
 
 
 class Writer:
-    """The writer of batches on one connection."""
+    """The writer of batches on one connection, which it opens again after an error that has made it useless."""
 
     def __init__(
         self,
         connection: duckdb.DuckDBPyConnection,
         journal: EventLog | None,
         now: datetime,
-        former: Writer | None = None,
+        *,
+        reopen: Reopen | None = None,
     ) -> None:
-        """Take over the unfinished batch of `former`, the writer of a connection that has failed."""
-        self._connection = connection
-        self._journal = journal
-        self._now = now
-        self._tallies: dict[int, Tally] = former._tallies if former else {}
-        self._recorded: set[str] = former._recorded if former else set()
+        self._connection, self._journal, self._now = connection, journal, now
+        self._reopen = reopen
+        self._tallies: dict[int, Tally] = {}
 
-    def apply(self, batch: SealedBatch) -> None:
+    def commit(self, batch: SealedBatch | None) -> None:
+        """Put a batch into the store, once, whatever fails on the way; rows that the database refuses are left out.
+
+        Raises:
+            StoreError: the store or its journal did not take it; nothing of it is in the store.
+            AccountingError: its lines or bytes do not add up; nothing of it is in the store.
+        """
+        if batch is None:
+            return
+        error: duckdb.Error | None = None
+        for _ in range(2):
+            try:
+                self._apply(batch)
+            except duckdb.Error as failure:
+                error = failure
+                self._recover(failure)
+                if self._holds(batch):
+                    self._settle(batch)
+                    return
+            else:
+                return
+        # If a batch without rows fails, too, the rows are not the cause.
+        if error is None or _has_no_room(error) or not self._is_taken(batch, batch.events.head(0)):
+            raise _refusal(error)
+        poison = list(islice(self._poison(batch, batch.events), MOST_POISON + 1))
+        if len(poison) > MOST_POISON:
+            raise StoreError("the store refused very many rows", "nothing of the batch was kept")
+        try:
+            self._apply(_without(batch, poison))
+        except duckdb.Error as failure:
+            self._recover(failure)
+            raise _refusal(failure) from None
+
+    def _apply(self, batch: SealedBatch) -> None:
         """Commit the batch, and add its figures to those of its sources.
 
         Raises:
-            duckdb.Error: it may be in the store or not; `holds` tells.
-            StoreError: the journal or the store did not take it; nothing of it is in the store.
-            AccountingError: lines or bytes do not add up; nothing of it is in the store.
+            duckdb.Error: it may be in the store or not; `_holds` tells.
+            StoreError, AccountingError: as `commit`.
         """
         conflicts = self._prepare(batch)
-        if self._journal is not None and batch.derived:
-            record_all(self._journal, self._unrecorded(batch))
+        if self._journal is not None and batch.event_lines is not None:
+            repeated = [row[0] for row in self._connection.execute("select place from repeated").fetchall()]
+            new = batch.event_lines.filter(~batch.events["place"].is_in(repeated)).drop_nulls()
+            record_all(self._journal, new)
+            batch.event_lines = None
         with transaction(self._connection):
             self._write(batch, conflicts)
-        if not self.holds(batch):
+        if not self._holds(batch):
             raise StoreError("the store did not keep the batch", "check the disk, then run the same command again")
-        self.settle(batch)
+        self._settle(batch)
 
-    def rehearse(self, batch: SealedBatch) -> None:
-        """Do everything that `apply` does to the database, and keep none of it.
-
-        Raises:
-            duckdb.Error: the database fails on it.
-        """
-        conflicts = self._prepare(batch, settle=False)
-        self._connection.execute("begin")
-        self._write(batch, conflicts)
-        self._connection.execute("rollback")
-
-    def settle(self, batch: SealedBatch) -> None:
+    def _settle(self, batch: SealedBatch) -> None:
         """Add the figures of a batch that is in the store to those of its sources."""
         for change in batch.sources:
             change.progress.tally.add(self._tallies[change.checkpoint.source_id])
-        self._recorded.clear()
+
+    def _recover(self, error: duckdb.Error) -> None:
+        """Make the connection usable again, whatever the error has done to it.
+
+        Raises:
+            StoreError: it cannot be.
+        """
+        with contextlib.suppress(duckdb.Error):
+            self._connection.execute("rollback")
+        if not isinstance(error, _DEAD):
+            with contextlib.suppress(duckdb.Error):
+                self._connection.execute("select 1").fetchall()
+                return
+        if self._reopen is None:
+            raise _refusal(error)
+        try:
+            self._connection = self._reopen()
+        except duckdb.Error as failure:
+            raise _refusal(failure) from None
+
+    def _is_taken(self, batch: SealedBatch, rows: pl.DataFrame) -> bool:
+        """Say whether the store takes these rows of the batch; nothing of them is kept."""
+        try:
+            part = replace(batch, events=rows)
+            conflicts = self._prepare(part, settle=False)
+            self._connection.execute("begin")
+            self._write(part, conflicts)
+            self._connection.execute("rollback")
+        except duckdb.Error as error:
+            self._recover(error)
+            return False
+        return True
+
+    def _poison(self, batch: SealedBatch, rows: pl.DataFrame) -> Iterator[int]:
+        """Yield the places of the rows that fail by themselves, by halving."""
+        if self._is_taken(batch, rows):
+            return
+        if rows.height == 1:
+            yield rows["place"].item()
+            return
+        half = rows.height // 2
+        yield from self._poison(batch, rows[:half])
+        yield from self._poison(batch, rows[half:])
 
     def _prepare(self, batch: SealedBatch, *, settle: bool = True) -> list[Rejected]:
         register(self._connection, "staged_event", batch.events)
@@ -147,7 +213,7 @@ class Writer:
             [source_id, size],
         )
 
-    def holds(self, batch: SealedBatch) -> bool:
+    def _holds(self, batch: SealedBatch) -> bool:
         """Say whether the store has every checkpoint of the batch, and its accounts add up.
 
         DuckDB's COMMIT can return without an error and without having committed, and fail after it has: look.
@@ -213,22 +279,6 @@ class Writer:
         for change in batch.sources if settle else ():
             tallies[change.checkpoint.source_id].settle(change.checkpoint.path, native=change.progress.native)
         return tallies
-
-    def _unrecorded(self, batch: SealedBatch) -> Iterator[Sequence[Recorded | Row]]:
-        """Yield the new derived events in groups.
-
-        A second try of the same batch yields no group twice.
-        """
-        repeated = {int(row[0]) for row in self._connection.execute("select place from repeated").fetchall()}
-        for start in range(0, batch.events.height, GROUP_EVENTS):
-            rows = batch.events[start : start + GROUP_EVENTS].select("place", *Row._fields).iter_rows()
-            new = [
-                (row[1], batch.derived[row[0]] or Row(*row[1:]))
-                for row in rows
-                if row[0] in batch.derived and row[0] not in repeated and row[1] not in self._recorded
-            ]
-            yield [event for _, event in new]
-            self._recorded.update(event_id for event_id, _ in new)
 
     def _insert_events(self, batch: SealedBatch) -> None:
         # Also without rows: if a statement fails even then, no row is poison.
@@ -306,132 +356,6 @@ def _shown_text(text: str) -> str:
     return clean if len(clean) <= KEPT_TEXT else f"{clean[:KEPT_TEXT]}[… cut]"
 
 
-Reopen = Callable[[], duckdb.DuckDBPyConnection]
-MOST_POISON = 100
-"""Most failing rows of one batch; if more fail, the rows are not the cause."""
-_DEAD = duckdb.InternalException, duckdb.FatalException, duckdb.ConnectionException
-_ROOM = duckdb.IOException, duckdb.OutOfMemoryException
-
-
-class Pipeline:
-    """A background thread that commits sealed batches in order.
-
-    Use as a context manager, and `wait` for it.
-    """
-
-    def __init__(
-        self,
-        connection: duckdb.DuckDBPyConnection,
-        reopen: Reopen | None,
-        journal: EventLog | None,
-        now: datetime,
-    ) -> None:
-        self._connection, self._reopen, self._journal, self._now = connection, reopen, journal, now
-        self._writer = Writer(connection, journal, now)
-        self._background: ThreadPoolExecutor | None = None
-        self._running: Future[None] | None = None
-
-    def submit(self, batch: SealedBatch | None) -> None:
-        """Commit a batch in the background, once the one before it is in the store.
-
-        Raises:
-            StoreError: the one before could not be committed.
-            AccountingError: its lines or bytes do not add up.
-        """
-        self.wait()
-        if batch is not None:
-            if self._background is None:
-                from concurrent.futures import ThreadPoolExecutor  # here: mostly there is nothing to commit
-
-                self._background = ThreadPoolExecutor(1, "store")
-            self._running = self._background.submit(self._commit, batch)
-
-    def wait(self) -> None:
-        """Wait until everything that was submitted is in the store. Raises what `submit` raises."""
-        running, self._running = self._running, None
-        if running is not None:
-            running.result()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        # Also after an error: nobody may use the connection while a batch is on its way.
-        if self._background is not None:
-            self._background.shutdown(wait=True)
-
-    def _commit(self, batch: SealedBatch) -> None:
-        error: duckdb.Error | None = None
-        for _ in range(2):
-            try:
-                self._writer.apply(batch)
-            except duckdb.Error as failure:
-                error = failure
-                self._recover(failure)
-                if self._writer.holds(batch):
-                    self._writer.settle(batch)
-                    return
-            else:
-                return
-        if error is None or _no_room(error) or not self._applies(batch, batch.events.head(0)):
-            raise _refusal(error)
-        poison = self._poison(batch, batch.events)
-        try:
-            self._writer.apply(_without(batch, poison))
-        except duckdb.Error as failure:
-            self._recover(failure)
-            raise _refusal(failure) from None
-
-    def _recover(self, error: duckdb.Error) -> None:
-        """Make the connection usable again, whatever the error has done to it.
-
-        Raises:
-            StoreError: it cannot be.
-        """
-        with contextlib.suppress(duckdb.Error):
-            self._connection.execute("rollback")
-        if not isinstance(error, _DEAD):
-            try:
-                self._connection.execute("select 1").fetchall()
-            except duckdb.Error as failure:
-                error = failure
-            else:
-                return
-        if self._reopen is None:
-            raise _refusal(error)
-        try:
-            self._connection = self._reopen()
-        except duckdb.Error as failure:
-            raise _refusal(failure) from None
-        self._writer = Writer(self._connection, self._journal, self._now, self._writer)
-
-    def _applies(self, batch: SealedBatch, rows: pl.DataFrame) -> bool:
-        """Say whether the store takes these rows of the batch; nothing of them is kept."""
-        try:
-            self._writer.rehearse(replace(batch, events=rows))
-        except duckdb.Error as error:
-            self._recover(error)
-            return False
-        return True
-
-    def _poison(self, batch: SealedBatch, rows: pl.DataFrame) -> list[int]:
-        """Return the places of the rows that fail by themselves, by halving."""
-        places: list[int] = []
-        stretches = [rows]
-        while stretches:
-            stretch = stretches.pop()
-            if self._applies(batch, stretch):
-                continue
-            if stretch.height == 1:
-                places.append(stretch["place"].item())
-                if len(places) > MOST_POISON:
-                    raise StoreError("the store refused very many rows", "nothing of the batch was kept")
-                continue
-            half = stretch.height // 2
-            stretches += (stretch[half:], stretch[:half])
-        return sorted(places)
-
-
 def _without(batch: SealedBatch, places: list[int]) -> SealedBatch:
     """Return the batch without these rows; their lines go to quarantine."""
     lost = batch.events["place"].is_in(places)
@@ -455,7 +379,6 @@ def _without(batch: SealedBatch, places: list[int]) -> SealedBatch:
     return replace(
         batch,
         events=batch.events.filter(~lost),
-        derived={place: event for place, event in batch.derived.items() if place not in places},
         rejected=rejected,
         bad_lines=bad_lines,
         sources=[replace(change, gained=gained[change.checkpoint.source_id]) for change in batch.sources],
@@ -464,11 +387,11 @@ def _without(batch: SealedBatch, places: list[int]) -> SealedBatch:
 
 def _refusal(error: duckdb.Error | None) -> StoreError:
     message = first_line(error) if error is not None else "no reason given"
-    no_room = error is not None and _no_room(error)
+    no_room = error is not None and _has_no_room(error)
     hint = FREE_SPACE if no_room else "nothing of it was kept"
     return StoreError(f"the store refused the batch: {message}", hint)
 
 
-def _no_room(error: duckdb.Error) -> bool:
+def _has_no_room(error: duckdb.Error) -> bool:
     # A write that fails in a commit is reported as an error of the transaction.
     return isinstance(error, _ROOM) or "Could not write" in str(error)

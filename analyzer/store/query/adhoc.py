@@ -3,8 +3,7 @@
 This protects against accidents, not against hostile SQL: a query can still use much memory and
 time.
 
-The database's own syntax tree of a statement and its binder decide whether it only reads, before
-any of it runs.
+The database's own parser and binder decide whether a statement only reads, before any of it runs.
 
 A statement may name frames of the caller: data, and never a way to a file. No such name hides a
 view of the store, and the frames are not visible while the program asks its own questions.
@@ -13,7 +12,6 @@ view of the store, and the frames are not visible while the program asks its own
 from __future__ import annotations
 
 import contextlib
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -23,7 +21,6 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import duckdb
-import polars as pl
 from duckdb.func import FunctionNullHandling
 
 from analyzer.errors import QueryError
@@ -118,9 +115,6 @@ def visible(connection: duckdb.DuckDBPyConnection, frames: Mapping[str, pl.DataF
                 connection.unregister(name)
 
 
-_QUERY_NODES = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
-"""Nodes that a query may consist of; others insert, update, delete, or copy into files."""
-
 _TABLE_FUNCTIONS = """
 duckdb_approx_database_count duckdb_available_metrics duckdb_columns duckdb_connection_count duckdb_constraints
 duckdb_coordinate_systems duckdb_databases duckdb_dependencies duckdb_dialects duckdb_eviction_queues
@@ -142,21 +136,18 @@ READING_TABLE_FUNCTIONS = frozenset(_TABLE_FUNCTIONS.split())
 """Table functions that only read. Settings decide whether anything outside the store can be read.
 """
 
-ACTING_FUNCTIONS = frozenset({"json_serialize_plan", "nextval", "setval", "write_log"})
-"""Functions in expressions that write, or that plan SQL given as text."""
+_EXPLAIN = re.compile(r"explain\s+(?:analy[sz]e\b\s*)?(\([^()]*\))?", re.IGNORECASE)
+_FUNCTIONS_OF_TABLES = """
+select json_extract_string(tree, '$.error'), json_extract_string(tree, '$..function.function_name')
+from (select system.main.json_serialize_sql($1::varchar) as tree)
+"""
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """A statement that only reads."""
+def reading(connection: duckdb.DuckDBPyConnection, sql: str, parameters: object = None) -> str:
+    """Return the one statement in `sql`, which only reads, as the database shall run it. Nothing of it has run.
 
-    statement: str
-    query: str
-    """The query in it: the statement itself, or what its EXPLAIN explains."""
-
-
-def reading(connection: duckdb.DuckDBPyConnection, sql: str, parameters: object = None) -> Reading:
-    """Return the one statement in `sql`, which only reads. Nothing of it has run.
+    The database decides: a statement may write at its top level, but never inside another query, and it names the
+    table functions of its tree.
 
     Raises:
         QueryError: it is more or less than one statement, does not only read, or the database does not understand it.
@@ -167,97 +158,60 @@ def reading(connection: duckdb.DuckDBPyConnection, sql: str, parameters: object 
         raise QueryError(first_line(error), "check the SQL") from None
     if len(statements) != 1:
         raise QueryError(f"{len(statements)} statements", "give exactly one")
-    kind = str(statements[0].type).rsplit(".", 1)[-1].upper()
-    text = statements[0].query
+    kind = _kind(statements[0])
     if kind == "MULTI":
         raise QueryError("a pivot that has to look for its columns first", "name them: pivot … on x in ('a', 'b')")
-    if kind not in {"SELECT", "EXPLAIN"}:
-        raise _refused(f"a statement of kind {kind}")
-    query = next((candidate for candidate in _candidates(text, kind) if _reads(connection, candidate)), None)
+    statement = _uncommented(statements[0].query)
+    query = next((text for text in _queries(statement, kind) if _is_query(connection, text)), None)
     if query is None:
-        raise _refused(f"{kind} of something else than a query")
-    _bind_below_a_query(connection, query, parameters)
-    return Reading(text, query)
-
-
-def _candidates(text: str, kind: str) -> Iterator[str]:
-    """Yield the query of a statement, without EXPLAIN, its options and the semicolons at its end.
-
-    A parenthesis after EXPLAIN opens its options or the query; the caller finds out which is one.
-    """
-    raw = text.encode()
-    # The tokenizer gives offsets in bytes, and no ends.
-    starts = [start for start, token in duckdb.tokenize(text) if token != duckdb.token_type.comment]
-    while starts and raw[starts[-1] : starts[-1] + 1] == b";":
-        raw = raw[: starts.pop()]
-    if kind == "SELECT" or len(starts) < 2:
-        yield raw.decode()
-        return
-    # Only words and parentheses matter; the rest of a token is ignored.
-    first = 2 if re.match(rb"analy[sz]e\b", raw[starts[1] :], re.IGNORECASE) else 1
-    if first >= len(starts):
-        return
-    yield raw[starts[first] :].decode()
-    depth = 0
-    for index in range(first, len(starts)):
-        depth += {b"(": 1, b")": -1}.get(raw[starts[index] : starts[index] + 1], 0)
-        if depth <= 0:
-            if index + 1 < len(starts):
-                yield raw[starts[index + 1] :].decode()
-            return
-
-
-def _reads(connection: duckdb.DuckDBPyConnection, query: str) -> bool:
-    """Say whether a node of the tree is a query.
-
-    Raises:
-        QueryError: it is one, and does not only read.
-    """
+        raise _refused(f"a statement of kind {kind}" if kind != "EXPLAIN" else "EXPLAIN of something else than a query")
     with query_errors():
         # By its full name, as a store may hold a macro of that name.
-        rows = connection.execute("select system.main.json_serialize_sql($1::varchar)", [query]).fetchall()
-    try:
-        tree = json.loads(rows[0][0])
-    except RecursionError:
-        raise QueryError("the statement is nested too deeply", "write it with fewer levels") from None
-    if tree["error"] or len(tree["statements"]) != 1:
-        return False
-    for node in _nodes(tree["statements"]):
-        _check(node)
-    return True
-
-
-def _nodes(tree: object) -> Iterator[dict[str, Any]]:
-    """Yield every object of the tree, at any depth."""
-    waiting = [tree]
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, dict):
-            yield item
-            waiting.extend(item.values())
-        elif isinstance(item, list):
-            waiting.extend(item)
-
-
-def _check(node: dict[str, Any]) -> None:
-    kind = node.get("type")
-    if ("cte_map" in node or str(kind).endswith("_NODE")) and kind not in _QUERY_NODES:
-        raise _refused(f"{str(kind).split('_')[0]} inside of a query")
-    if kind == "TABLE_FUNCTION":
-        name = str((node.get("function") or {}).get("function_name")).lower()
-        if name not in READING_TABLE_FUNCTIONS and name not in views():
-            raise _refused(f"the table function {name}")
-    if node.get("class") == "FUNCTION" and str(node.get("function_name")).lower() in ACTING_FUNCTIONS:
-        raise _refused(f"the function {node['function_name']}")
-
-
-def _bind_below_a_query(connection: duckdb.DuckDBPyConnection, query: str, parameters: object) -> None:
-    """Let the database itself refuse what writes.
-
-    A statement may write at its top level, but never inside another query.
-    """
+        failed, functions = connection.execute(_FUNCTIONS_OF_TABLES, [query]).fetchall()[0]
+    if failed == "true":
+        raise _refused("something else than a query")
+    if acting := {name.lower() for name in functions} - READING_TABLE_FUNCTIONS - set(views()):
+        raise _refused(f"the table function {min(acting)}")
     with query_errors(), only_reading(connection):
         connection.execute(f"describe from (\n{query}\n)", parameters).fetchall()
+    return statement
+
+
+def _kind(statement: duckdb.Statement) -> str:
+    return str(statement.type).rsplit(".", 1)[-1].upper()
+
+
+def _uncommented(text: str) -> str:
+    """Return the statement without comments, and without semicolons at its end."""
+    raw = text.encode()
+    # The tokenizer gives offsets in bytes, and no ends.
+    tokens = duckdb.tokenize(text)
+    ends = [*(start for start, _ in tokens[1:]), len(raw)]
+    pieces = (
+        b" " if kind == duckdb.token_type.comment else raw[start:end]
+        for (start, kind), end in zip(tokens, ends, strict=True)
+    )
+    return b"".join(pieces).decode().rstrip("; \t\r\n")
+
+
+def _queries(statement: str, kind: str) -> Iterator[str]:
+    """Yield what may be the query: the statement, or what its EXPLAIN explains, with a parenthesis and without it.
+
+    A parenthesis after EXPLAIN opens its options or the query.
+    """
+    if kind == "SELECT":
+        yield statement
+    elif kind == "EXPLAIN" and (explain := _EXPLAIN.match(statement)):
+        if explain[1]:
+            yield statement[explain.start(1) :]
+        yield statement[explain.end() :]
+
+
+def _is_query(connection: duckdb.DuckDBPyConnection, text: str) -> bool:
+    try:
+        return [_kind(statement) for statement in connection.extract_statements(text)] == ["SELECT"]
+    except duckdb.Error:
+        return False
 
 
 @contextlib.contextmanager
@@ -356,7 +310,7 @@ def run(
     if isinstance(parameters, str | bytes) or not isinstance(parameters, Sequence | Mapping | None):
         raise QueryError(f"a {type(parameters).__name__} holds no parameters", PARAMETERS_HINT)
     offer_classify(connection, sql)
-    statement = reading(connection, sql, parameters).statement
+    statement = reading(connection, sql, parameters)
 
     def rows() -> pl.DataFrame:
         relation = connection.sql(statement, params=parameters)

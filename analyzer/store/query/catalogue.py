@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sized
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
-
-import duckdb
 
 from analyzer.command_lines import command_line
 from analyzer.errors import QueryError
 from analyzer.events.times import now
 from analyzer.store.db.connection import attended, query_errors
+from analyzer.store.db.engine import duckdb
 from analyzer.store.db.frames import MANY_ROWS, give_back
 from analyzer.store.db.tables.schema import Header, Param, parse_header
 from analyzer.store.query.selection import Selection, moment, span
 
+_NAME = re.compile(r"[a-z]+(-[a-z0-9]+)+")
 _Answer = TypeVar("_Answer", bound=Sized)
 _FIRST = ("overview", "errors", "unknown", "retries", "relays", "exhaustions", "tools", "timeline")
 """Areas that people ask for first, in order; others follow by name."""
@@ -80,10 +80,12 @@ def find(name: str) -> Query:
     Raises:
         QueryError: there is none of that name.
     """
-    queries = catalogue()
-    if name not in queries:
-        raise QueryError.unknown_value("query", name, queries, command_line("query", "--list"))
-    return queries[name]
+    area, _, rest = name.partition("-")
+    path = Path(_folder(), area, f"{rest}.sql")
+    # Only a plain name is that of a file in the folder.
+    if _NAME.fullmatch(name) and path.is_file():
+        return _read(path)
+    raise QueryError.unknown_value("query", name, catalogue(), command_line("query", "--list"))
 
 
 def run(
@@ -110,9 +112,15 @@ def run(
 def _load(folder: str) -> dict[str, Query]:
     queries = {}
     for path in sorted(Path(folder).glob("*/*.sql"), key=lambda path: (_rank(path.parent.name), path)):
-        name = f"{path.parent.name}-{path.stem}"
-        queries[name] = Query(name, parse_header(path.read_text("utf-8"), f"{path.parent.name}/{path.name}"))
+        query = _read(path)
+        queries[query.name] = query
     return queries
+
+
+@cache
+def _read(path: Path) -> Query:
+    header = parse_header(path.read_text("utf-8"), f"{path.parent.name}/{path.name}")
+    return Query(f"{path.parent.name}-{path.stem}", header)
 
 
 def _rank(area: str) -> int:
@@ -122,10 +130,9 @@ def _rank(area: str) -> int:
 @cache
 def _folder() -> str:
     """Return `queries/` inside the installed package, else the one at the top of the checkout."""
-    inside = resources.files("analyzer").joinpath("queries")
-    if inside.is_dir():
-        return os.fspath(str(inside))
-    return os.fspath(Path(__file__).resolve().parents[3] / "queries")
+    _, _, package, checkout, *_ = Path(__file__).resolve().parents
+    inside = package / "queries"
+    return os.fspath(inside if inside.is_dir() else checkout / "queries")
 
 
 def _value(param: Param, value: object) -> object:

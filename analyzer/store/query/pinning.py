@@ -11,8 +11,7 @@ from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import Any
 
-import duckdb
-
+from analyzer.store.db.engine import duckdb
 from analyzer.store.db.frames import MANY_ROWS, give_back, sql, with_rows
 from analyzer.store.db.location import CATALOG
 from analyzer.store.db.tables.schema import folded, views

@@ -15,11 +15,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 
-import duckdb
-
 from analyzer.errors import AnalyzerError
 from analyzer.events.times import now, to_naive_utc
 from analyzer.store.db.connection import query_errors
+from analyzer.store.db.engine import duckdb
 from analyzer.store.db.frames import quoted, sql
 from analyzer.store.db.location import CATALOG
 from analyzer.store.db.tables.schema import views

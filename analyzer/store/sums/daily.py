@@ -9,17 +9,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 from zoneinfo import ZoneInfo
 
-import duckdb
 import polars as pl
 
 from analyzer.store.db.connection import query_errors
+from analyzer.store.db.engine import duckdb
 from analyzer.store.db.frames import MANY_ROWS, ask, copy_texts, frame_of, give_back, register
 from analyzer.store.sums import statements
 from analyzer.store.sums.counting import counted, weakly_known
-from analyzer.store.sums.schemas import CUT, GROUPS, HAND_OFFS, SCHEMAS, empty, sorted_sums
+from analyzer.store.sums.schemas import CUT, GROUPS, HAND_OFFS, SCHEMAS, CallerDays, empty, sorted_sums
 
 _AT_ONCE = 250_000
 """Events that are summed together: those of several days, or of some callers of a larger day."""
@@ -28,23 +28,9 @@ _Chunk = tuple[date, date, int]
 _Part = Mapping[str, str | None]
 """The first caller of a part and the first caller after it, as parameters of a statement."""
 _WHOLE: _Part = {"from_caller": "", "to_caller": None}
-_NUMBERED: Mapping[Any, Any] = {pl.String: pl.Categorical}
 _A_DAY = timedelta(days=1)
 _MARGIN = timedelta(hours=1)
 """Added to the bounds of a day: days overlap where clocks are put back over midnight."""
-
-
-class CallerDays(NamedTuple):
-    """The days from `first` to `last` of a caller; `caller` is None for all callers."""
-
-    caller: str | None
-    first: date
-    last: date
-
-    @property
-    def days(self) -> list[date]:
-        """List the days, in order."""
-        return [self.first + timedelta(days=number) for number in range((self.last - self.first).days + 1)]
 
 
 class _Summing:
@@ -81,7 +67,7 @@ class _Summing:
         for start, end, part in self._parts(chunks):
             made = {
                 **self._counted(start, end, part),
-                "volumes": self._judged(statements.volumes(), start, end, part).cast(_NUMBERED),
+                "volumes": self._judged(statements.volumes(), start, end, part).cast({pl.String: pl.Categorical}),
                 "work": copy_texts(self._ask(statements.work(), start, end, part)),
                 "signals": copy_texts(self._judged(statements.signals(), start, end, part)),
             }

@@ -1,13 +1,28 @@
-"""Name the frames of sums by day and their columns."""
+"""Name the frames of sums by day, their columns, and the days of a caller."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, NamedTuple
 
 from analyzer.store.db.frames import frame_of
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+class CallerDays(NamedTuple):
+    """The days from `first` to `last` of a caller; `caller` is None for all callers."""
+
+    caller: str | None
+    first: date
+    last: date
+
+    @property
+    def days(self) -> list[date]:
+        """List the days, in order."""
+        return [self.first + timedelta(days=number) for number in range((self.last - self.first).days + 1)]
+
 
 _NAMES = {"session": "String", "template": "String"}
 SCHEMAS: dict[str, dict[str, str]] = {

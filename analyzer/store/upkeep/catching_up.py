@@ -11,14 +11,10 @@ from collections.abc import Iterator
 from glob import escape, glob
 from itertools import islice
 
-import duckdb
 import msgspec
 
-from analyzer.events import Event
-from analyzer.events.appending.writer import recorded
-from analyzer.events.codec import decode
-from analyzer.events.times import EPOCH
 from analyzer.store.db.connection import transaction
+from analyzer.store.db.engine import duckdb
 from analyzer.store.db.tables.schema import remember, setting
 from analyzer.store.journal import DECISIONS, journal_of, keep_decided
 
@@ -51,30 +47,28 @@ def catch_up(connection: duckdb.DuckDBPyConnection, path: str) -> int:
         return 0
     before = _offsets(connection)
     offsets = dict(before)
-    missing: dict[str, Event] = {}
+    missing: list[bytes] = []
     lines = (line for part in parts for line in _decisions(part, offsets))
     while batch := dict(islice(lines, _AT_ONCE)):
         stored = connection.execute(
             "select event_id from internal.event_v1 where event_id in (select unnest($1))", [list(batch)]
         ).fetchall()
-        lost = batch.keys() - {name for (name,) in stored}
-        decoded = (decode(line, EPOCH) for name, line in batch.items() if name in lost)
-        missing |= {event.id: event for event in decoded if isinstance(event, Event) and event.origin is None}
+        known = {name for (name,) in stored}
+        missing += [line for name, line in batch.items() if name not in known]
     read = sum(offsets.values()) - sum(before.get(name, 0) for name in offsets)
     if missing or read >= _WORTH_KEEPING:
         with transaction(connection):
-            _take_over(connection, list(missing.values()))
+            _take_over(connection, missing)
             remember(connection, **{_READ: msgspec.json.encode(offsets).decode()})
     return len(missing)
 
 
-def _take_over(connection: duckdb.DuckDBPyConnection, missing: list[Event]) -> None:
+def _take_over(connection: duckdb.DuckDBPyConnection, missing: list[bytes]) -> None:
     # These imports load much, and there is hardly ever anything to take over.
     from analyzer.store.upkeep.prune import restore_horizon
     from analyzer.store.verdicts.rulesets import restore_active
 
-    keep_decided(connection, map(recorded, missing))
-    kinds = {event.type for event in missing}
+    kinds = keep_decided(connection, missing)
     if "history.pruned" in kinds:
         restore_horizon(connection)
     if "ruleset.applied" in kinds:

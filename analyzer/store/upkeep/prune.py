@@ -17,6 +17,7 @@ import duckdb
 
 from analyzer.errors import InputError, StoreError, system_text
 from analyzer.events import Event, EventLog
+from analyzer.events.appending.writer import event_line
 from analyzer.events.codec import decode
 from analyzer.events.times import EPOCH, format_time
 from analyzer.store.db.connection import store_errors, transaction
@@ -239,7 +240,7 @@ def _delete(native: list[SourceCheckpoint], parts: list[str], journal: EventLog 
     for path in parts:
         kept = [event for event in _events(path) if event is not None and event.type in DECISIONS]
         assert journal is not None  # its own parts are among the files
-        record_all(journal, [kept])
+        record_all(journal, map(event_line, kept))
     for path in [*(on_disk(item.path) for item in native), *parts]:
         with contextlib.suppress(FileNotFoundError), finished(path) as nobody_writes:
             if nobody_writes:

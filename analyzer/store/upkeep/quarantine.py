@@ -17,6 +17,7 @@ import msgspec
 
 from analyzer.errors import InputError
 from analyzer.events import Event, EventLog, Origin
+from analyzer.events.appending.writer import event_line
 from analyzer.events.model import new_id
 from analyzer.events.times import now
 from analyzer.importers import BY_NAME
@@ -163,9 +164,9 @@ class _RetriedSource:
     def _write_journal(self, ids: list[str]) -> None:
         if self._journal is None or not ids or BY_NAME[self._checkpoint.format].native:
             return
-        record_all(self._journal, [self._derived(ids)])
+        record_all(self._journal, map(event_line, self._translated(ids)))
 
-    def _derived(self, ids: list[str]) -> Iterator[Event]:
+    def _translated(self, ids: list[str]) -> Iterator[Event]:
         rows = self._trial.execute(
             "select type, occurred_at, session_id, payload, event_id, schema_version, time_source, host, source_format,"
             " source_path, source_line from events where event_id in (select unnest($1))"

@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import duckdb
-
-from analyzer.classifier import Ruleset
-from analyzer.classifier.batch import Verdict, judge_in_parallel, judge_json
 from analyzer.errors import RulesError, StoreError, system_text
 from analyzer.events.times import now
-from analyzer.store.db.frames import register, sql
+from analyzer.store.db.engine import duckdb
+from analyzer.store.db.frames import frame_of, register, sql
 from analyzer.store.db.location import sync
 from analyzer.store.db.tables.schema import remember, setting
 from analyzer.store.journal import DECIDED, RULESETS, journal_of
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from analyzer.classifier import Rules, Ruleset
+    from analyzer.classifier.batch import Verdict
 
 
 def keep_up(connection: duckdb.DuckDBPyConnection, store_path: str) -> int:
@@ -132,6 +131,7 @@ def restore_active(connection: duckdb.DuckDBPyConnection) -> str | None:
 
 def keep_rules(store_path: str, ruleset: Ruleset) -> None:
     """Save the complete rules beside the journal, so that history can be judged with them for good."""
+
     from analyzer.classifier.rules.ruleset import ruleset_text
 
     path = kept_rules(store_path, ruleset.digest)
@@ -151,11 +151,9 @@ def keep_rules(store_path: str, ruleset: Ruleset) -> None:
 
 
 CHUNK = 20_000
-"""Facts that a worker judges at a time, and that are saved at a time."""
+"""Facts that are judged and saved at a time."""
 PAGE = 10 * CHUNK
 """Facts that are read at a time."""
-ALONE = 10_000
-"""Up to so many facts are judged in this process: starting others takes longer."""
 
 
 def add_verdicts(
@@ -171,40 +169,33 @@ def add_verdicts(
 
     No more than a page of facts is in memory, however many wait.
     """
-    import polars as pl
+    from analyzer.classifier.batch import judge_json
 
     moment = now()
     done = 0
-    dtypes: dict[str, Any] = dict.fromkeys(_TEXTS, pl.String) | {
-        "retryable": pl.Boolean,
-        "judged_at": pl.Datetime("us"),
-    }
     # A checkpoint may move rows, so that some are missed; the next round judges them.
     while waiting := _waiting(connection, ruleset, target, before):
         total = done + waiting
-        for ids, verdicts in _verdicts(_chunks(connection), ruleset, waiting):
-            columns = list(zip(*verdicts, strict=True))
-            frame = pl.DataFrame(
-                {
-                    "facts_id": ids,
-                    "ruleset": [ruleset.digest] * len(ids),
-                    **dict(
-                        zip(
-                            ("reason", "detail", "retryable", "action", "rule", "confidence"),
-                            map(list, columns),
-                            strict=True,
-                        )
-                    ),
-                    "judged_at": [moment] * len(ids),
-                },
-                schema_overrides=dtypes,
-            )
-            register(connection, "staged_verdict", frame)
+        for ids, texts in _chunks(connection):
+            register(connection, "staged_verdict", _frame(ids, ruleset, judge_json(texts, ruleset), moment))
             connection.execute(f"insert into {target} by name from staged_verdict").fetchall()
             done += len(ids)
             if progress is not None:
                 progress(done, total)
     return done
+
+
+def _frame(ids: list[str], ruleset: Ruleset, verdicts: list[Verdict], moment: datetime) -> pl.DataFrame:
+    """Make the rows of verdicts."""
+    judged = (list(column) for column in zip(*verdicts, strict=True))
+    columns = {
+        "facts_id": ids,
+        "ruleset": [ruleset.digest] * len(ids),
+        **dict(zip(("reason", "detail", "retryable", "action", "rule", "confidence"), judged, strict=True)),
+        "judged_at": [moment] * len(ids),
+    }
+    other = {"retryable": "Boolean", "judged_at": "Datetime"}
+    return frame_of({name: other.get(name, "String") for name in columns}, columns)
 
 
 _Chunk = tuple[list[str], list[str]]
@@ -242,23 +233,3 @@ def _chunks(connection: duckdb.DuckDBPyConnection) -> Iterator[_Chunk]:
         for start in range(0, len(page), CHUNK):
             chunk = page[start : start + CHUNK]
             yield [facts_id for _, facts_id, _ in chunk], [facts for _, _, facts in chunk]
-
-
-def _verdicts(chunks: Iterator[_Chunk], ruleset: Ruleset, waiting: int) -> Iterator[tuple[list[str], list[Verdict]]]:
-    """Judge chunk by chunk, in one process per core where that pays; yield ids and verdicts."""
-    if waiting <= ALONE:
-        for ids, texts in chunks:
-            yield ids, judge_json(texts, ruleset)
-        return
-    asked: deque[list[str]] = deque()
-
-    def texts_of() -> Iterator[list[str]]:
-        for ids, texts in chunks:
-            asked.append(ids)
-            yield texts
-
-    for verdicts in judge_in_parallel(texts_of(), ruleset, os.cpu_count() or 1):
-        yield asked.popleft(), verdicts
-
-
-_TEXTS = ("facts_id", "ruleset", "reason", "detail", "action", "rule", "confidence")

@@ -19,6 +19,7 @@ from analyzer.events import Event, decode, encode
 from analyzer.report.night.document import render_known_finding, render_night_text
 from analyzer.report.overview import render_text
 from analyzer.store import Store, open_store
+from tests import LONG_RUNS
 from tests.analysis import histories
 
 START, DAYS = date(2026, 10, 5), 18
@@ -81,7 +82,7 @@ def held(store: Store, night: Night, one: Finding) -> None:
     assert {each.event_id for each in shown.happenings} == {row["event_id"] for row in own}
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(3 * LONG_RUNS))
 def test_a_finding_says_what_its_events_have(tmp_path: Path, seed: int) -> None:
     """Of outages at any hour, over midnight too, each night tells the hours, counts and texts of the events, and the
     first night without an error of it says that it is over.

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analyzer.analysis.detection.detection import QUIET_DAYS, Detection
+from analyzer.analysis.kinds.detection import Detection
 from analyzer.analysis.kinds.finding import Finding, Scope
 from analyzer.analysis.nightly.incidents import SILENT_DAYS, incidents
 from analyzer.analysis.nightly.night import carried_on
+from analyzer.analysis.periods import QUIET_DAYS
 
 START = date(2026, 11, 2)
 TRAFFIC = {"probe": [START + timedelta(days=number) for number in range(60)]}

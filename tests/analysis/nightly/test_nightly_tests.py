@@ -11,9 +11,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from analyzer.analysis.detection import Detection
-from analyzer.analysis.detection.signals.retries import retry_changes
-from analyzer.analysis.kinds.causes import with_causes
+from analyzer.analysis.kinds.detection import Detection
+from analyzer.analysis.kinds.families.causes import with_causes
+from analyzer.analysis.kinds.families.retries import retry_changes
 from analyzer.analysis.kinds.finding import KINDS, Finding, Scope
 from analyzer.analysis.kinds.sentences import sentence
 from analyzer.analysis.nightly.detections import detections

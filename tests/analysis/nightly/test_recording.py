@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from analyzer.analysis import check
-from analyzer.analysis.detection import Detection
+from analyzer.analysis.kinds.detection import Detection
 from analyzer.analysis.kinds.finding import Finding, Identity, Scope, finding_id
 from analyzer.analysis.nightly.decisions import findings
 from analyzer.analysis.nightly.night import Night, night_before, recorded, write_down
 from analyzer.errors import StoreError
-from analyzer.events import Event, EventLog
+from analyzer.events import EventLog
 from analyzer.events.appending.appender import MAX_LINE_BYTES
 from analyzer.report.night.document import render_night_text
 from analyzer.store import Store, open_store, rebuild
@@ -274,9 +274,8 @@ def test_a_night_that_reached_half_of_the_journal_is_judged_again(
     night = night_of(found(1), found(2))
     real = EventLog.record
 
-    def dies(log: EventLog, *events: Event) -> None:
-        for event in events[:written]:
-            real(log, event)
+    def dies(log: EventLog, lines: list[bytes]) -> None:
+        real(log, lines[:written])
         _dies()
 
     with open_store(path, writable=True) as store, monkeypatch.context() as patched:

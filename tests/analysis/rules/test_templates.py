@@ -6,7 +6,7 @@ import random
 from collections import defaultdict
 from statistics import mean
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from analyzer.analysis.rules.similar_templates import group, merge
@@ -60,7 +60,6 @@ def test_two_states_are_no_values() -> None:
 
 
 @given(st.lists(st.lists(WORDS, max_size=8).map(" ".join), max_size=40), st.randoms(use_true_random=False))
-@settings(max_examples=150, deadline=None)
 def test_order_and_number_make_no_difference(texts: list[str], shuffle: random.Random) -> None:
     """The same set gives the same result."""
     known = merge(texts)

@@ -12,11 +12,10 @@ import polars as pl
 import pytest
 
 from analyzer.analysis import Case, Window, overview
-from analyzer.analysis.detection.signals.relays import relay_days
-from analyzer.analysis.detection.statistics.rates import MIN_DAYS
+from analyzer.analysis.kinds.families.bursts import MAX_MOMENTS, burst_rows
+from analyzer.analysis.kinds.families.relays import hand_off_rows, relay_days
 from analyzer.analysis.kinds.finding import KINDS, NOTHING, Basis, Finding
-from analyzer.analysis.kinds.messages import MAX_MOMENTS, burst_rows
-from analyzer.analysis.kinds.recovery import hand_off_rows
+from analyzer.analysis.kinds.statistics.rates import MIN_DAYS
 from analyzer.analysis.nightly.detections import detections
 from analyzer.analysis.nightly.incidents import incidents
 from analyzer.analysis.observations import exposed
@@ -24,6 +23,7 @@ from analyzer.analysis.summary.window_findings import MAX_CASES, judge_seen, obs
 from analyzer.analysis.summary.window_findings import cases as look_behind
 from analyzer.classifier.fingerprint import fingerprint
 from analyzer.store import Store, open_store
+from tests import named
 from tests.analysis.histories import CHANGE, DAYS, START, every_finding
 from tests.analysis.nightly.test_nightly_tests import day, group, observed
 
@@ -199,13 +199,15 @@ def _burst(cases: dict[str, Case], seconds: list[int]) -> pl.DataFrame:
 
 @pytest.mark.parametrize(
     ("seconds", "width"),
-    [
-        pytest.param(list(range(50)), 1, id="within a minute"),
-        pytest.param(list(range(0, 3_000, 7)), 60, id="most of an hour"),
-        pytest.param(list(range(59, 86_400, 61)), 3_600, id="all day"),
-        pytest.param([5], 1, id="one moment"),
-        pytest.param([0, 86_400], 1, id="the next day is another matter"),
-    ],
+    named(
+        {
+            "within a minute": (list(range(50)), 1),
+            "most of an hour": (list(range(0, 3_000, 7)), 60),
+            "all day": (list(range(59, 86_400, 61)), 3_600),
+            "one moment": ([5], 1),
+            "the next day is another matter": ([0, 86_400], 1),
+        }
+    ),
 )
 def test_a_burst_is_cut_into_few_stretches(cases: dict[str, Case], seconds: list[int], width: int) -> None:
     """As short as they may be; no repeat is lost, and none of other sessions, messages or days counts."""

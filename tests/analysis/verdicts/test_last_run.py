@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from analyzer.analysis.run_verdict import RunVerdict, run_verdict
+from analyzer.analysis.verdict.answer import RunVerdict, run_verdict
 from analyzer.errors import InputError
 from tests import LONG_RUNS
 from tests.analysis.verdicts.outputs import (

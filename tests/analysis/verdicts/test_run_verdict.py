@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from analyzer.analysis.run_verdict import EXIT_CODES, GRAVEST, MEANINGS, RunVerdict, read_course, run_verdict
+from analyzer.analysis.verdict.answer import EXIT_CODES, GRAVEST, MEANINGS, RunVerdict, run_verdict
+from analyzer.analysis.verdict.output import read_output
 from analyzer.errors import InputError
-from analyzer.importers.work import SAYS_WORK
+from analyzer.importers.acts import SAYS_WORK
 from tests import REPOSITORY
 from tests.analysis.verdicts.outputs import (
     DONE,
@@ -116,9 +117,9 @@ def test_the_work_of_each_format_is_seen(name: str, tmp_path: Path) -> None:
     """A reply or a call of a tool, in the log of everything that such a log can show."""
     path = tmp_path / "log"
     path.write_bytes(log_of(name))
-    course = read_course(str(path))
-    assert course.format == name
-    assert course.run.replies + len(course.run.calls) > 0
+    output = read_output(str(path))
+    assert output.format == name
+    assert output.run.replies + len(output.run.calls) > 0
 
 
 @pytest.mark.parametrize("row", shapes(), ids=str)
@@ -260,7 +261,7 @@ def test_the_line_of_a_text_is_that_of_its_file(judged: Judge) -> None:
 
 def test_a_line_without_an_end_is_no_record(judged: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is dropped as it is read, and what stands behind it is judged."""
-    monkeypatch.setattr("analyzer.analysis.run_verdict.LONGEST_HEAD", 1_000_000)
+    monkeypatch.setattr("analyzer.analysis.verdict.output.LONGEST_HEAD", 1_000_000)
     found = judged(claude("x" * 9_000_000, say("Done."), end("Done.")), exit_code=0)
     assert (found.verdict, found.evidence[0].line) == ("passed", 4)
 

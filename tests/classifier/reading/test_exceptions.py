@@ -10,6 +10,7 @@ from itertools import pairwise
 import pytest
 
 from analyzer.classifier import classify, extract
+from tests import named
 
 
 def made(name, module="somewhere", bases=(Exception,), **attributes):
@@ -306,17 +307,19 @@ class EvilClass:
 
 @pytest.mark.parametrize(
     "make",
-    [
-        pytest.param(Hostile, id="raises"),
-        pytest.param(Liar, id="lies"),
-        pytest.param(Endless, id="endless"),
-        pytest.param(lambda: EvilMapping(a=1), id="mapping"),
-        pytest.param(lambda: {"body": EvilMapping(a=1)}, id="nested-mapping"),
-        pytest.param(EvilClass, id="class"),
-        pytest.param(object, id="object"),
-        pytest.param(lambda: type, id="type"),
-        pytest.param(lambda: len, id="function"),
-    ],
+    named(
+        {
+            "raises": Hostile,
+            "lies": Liar,
+            "endless": Endless,
+            "mapping": lambda: EvilMapping(a=1),
+            "nested-mapping": lambda: {"body": EvilMapping(a=1)},
+            "class": EvilClass,
+            "object": object,
+            "type": lambda: type,
+            "function": lambda: len,
+        }
+    ),
 )
 def test_hostile_objects(make):
     """Objects that raise, lie or loop when they are read are classified all the same."""

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from analyzer.classifier import Facts, classify, extract
+from tests import named
 
 INNER = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
 GOOGLE = {
@@ -24,18 +25,20 @@ GOOGLE = {
 
 @pytest.mark.parametrize(
     "error",
-    [
-        pytest.param(INNER, id="object"),
-        pytest.param(json.dumps(INNER), id="json-text"),
-        pytest.param(json.dumps(INNER).encode(), id="json-bytes"),
-        pytest.param({"message": f"API Error: 529 {json.dumps(INNER)}"}, id="json-in-message"),
-        pytest.param({"body": json.dumps({"error": {"message": json.dumps(INNER)}})}, id="json-in-json"),
-        pytest.param({"message": f"Error code: 529 - {INNER!r}"}, id="python-repr"),
-        pytest.param({"status": 529, "error": {"error": INNER}}, id="three-deep"),
-        pytest.param({"response": {"status": 529, "data": INNER}}, id="response-data"),
-        pytest.param({"error": {"metadata": {"raw": json.dumps(INNER)}}}, id="metadata-raw"),
-        pytest.param([INNER], id="list"),
-    ],
+    named(
+        {
+            "object": INNER,
+            "json-text": json.dumps(INNER),
+            "json-bytes": json.dumps(INNER).encode(),
+            "json-in-message": {"message": f"API Error: 529 {json.dumps(INNER)}"},
+            "json-in-json": {"body": json.dumps({"error": {"message": json.dumps(INNER)}})},
+            "python-repr": {"message": f"Error code: 529 - {INNER!r}"},
+            "three-deep": {"status": 529, "error": {"error": INNER}},
+            "response-data": {"response": {"status": 529, "data": INNER}},
+            "metadata-raw": {"error": {"metadata": {"raw": json.dumps(INNER)}}},
+            "list": [INNER],
+        }
+    ),
 )
 def test_wrappings(error):
     """The innermost type and message come out of every wrapping."""

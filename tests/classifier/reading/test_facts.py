@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from analyzer.classifier import REASONS, RECOVERY, Facts, classify, classify_facts, extract
@@ -102,10 +102,8 @@ FACTS = st.recursive(
     ),
     max_leaves=4,
 )
-RELAXED = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
-@RELAXED
 @given(FACTS)
 def test_round_trip(facts):
     """Any facts come back equal from their own JSON."""
@@ -113,7 +111,6 @@ def test_round_trip(facts):
     assert Facts.from_dict(json.loads(json.dumps(facts.to_dict()))) == facts
 
 
-@RELAXED
 @given(ERRORS)
 def test_replay_gives_the_same_classification(error):
     """Stored facts, judged again by the same ruleset, give the very same classification."""
@@ -122,7 +119,6 @@ def test_replay_gives_the_same_classification(error):
     assert classify_facts(stored, at=AT) == live
 
 
-@RELAXED
 @given(ERRORS)
 def test_classify_is_total_and_deterministic(error):
     """Whatever comes in, one classification of the taxonomy comes out, and the same one again."""
@@ -133,14 +129,12 @@ def test_classify_is_total_and_deterministic(error):
     json.dumps(found.to_dict(), allow_nan=False)
 
 
-@RELAXED
 @given(FACTS)
 def test_any_facts_can_be_judged(facts):
     """Facts that nobody normalised can be judged too."""
     assert classify_facts(facts, at=AT).reason in REASONS
 
 
-@RELAXED
 @given(ERRORS)
 def test_facts_are_capped(error):
     """No facts hold more than their caps, however much came in."""

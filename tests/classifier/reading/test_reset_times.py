@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from analyzer.classifier import classify
+from tests import named
 
 AT = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
@@ -53,13 +54,15 @@ def test_header(headers, seconds, moment):
 
 @pytest.mark.parametrize(
     ("error", "believed"),
-    [
-        pytest.param("Claude AI usage limit reached|1798416000", utc(2026, 12, 28), id="a-month"),
-        pytest.param("Claude AI usage limit reached|1999999999", None, id="seven-years"),
-        pytest.param({"status": 429, "headers": {"x-ratelimit-reset": "1999999999"}}, None, id="header"),
-        pytest.param("You've hit your session limit · resets Oct 2, 9am (UTC)", None, id="next-october"),
-        pytest.param("Claude AI usage limit reached|1700000000", utc(2023, 11, 14, 22, 13, 20), id="past"),
-    ],
+    named(
+        {
+            "a-month": ("Claude AI usage limit reached|1798416000", utc(2026, 12, 28)),
+            "seven-years": ("Claude AI usage limit reached|1999999999", None),
+            "header": ({"status": 429, "headers": {"x-ratelimit-reset": "1999999999"}}, None),
+            "next-october": ("You've hit your session limit · resets Oct 2, 9am (UTC)", None),
+            "past": ("Claude AI usage limit reached|1700000000", utc(2023, 11, 14, 22, 13, 20)),
+        }
+    ),
 )
 def test_a_reset_far_behind_the_error_is_not_believed(error, believed):
     """Limits are counted over a month at most: a reset more than 35 days after the error is none; the reason stays."""

@@ -19,6 +19,7 @@ import pytest
 
 from analyzer.classifier import classify
 from analyzer.classifier.reading import responses
+from tests import named
 
 BODY = json.dumps({"error": {"message": "prompt is too long: 210000 tokens > 200000 maximum"}}).encode()
 go_on = threading.Event()
@@ -142,13 +143,15 @@ class Refused(Exception):
 
 @pytest.mark.parametrize(
     "response",
-    [
-        pytest.param(SimpleNamespace(status=400, _body=BODY), id="aiohttp, read"),
-        pytest.param(SimpleNamespace(status=400, content=SimpleNamespace(_buffer=deque([BODY]))), id="aiohttp, unread"),
-        pytest.param({"Error": {"Message": json.loads(BODY)["error"]["message"]}}, id="boto, parsed"),
-        pytest.param(SimpleNamespace(status_code=400, _raw_stream=io.BytesIO(BODY)), id="boto, a stream"),
-        pytest.param(SimpleNamespace(status_code=400, raw=SimpleNamespace(_fp=io.BytesIO(BODY))), id="urllib3"),
-    ],
+    named(
+        {
+            "aiohttp, read": SimpleNamespace(status=400, _body=BODY),
+            "aiohttp, unread": SimpleNamespace(status=400, content=SimpleNamespace(_buffer=deque([BODY]))),
+            "boto, parsed": {"Error": {"Message": json.loads(BODY)["error"]["message"]}},
+            "boto, a stream": SimpleNamespace(status_code=400, _raw_stream=io.BytesIO(BODY)),
+            "urllib3": SimpleNamespace(status_code=400, raw=SimpleNamespace(_fp=io.BytesIO(BODY))),
+        }
+    ),
 )
 def test_errors_of_other_libraries_are_judged_by_their_bodies(response: object) -> None:
     """Where aiohttp, boto and urllib3 keep a body it is looked at, however often."""

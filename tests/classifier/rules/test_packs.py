@@ -10,6 +10,7 @@ from analyzer.classifier.rules import packs
 from analyzer.classifier.rules.loading import BUILT_IN, pack_in, ruleset_for
 from analyzer.config_files import toml
 from analyzer.errors import RulesError
+from tests import named
 from tests.classifier.rules.test_user_rules import DISABLE, NEW, OVERRIDE
 
 PACK = f'version = "2"\ndate = "2026-11"\nsources = ["a gateway"]\n{NEW}'
@@ -51,12 +52,14 @@ def test_a_missing_pack_is_named(tmp_path):
 
 @pytest.mark.parametrize(
     ("mine", "pack", "says"),
-    [
-        pytest.param('pack = "../mine.pack-2.toml"\n', PACK, "no name of a file beside", id="elsewhere"),
-        pytest.param('alone = true\npack = "mine.pack-2.toml"\n', PACK, "alone and pack", id="alone"),
-        pytest.param('pack = "mine.pack-2.toml"\n' + DISABLE + "weak = true\n", PACK, "disabled and still", id="half"),
-        pytest.param('pack = "mine.pack-2.toml"\n' + DISABLE.replace("r_status", "s"), PACK, "unknown", id="no-rule"),
-    ],
+    named(
+        {
+            "elsewhere": ('pack = "../mine.pack-2.toml"\n', PACK, "no name of a file beside"),
+            "alone": ('alone = true\npack = "mine.pack-2.toml"\n', PACK, "alone and pack"),
+            "half": ('pack = "mine.pack-2.toml"\n' + DISABLE + "weak = true\n", PACK, "disabled and still"),
+            "no-rule": ('pack = "mine.pack-2.toml"\n' + DISABLE.replace("r_status", "s"), PACK, "unknown"),
+        }
+    ),
 )
 def test_a_file_that_misuses_its_pack_is_refused(tmp_path, mine, pack, says):
     """The error says what is wrong with the file that names the pack."""
@@ -68,11 +71,13 @@ def test_a_file_that_misuses_its_pack_is_refused(tmp_path, mine, pack, says):
 
 @pytest.mark.parametrize(
     ("content", "says"),
-    [
-        pytest.param('pack = "other.toml"\n' + PACK, "not on another pack", id="on-a-pack"),
-        pytest.param(PACK.replace("date", "# date"), "says no date", id="no-date"),
-        pytest.param(PACK.removesuffix(NEW), "no rules", id="no-rules"),
-    ],
+    named(
+        {
+            "on-a-pack": ('pack = "other.toml"\n' + PACK, "not on another pack"),
+            "no-date": (PACK.replace("date", "# date"), "says no date"),
+            "no-rules": (PACK.removesuffix(NEW), "no rules"),
+        }
+    ),
 )
 def test_what_is_no_pack_is_refused(content, says):
     """A pack says what it is, holds rules and stands on the built-in ones."""

@@ -10,6 +10,7 @@ import pytest
 import analyzer.classifier.rules.loading as rules_module
 from analyzer.classifier import REASONS, classify, default_ruleset, load_ruleset
 from analyzer.errors import RulesError
+from tests import named
 
 RULES = default_ruleset().rules
 EXAMPLES = [
@@ -80,39 +81,37 @@ GOOD = (
 
 @pytest.mark.parametrize(
     ("text", "says"),
-    [
-        pytest.param("", "no rules", id="empty"),
-        pytest.param("[[rule]\n", "no valid TOML", id="not-toml"),
-        pytest.param('[[rule]]\nreason = "unknown"\n', "no usable id", id="no-id"),
-        pytest.param("[[rule]]\n" + GOOD + "[[rule]]\n" + GOOD, "stands twice", id="twice"),
-        pytest.param("[[rule]]\n" + GOOD + 'colour = "red"\n', "unknown key", id="unknown-key"),
-        pytest.param("[[rule]]\n" + GOOD.replace('"unknown"', '"unknwon"'), "unknown reason", id="unknown-reason"),
-        pytest.param(
-            "[[rule]]\n" + GOOD.replace('"abc"]\nexamples', '"a(b"]\nexamples'), "no RE2 pattern", id="bad-pattern"
-        ),
-        pytest.param(
-            "[[rule]]\n" + GOOD.replace('"abc"]\nexamples', '"a*"]\nexamples'), "matches everything", id="matches-all"
-        ),
-        pytest.param("[[rule]]\n" + GOOD.replace('["abc", "xabc"]', '["abc"]'), "too few examples", id="one-example"),
-        pytest.param("[[rule]]\n" + GOOD.replace('text = ["abc"]\n', ""), "looks at nothing", id="no-evidence"),
-        pytest.param("[[rule]]\n" + GOOD.replace('source = "s"\n', ""), "no source", id="no-source"),
-        pytest.param("[[rule]]\n" + GOOD.replace('["abc"]\nex', '"abc"\nex'), "is no list", id="no-list"),
-        pytest.param("[[rule]]\n" + GOOD + 'statuses = ["many"]\n', "holds 'many'", id="bad-status"),
-        pytest.param('status_patterns = ["x"]\n[[rule]]\n' + GOOD, "one group", id="status-without-group"),
-        pytest.param('status_patterns = "x"\n[[rule]]\n' + GOOD, "no list of strings", id="patterns-no-list"),
-        pytest.param("[[rule]]\n" + GOOD + "disabled = true\n", "nothing stands below", id="disabled-alone"),
-        pytest.param("[[rule]]\n" + GOOD + 'weak = "yes"\n', "is no flag", id="no-flag"),
-        pytest.param("[[rule]]\n" + GOOD.replace('"s"', "1"), "is no text", id="no-text"),
-        pytest.param("[[rule]]\n" + GOOD.replace('["abc"]\nex', "[1]\nex"), "holds 1", id="number-for-a-pattern"),
-        pytest.param("[[rule]]\n" + GOOD + 'dated = "2026-13"\n', "is no date", id="month-13"),
-        pytest.param("[[rule]]\n" + GOOD.replace('"abc"]\nex', '"(?:[a-z]{1,900}){1,900}"]\nex'), "RE2", id="huge"),
-        pytest.param("rule = 1\n", "no table", id="rule-no-table"),
-        pytest.param("codes = 1\n[[rule]]\n" + GOOD, "no tables", id="codes-no-tables"),
-        pytest.param('version = "one"\n[[rule]]\n' + GOOD, "version is none", id="version"),
-        pytest.param('date = "today"\n[[rule]]\n' + GOOD, "date is none", id="date"),
-        pytest.param("sources = []\n[[rule]]\n" + GOOD, "sources are none", id="sources"),
-        pytest.param("colour = 1\n[[rule]]\n" + GOOD, "unknown key", id="unknown-key-of-the-file"),
-    ],
+    named(
+        {
+            "empty": ("", "no rules"),
+            "not-toml": ("[[rule]\n", "no valid TOML"),
+            "no-id": ('[[rule]]\nreason = "unknown"\n', "no usable id"),
+            "twice": ("[[rule]]\n" + GOOD + "[[rule]]\n" + GOOD, "stands twice"),
+            "unknown-key": ("[[rule]]\n" + GOOD + 'colour = "red"\n', "unknown key"),
+            "unknown-reason": ("[[rule]]\n" + GOOD.replace('"unknown"', '"unknwon"'), "unknown reason"),
+            "bad-pattern": ("[[rule]]\n" + GOOD.replace('"abc"]\nexamples', '"a(b"]\nexamples'), "no RE2 pattern"),
+            "matches-all": ("[[rule]]\n" + GOOD.replace('"abc"]\nexamples', '"a*"]\nexamples'), "matches everything"),
+            "one-example": ("[[rule]]\n" + GOOD.replace('["abc", "xabc"]', '["abc"]'), "too few examples"),
+            "no-evidence": ("[[rule]]\n" + GOOD.replace('text = ["abc"]\n', ""), "looks at nothing"),
+            "no-source": ("[[rule]]\n" + GOOD.replace('source = "s"\n', ""), "no source"),
+            "no-list": ("[[rule]]\n" + GOOD.replace('["abc"]\nex', '"abc"\nex'), "is no list"),
+            "bad-status": ("[[rule]]\n" + GOOD + 'statuses = ["many"]\n', "holds 'many'"),
+            "status-without-group": ('status_patterns = ["x"]\n[[rule]]\n' + GOOD, "one group"),
+            "patterns-no-list": ('status_patterns = "x"\n[[rule]]\n' + GOOD, "no list of strings"),
+            "disabled-alone": ("[[rule]]\n" + GOOD + "disabled = true\n", "nothing stands below"),
+            "no-flag": ("[[rule]]\n" + GOOD + 'weak = "yes"\n', "is no flag"),
+            "no-text": ("[[rule]]\n" + GOOD.replace('"s"', "1"), "is no text"),
+            "number-for-a-pattern": ("[[rule]]\n" + GOOD.replace('["abc"]\nex', "[1]\nex"), "holds 1"),
+            "month-13": ("[[rule]]\n" + GOOD + 'dated = "2026-13"\n', "is no date"),
+            "huge": ("[[rule]]\n" + GOOD.replace('"abc"]\nex', '"(?:[a-z]{1,900}){1,900}"]\nex'), "RE2"),
+            "rule-no-table": ("rule = 1\n", "no table"),
+            "codes-no-tables": ("codes = 1\n[[rule]]\n" + GOOD, "no tables"),
+            "version": ('version = "one"\n[[rule]]\n' + GOOD, "version is none"),
+            "date": ('date = "today"\n[[rule]]\n' + GOOD, "date is none"),
+            "sources": ("sources = []\n[[rule]]\n" + GOOD, "sources are none"),
+            "unknown-key-of-the-file": ("colour = 1\n[[rule]]\n" + GOOD, "unknown key"),
+        }
+    ),
 )
 def test_broken_file_is_refused(tmp_path, text, says):
     """A rules file with a mistake raises RulesError that names the mistake."""

@@ -12,7 +12,7 @@ from analyzer.classifier.rules.explain import explain
 from analyzer.classifier.rules.lint import lint
 from analyzer.classifier.rules.loading import ruleset_for
 from analyzer.errors import RulesError
-from tests import REPOSITORY
+from tests import REPOSITORY, named
 
 NEW = """
 [[rule]]
@@ -115,7 +115,7 @@ def test_a_named_list_stands_for_its_patterns(write):
     assert classify("House quota spent, no house fund", rules=own).rule != "house_quota"
     with pytest.raises(RulesError, match=r":8: unknown list of patterns in rule 'house_quota': '@our'") as said:
         ruleset_for(write(lists + named.replace("@ours", "@our")))
-    assert "did you mean '@ours'?" in said.value.hint
+    assert "did you mean '@ours'" in said.value.hint
     with pytest.raises(RulesError, match="no lists of patterns"):
         ruleset_for(write("lists = 1\n" + NEW))
 
@@ -130,22 +130,24 @@ def test_place_of_each_rule_is_known(write):
 
 @pytest.mark.parametrize(
     ("text", "line", "says"),
-    [
-        pytest.param(NEW.replace("rate_limited", "rate_limitd"), 4, "'house_quota'", id="reason"),
-        pytest.param(NEW.replace("'house quota'", "'house (quota'"), 6, "no RE2 pattern", id="pattern"),
-        pytest.param(NEW.replace("'house quota'", "'(?=house)'"), 6, "no RE2 pattern", id="look-ahead"),
-        pytest.param(NEW.replace("'house quota'", "'h*'"), 6, "matches everything", id="everything"),
-        pytest.param(NEW + "colour = 1\n", 10, "unknown key", id="key"),
-        pytest.param(NEW + NEW, 11, "stands twice", id="twice"),
-        pytest.param(NEW + "symptom = 1\n", 10, "no flag", id="flag"),
-        pytest.param(NEW + "exit_codes = [true]\n", 10, "holds True", id="number"),
-        pytest.param(NEW.replace('"house_quota"', '"a b"'), 3, "no usable id", id="id"),
-        pytest.param(NEW.replace('source = "our gateway"\n', ""), 2, "no source", id="source"),
-        pytest.param(NEW.replace('"House quota reached", ', ""), 8, "too few examples", id="examples"),
-        pytest.param(DISABLE.replace("server_status", "server_state"), 3, "unknown built-in rule", id="disabled-what"),
-        pytest.param(DISABLE + 'source = "s"\n', 2, "still has 'source'", id="disabled-more"),
-        pytest.param(NEW + "[[rule]\n", 10, "no valid TOML", id="toml"),
-    ],
+    named(
+        {
+            "reason": (NEW.replace("rate_limited", "rate_limitd"), 4, "'house_quota'"),
+            "pattern": (NEW.replace("'house quota'", "'house (quota'"), 6, "no RE2 pattern"),
+            "look-ahead": (NEW.replace("'house quota'", "'(?=house)'"), 6, "no RE2 pattern"),
+            "everything": (NEW.replace("'house quota'", "'h*'"), 6, "matches everything"),
+            "key": (NEW + "colour = 1\n", 10, "unknown key"),
+            "twice": (NEW + NEW, 11, "stands twice"),
+            "flag": (NEW + "symptom = 1\n", 10, "no flag"),
+            "number": (NEW + "exit_codes = [true]\n", 10, "holds True"),
+            "id": (NEW.replace('"house_quota"', '"a b"'), 3, "no usable id"),
+            "source": (NEW.replace('source = "our gateway"\n', ""), 2, "no source"),
+            "examples": (NEW.replace('"House quota reached", ', ""), 8, "too few examples"),
+            "disabled-what": (DISABLE.replace("server_status", "server_state"), 3, "unknown built-in rule"),
+            "disabled-more": (DISABLE + 'source = "s"\n', 2, "still has 'source'"),
+            "toml": (NEW + "[[rule]\n", 10, "no valid TOML"),
+        }
+    ),
 )
 def test_mistake_names_file_line_and_rule(write, text, line, says):
     """An error in a rules file begins with `file:line:` and says what is wrong."""
@@ -211,12 +213,14 @@ def test_explanation_says_why_a_cause_decides():
 
 @pytest.mark.parametrize(
     ("error", "says"),
-    [
-        pytest.param({"exit_code": 0, "stdout": "rate limit exceeded"}, "went well", id="success"),
-        pytest.param("Fixed the rate limit exceeded error", "report of work", id="prose"),
-        pytest.param("x " * 400 + "rate limit exceeded", "longer than 600", id="long"),
-        pytest.param("flurb", "No rule knows", id="unknown"),
-    ],
+    named(
+        {
+            "success": ({"exit_code": 0, "stdout": "rate limit exceeded"}, "went well"),
+            "prose": ("Fixed the rate limit exceeded error", "report of work"),
+            "long": ("x " * 400 + "rate limit exceeded", "longer than 600"),
+            "unknown": ("flurb", "No rule knows"),
+        }
+    ),
 )
 def test_explanation_says_why_nothing_was_heard(error, says):
     """An unknown error comes with the reason why no rule spoke."""

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from analyzer.recovery import ContextRecovery, ContextRecoveryHook, ContextSettings, MemorySessions
 from analyzer.recovery.context.conversation import tokens_of
+from tests import LONG_RUNS
 from tests.recovery.simulated import FakeClock
 
 Messages = list[dict[str, Any]]
@@ -155,7 +156,7 @@ OLD_ANSWERS = ["appends a step", *["sends its full history and a step"] * 2, "dr
 
 
 # The same mixtures each time: of 1,400 random ones one had a fourth attempt.
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=20 * LONG_RUNS, deadline=None, derandomize=True)
 @example([*OLD_ANSWERS, "appends a step"])
 @given(st.lists(st.sampled_from(MIXED), min_size=4, max_size=8))
 def test_hosts_that_change_their_ways_have_three_attempts(names: list[str]) -> None:

@@ -168,7 +168,7 @@ def test_a_failure_on_the_way_leaves_it_as_it_was(old: Path, monkeypatch: pytest
     """A statement that the database refuses takes all others back."""
     rows = before(old)
     with monkeypatch.context() as patched:
-        patched.setattr("analyzer.store.db.tables.schema.filled", lambda *_: "select error('disk on fire')")
+        patched.setattr("analyzer.store.db.tables.columns.filled", lambda *_: "select error('disk on fire')")
         with pytest.raises(StoreError, match="disk on fire"):
             open_store(old, writable=True)
     assert before(old) == rows

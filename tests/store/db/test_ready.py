@@ -9,7 +9,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
 
 from analyzer.store import open_store
@@ -120,7 +119,7 @@ def test_a_ready_store_of_another_version_is_no_ready_store_of_this_one(
 ) -> None:
     """Of the program's statements and of DuckDB's; some of the others are kept, the youngest."""
     first = ready_store()
-    monkeypatch.setattr(duckdb, "__version__", "0.0.0")
+    monkeypatch.setattr("analyzer.store.db.engine.duckdb.__version__", "0.0.0")
     second = ready_store()
     assert first != second
     assert len(list(cache.iterdir())) == 2

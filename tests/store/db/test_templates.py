@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from analyzer.classifier.fingerprint import fingerprint, fingerprint_of, template, templates
 from analyzer.store import Store
@@ -40,7 +40,6 @@ def test_sql_and_python_agree_on_a_large_corpus(connection: Any) -> None:
 
 
 @given(TEXT)
-@settings(max_examples=300, deadline=None)
 def test_sql_and_python_agree_on_any_text(connection: Any, text: str) -> None:
     """Letters of any script, control characters, marks that patterns begin with."""
     assert _in_sql(connection, [text]) == [(template(text), fingerprint(text))]

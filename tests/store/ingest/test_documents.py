@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from analyzer.importers.shapes import documents
 from analyzer.store import Store
 from analyzer.store.ingest.inputs import Input
+from tests import sampled
 
 
 def message(number: int, said: str = '[API Error: {"code": 500}]') -> dict[str, Any]:
@@ -219,9 +221,7 @@ def test_each_item_of_a_whole_document_is_read(memory: Store, path: Path, make: 
     assert memory.sql(FAILURES).item() == 9
 
 
-@pytest.mark.parametrize("indent", [None, 1])
-@pytest.mark.parametrize("make", MAKERS)
-@pytest.mark.parametrize("name", UNREADABLE)
+@pytest.mark.parametrize(("name", "make", "indent"), sampled([*product(UNREADABLE, MAKERS, (None, 1))]))
 def test_an_item_that_cannot_be_read_hides_no_other(
     memory: Store, path: Path, monkeypatch: pytest.MonkeyPatch, name: str, make: Any, indent: int | None
 ) -> None:

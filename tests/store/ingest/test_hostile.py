@@ -80,11 +80,11 @@ def test_an_importer_that_fails_costs_only_its_own_log(
             raise RuntimeError("a bug")
         return original(self, data)
 
-    from analyzer.importers.eventlog import EventLogReader
+    from analyzer.events.rows import RowDecoder
 
-    original = EventLogReader.decode
+    original = RowDecoder.decode
     with monkeypatch.context() as patched:
-        patched.setattr(EventLogReader, "decode", fail)
+        patched.setattr(RowDecoder, "decode", fail)
         result = memory.ingest([str(tmp_path)])
     assert [problem.message for problem in result.problems] == ["RuntimeError: a bug"]
     assert set(memory.sql("select event_id from events")["event_id"]) == {"z"}
@@ -102,11 +102,11 @@ def test_a_run_that_is_ended_in_the_middle_is_continued(
         "from analyzer.store import open_store\n"
         "from analyzer.store.ingest import batch, inputs, write as writing\n"
         "batch.MAX_EVENTS, inputs.CHUNK = 1_000, 50_000\n"
-        "apply, saved = writing.Writer.apply, []\n"
+        "apply, saved = writing.Writer.commit, []\n"
         "def stop(self, sealed):\n"
         "    apply(self, sealed); saved.append(1)\n"
         f"    if len(saved) == 2: os.kill(os.getpid(), signal.{signal})\n"
-        "writing.Writer.apply = stop\n"
+        "writing.Writer.commit = stop\n"
         "store = open_store('s.duckdb', writable=True)\n"
         "store.ingest(['log.jsonl'])\n"
     )
@@ -183,10 +183,10 @@ def test_large_lines_fill_a_batch_by_their_weight(
     from analyzer.store.ingest.write import Writer
 
     saves: list[int] = []
-    apply = Writer.apply
+    commit = Writer.commit
     monkeypatch.setattr("analyzer.store.ingest.batch.MAX_WEIGHT", 100_000)
     monkeypatch.setattr("analyzer.store.ingest.inputs.CHUNK", 50_000)
-    monkeypatch.setattr(Writer, "apply", lambda self, sealed: (saves.append(1), apply(self, sealed))[1])
+    monkeypatch.setattr(Writer, "commit", lambda self, sealed: (saves.append(1), commit(self, sealed))[1])
     (tmp_path / "log").write_bytes(b"".join(native(f"id-{number}", text="x" * 10_000) for number in range(40)))
     memory.ingest([str(tmp_path / "log")])
     assert len(saves) > 3

@@ -76,7 +76,7 @@ def test_rows_are_the_same_however_many_share_a_frame(
     query = "select * exclude (ingested_at) from events order by all"
 
     def read(at_most: int, path: Path) -> tuple[list[object], list[object], list[object]]:
-        monkeypatch.setattr("analyzer.store.ingest.batch.SMALL", at_most)
+        monkeypatch.setattr("analyzer.store.ingest.batch._MAX_ROWS", at_most)
         with open_store(path, writable=True) as store:
             total = store.ingest([str(logs)]).total.to_dict()
         (part,) = path.with_suffix(".journal").glob("*.jsonl")

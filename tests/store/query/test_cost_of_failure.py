@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analyzer.analysis.summary.leading import failure_cost
@@ -193,7 +193,7 @@ happenings = st.lists(
 )
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15)
 @given(happened=happenings)
 def test_parts_never_exceed_the_whole(happened: list[tuple[str, int, str]], log: Path, tell: Tell) -> None:
     """Measured causes cost no more than all requests, which cost what `cost-by-model` sums up; so says the headline."""

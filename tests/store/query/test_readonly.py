@@ -1,8 +1,9 @@
-"""Ad-hoc SQL only reads: told by the tree of a statement, by the binder, and by a transaction that cannot write."""
+"""Ad-hoc SQL only reads: parser, binder, transaction and settings of the database each see to it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 from analyzer.errors import QueryError
 from analyzer.store import Store, open_store
 from analyzer.store.db.connection import connect
-from analyzer.store.query.adhoc import ACTING_FUNCTIONS, READING_TABLE_FUNCTIONS, only_reading, reading
+from analyzer.store.query.adhoc import READING_TABLE_FUNCTIONS, only_reading, reading
 
 WRITING = [
     "with x as (copy (select 1) to '{store}' (format csv, use_tmp_file false)) from x",
@@ -53,10 +54,8 @@ WRITING = [
     "from query('from ' || 'errors')",
     "from json_execute_serialized_sql(json_serialize_sql('with x as (truncate internal.event_v1) select 1'))",
     "from json_execute_serialized_sql(json_serialize_sql('select 1'))",
-    "select json_serialize_plan('from query(''select 1'')')",
     "select nextval('s')",
     "select setval('s', 1)",
-    "select write_log('x')",
     "from checkpoint()",
     "from force_checkpoint()",
     "from main.force_checkpoint()",
@@ -147,8 +146,222 @@ READING = [
     "select internal.template('x 1')",
     "select 'delete from t; copy x to ''y''', $$ ; insert $$ as \"drop; \"",
     "select case when exists (select 1 from errors) then 1 else (select max(status) from errors) end",
+    "select json_serialize_plan('from query(''select 1'')')",
+    "select write_log('x')",
     "select " + " + ".join(["1"] * 300),
 ]
+
+HOSTILE = """
+from 'secret.json'
+from "secret.csv"
+from 'secret.parquet'
+from 'other.duckdb'
+from read_csv_auto('secret.csv')
+from read_csv(['secret.csv'])
+from read_json_auto('secret.json')
+from read_json_objects('secret.json')
+from read_json_objects_auto('secret.json')
+from read_ndjson('secret.json')
+from read_ndjson_auto('secret.json')
+from read_ndjson_objects('secret.json')
+from parquet_scan('secret.parquet')
+from parquet_schema('secret.parquet')
+from parquet_file_metadata('secret.parquet')
+from parquet_kv_metadata('secret.parquet')
+from parquet_full_metadata('secret.parquet')
+from parquet_bloom_probe('secret.parquet', 'token', 'x')
+from read_single_csv_file('secret.csv')
+from read_single_json_file('secret.json')
+from read_single_parquet_file('secret.parquet')
+from read_text('secret.*')
+from read_text(['secret.csv'])
+from read_text('{store}')
+from read_blob('{store}')
+from read_text('{store}.wal')
+from read_blob('/proc/self/environ')
+from read_text('/proc/self/cmdline')
+from read_text('file:///etc/passwd')
+from read_text('/dev/stdin')
+from read_text('../f/secret.csv')
+from glob('/etc/*')
+from glob('{store}*')
+select * from glob('**')
+from sniff_csv('/etc/passwd')
+from query_table('secret.csv')
+from query_table(['errors', 'secret.csv'])
+from query('from read_csv(''secret.csv'')')
+from query('select * from ''secret.csv''')
+from read_duckdb('{store}')
+from read_duckdb('other.duckdb', table_name='t')
+from 's3://bucket/x.parquet'
+from read_parquet('hf://datasets/a/b/x.parquet')
+from read_csv('https://127.0.0.1:9/x.csv')
+from read_text('http://127.0.0.1:9/x')
+attach 'http://127.0.0.1:9/x.duckdb' as h
+attach '{store}' as again
+attach 'other.duckdb' as o (read_only)
+attach 'sqlite:x.db' as q (type sqlite)
+install 'httpfs' from community
+force install spatial
+load '/tmp/evil.duckdb_extension'
+update extensions
+create persistent secret p (type s3, key_id 'x')
+create secret (type http)
+drop secret x
+from duckdb_secrets()
+from which_secret('s3://x', 's3')
+set secret_directory = '/tmp'
+set global lock_configuration = false
+reset lock_configuration
+reset enable_external_access
+set disabled_filesystems = ''
+reset disabled_filesystems
+set allowed_paths = ['/etc/passwd']
+set allowed_directories = ['/']
+set home_directory = '/tmp'
+set temp_directory = 'spill'
+set python_enable_replacements = true
+set python_scan_all_frames = true
+set file_search_path = '/etc'
+set enable_profiling = 'json'
+set profiling_output = 'prof.json'
+pragma profiling_output='prof.json'
+pragma enable_profiling='json'
+pragma enable_logging
+pragma temp_directory='t2'
+pragma disable_checkpoint_on_shutdown
+pragma add_parquet_key('k', '0123456789112345')
+call pragma_version()
+call enable_logging('FileSystem', storage='file', storage_path='logs')
+from enable_logging('QueryLog', storage = 'file', storage_path = 'logs')
+from enable_profiling('json', 'prof2.json')
+from enable_profiling(save_location = 'prof2.json')
+select current_setting('secret_directory')
+select current_setting('s3_secret_access_key')
+select current_setting('temp_directory')
+from duckdb_settings() select name, value where value ilike '%correct%'
+select getenv('ANALYZER_TOKEN')
+select getvariable('x')
+select * from duckdb_logs
+select write_log('correct', scope := 'database', level := 'error')
+create or replace macro f() as (select 1)
+create temp macro g() as table from read_csv('secret.csv')
+create temp macro h(x) as (select content from read_text(x))
+create temp view v as from read_csv('secret.csv')
+create temp table t as from range(100000000)
+create or replace temp table x as select repeat('x', 1000) from range(10000000)
+create temp sequence q
+create schema n
+create index i on internal.event_v1(event_id)
+drop table internal.event_v1
+drop schema internal cascade
+alter view errors rename to e
+alter database s set x = 1
+truncate internal.event_v1
+update internal.store_v1 set value = 'x'
+merge into internal.store_v1 using (select 1) as s on true when matched then delete
+insert or replace into internal.store_v1 values ('a', 'b')
+insert into internal.store_v1 from read_csv('secret.csv')
+copy internal.store_v1 to 'out.parquet' (format parquet)
+copy (select 1) to 'out.json' (format json)
+copy (select 1) to 'parts' (format csv, partition_by (1))
+copy (select 1 as a, 2 as b) to 'parts' (format parquet, partition_by (a), overwrite_or_ignore)
+copy (select 1) to '{store}.wal' (format csv, use_tmp_file false)
+copy (select 1) to '{store}.tmp/x' (format csv)
+copy (select 1) to '/dev/stderr' (format csv)
+copy from database s to memory
+copy internal.store_v1 from '/dev/stdin'
+export database 'out' (format parquet)
+prepare p as from read_csv('secret.csv')
+execute p
+execute immediate 'select 1'
+select 1; copy (select 1) to 'out.csv'
+copy (select 1) to 'out.csv'; select 1
+explain analyze copy (select 1) to 'out.csv'
+explain (analyze, format json) copy (select 1) to 'out.csv'
+explain analyze attach 'other.duckdb'
+explain analyze export database 'out'
+explain analyze create secret s (type s3)
+explain analyze set threads = 1
+explain from read_csv('secret.csv')
+describe from read_csv('secret.csv')
+describe 'secret.csv'
+summarize from read_csv('secret.csv')
+summarize 'secret.csv'
+show tables from 'other.duckdb'
+pivot 'secret.csv' on token
+pivot read_csv('secret.csv') on token in ('correct-horse')
+from json_execute_serialized_sql(json_serialize_sql('from read_csv(''secret.csv'')'))
+from json_execute_serialized_sql('{"error":false,"statements":[]}')
+select json_serialize_plan('from read_csv(''secret.csv'')')
+select (select content from read_text('secret.csv'))
+select * from errors where message in (select content from read_text('secret.csv'))
+with x as (from read_csv('secret.csv')) from x
+with recursive x as (select token from 'secret.csv' union all from x) from x
+with x as (export database 'out') from x
+with x as (attach 'other.duckdb') from x
+with x as (install httpfs) select 1
+with x as (set threads = 1) select 1
+with x as (create table y as select 1) select 1
+with x as (call enable_logging()) from x
+from before
+from st
+from os
+from D
+from pandas_scan(140000000000000)
+from arrow_scan(1, 2, 3)
+from python_map_function()
+from seq_scan()
+from register_external_resource('x')
+from register_external_resource_type('x')
+from create_external_resource('x')
+from destroy_external_resource('x')
+from deregister_external_resource('x')
+from duckdb_external_file_cache()
+from duckdb_temporary_files()
+from load_aws_credentials()
+from postgres_scan('host=127.0.0.1', 'public', 't')
+from sqlite_scan('x.db', 't')
+from st_read('x')
+from read_xlsx('x.xlsx')
+from delta_scan('/tmp')
+from iceberg_scan('/tmp')
+select http_get('http://127.0.0.1:9')
+select shell('id')
+select system('id')
+from shellfs('id |')
+from read_csv('cat /etc/passwd |')
+use memory
+use temp
+detach s
+set schema = 'internal'
+set search_path = 'internal'
+set variable x = (select content from read_text('secret.csv'))
+comment on table internal.event_v1 is 'x'
+vacuum analyze
+analyze
+checkpoint s
+force checkpoint
+rollback; copy (select 1) to 'out.csv'
+commit; drop table internal.event_v1
+begin; drop table internal.event_v1; commit
+load json
+create function f(x) as x
+create type t as enum (select token from read_csv('secret.csv'))
+values (getenv('HOME'))
+from test_vector_types(null::int)
+create trigger t after insert on internal.store_v1 for each row select 1
+grant all on errors to x
+select sleep_ms(1)
+select setseed(0.5)
+from force_checkpoint('s')
+from truncate_duckdb_logs()
+from disable_logging()
+from disable_profiling()
+from disable_checkpoint_on_shutdown()
+from checkpoint('s')
+"""
+"""Statements, one a line, that want to read files, write, reach hosts, change settings or fill memory and disk."""
 
 
 @pytest.fixture(scope="module")
@@ -198,16 +411,6 @@ def test_what_reads_is_answered(store: Store, statement: str) -> None:
     assert content() == before
 
 
-@pytest.mark.parametrize("statement", [text for text in WRITING if text.startswith("with x as (")])
-def test_the_binder_refuses_what_the_tree_does_not_show(
-    path: str, statement: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The second layer is independent of the first: below one more query the database itself allows nobody to write."""
-    monkeypatch.setattr("analyzer.store.query.adhoc._check", lambda _: None)
-    with open_store(path, writable=True) as store, pytest.raises(QueryError):
-        store.sql(statement.format(store=path))
-
-
 @pytest.mark.parametrize(
     "statement",
     ["delete from internal.event_v1", "select nextval('s')", "with x as (truncate internal.event_v1) select 1"],
@@ -220,18 +423,29 @@ def test_a_reading_transaction_writes_to_no_store(path: str, statement: str) -> 
         assert store.sql("from events").height == 1
 
 
-@pytest.mark.parametrize("target", ["{store}", "{store}.wal", "{store}.tmp/x", "out.csv"])
-def test_a_closed_store_opens_no_file_for_a_statement_that_nobody_looked_at(path: str, target: str) -> None:
-    """COPY could write to the files of a store that is open for reading, as these are exempt from other settings."""
-    connection = connect(path, read_only=True, closed=True)
+def test_a_closed_store_reads_and_writes_nothing_else_whatever_is_asked(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its settings do it: no check sees these statements, and a planted mark is in no file, variable or answer."""
+    monkeypatch.setenv("ANALYZER_TOKEN", "correct-horse")
+    Path("secret.csv").write_text("token\ncorrect-horse\n", "utf-8")
+    Path("secret.json").write_text('{"token": "correct-horse"}\n', "utf-8")
+    duckdb.sql("copy (select 'correct-horse' as token) to 'secret.parquet'")
+    with duckdb.connect("other.duckdb") as other:
+        other.execute("create table t as select 'correct-horse' as token")
     before = content()
-    copy = f"copy (select 1) to '{target.format(store=path)}' (format csv, use_tmp_file false)"
-    for statement in (copy, f"explain analyze {copy}", f"with x as ({copy}) from x"):
-        with pytest.raises(duckdb.PermissionException):
-            connection.execute(statement).fetchall()
-    assert connection.execute("select count(*) from events").fetchall() == [(1,)]
-    connection.close()
-    assert content() == before
+    settings = {"temp_directory": "", "memory_limit": "300MB", "threads": "1"}
+    for statement in (*WRITING, *HOSTILE.strip().splitlines()):
+        connection = connect(path, read_only=True, closed=True, settings=settings)
+        try:
+            result = connection.execute(statement.replace("{store}", path))
+            rows = result.fetchall() if result else []
+        except duckdb.Error as error:
+            rows = [(str(error).replace(statement, ""),)]
+        finally:
+            connection.close()
+        assert "correct-horse" not in str(rows), statement
+        assert content() == before, statement
 
 
 def test_every_function_of_the_database_that_could_act_is_known() -> None:
@@ -253,13 +467,15 @@ def test_every_function_of_the_database_that_could_act_is_known() -> None:
         *("setseed", "sleep_ms", "today", "transaction_timestamp", "txid_current", "uuid", "uuidv4", "uuidv7"),
         *("vector_type", "any_value", "version"),
     }
-    effects = {name for kind, name, has in rows if kind == "scalar" and has}
-    assert effects - ACTING_FUNCTIONS <= harmless
+    # Sequences change in no transaction that only reads, and a log is kept in memory.
+    harmless |= {"nextval", "setval", "write_log"}
+    assert {name for kind, name, has in rows if kind == "scalar" and has} <= harmless
 
 
-def test_a_statement_that_is_nested_too_deeply_is_refused(path: str) -> None:
-    """In our words, instead of an error of the interpreter."""
+@pytest.mark.parametrize("count", [900, 20_000])
+def test_a_statement_that_is_nested_deeply_is_answered_or_refused(path: str, count: int) -> None:
+    """The database decides, and no stack overflows."""
     with open_store(path) as store:
-        with pytest.raises(QueryError, match="nested too deeply"):
-            store.sql("select " + "[" * 900 + "]" * 900)
-        assert reading(store._connection, "from errors;").query == "from errors"
+        for opening, inner, closing in ("[1]", "(1)", ("(select ", "1", ")"), ("not ", "true", "")):
+            with suppress(QueryError):
+                reading(store._connection, "select " + opening * count + inner + closing * count)

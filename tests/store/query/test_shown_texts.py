@@ -48,7 +48,7 @@ def says(shown: str, message: str) -> bool:
     return any(re.fullmatch(pattern, text) for text in (message, re.sub(r'"(\w+)":', r"\1:", message)))
 
 
-@settings(deadline=None, max_examples=15, phases=[Phase.explicit, Phase.generate])
+@settings(max_examples=15, phases=[Phase.explicit, Phase.generate])
 @given(st.lists(MESSAGES, min_size=1, max_size=30))
 def test_a_text_is_what_all_say_that_stand_behind_its_number(messages: list[str]) -> None:
     """Of unknown errors, of failed tools and of their kinds; as many say so as the row counts, and exit codes stay."""

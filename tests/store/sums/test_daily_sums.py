@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from analyzer.analysis.detection.burst import MIN_REPEATS
+from analyzer.analysis.kinds.families.bursts import MIN_REPEATS
 from analyzer.analysis.observations import DATED, Observations, end_of, observe, start_of
 from analyzer.store import LOUD, CallerDays, Store, open_store
 from analyzer.store.sums.counting import counted

@@ -9,9 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from analyzer.classifier.batch import Chunk, started
 from analyzer.classifier.rules.loading import ruleset_for
-from analyzer.interpreter import Helper
 from analyzer.store import Reclassification, Store, open_store
 from analyzer.store.verdicts import rulesets
 from tests.store.upkeep.test_rebuild import RULES as OVERLOADED
@@ -194,16 +192,15 @@ def test_rules_that_are_nowhere_any_more_are_told(
     assert reasons(path)["late"] == ("unknown", "unknown")
 
 
-def test_many_facts_are_judged_by_several_processes_with_the_same_result(
+def test_many_facts_are_judged_in_parts_with_the_same_result(
     path: str, rules: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """More processes, same verdicts; by pages of a few facts, too, in whatever order they come."""
+    """By pages and chunks of a few facts, in whatever order they come, the verdicts are the same."""
     alone = replay(path, rules)
     monkeypatch.setattr(rulesets, "PAGE", 3)
     assert replay(path, rules) == alone
     monkeypatch.setattr(rulesets, "_ALL", rulesets._ALL + " order by place desc")
     assert replay(path, rules) == alone
-    monkeypatch.setattr(rulesets, "ALONE", 0)
     monkeypatch.setattr(rulesets, "CHUNK", 2)
     assert replay(path, rules) == alone
 
@@ -211,8 +208,7 @@ def test_many_facts_are_judged_by_several_processes_with_the_same_result(
 def test_a_loaded_ruleset_serves_as_well_as_its_file(
     path: str, rules: str, native: Callable[..., bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same verdicts, also of other processes and after its file has gone; once applied it judges later events."""
-    monkeypatch.setattr(rulesets, "ALONE", 0)
+    """The same verdicts, also after its file has gone; once applied it judges later events."""
     monkeypatch.setattr(rulesets, "CHUNK", 2)
     from_file, loaded = replay(path, rules), ruleset_for(rules)
     Path(rules).unlink()
@@ -254,11 +250,3 @@ def test_an_error_without_a_reason_counts_as_unknown_until_it_is_judged(
     assert [(cell.before, cell.after, cell.count) for cell in result.matrix] == [("(none)", "rate_limited", 1)]
     assert result.changed == 1
     assert memory.sql(query).rows() == [(None, "rate_limited", False)]
-
-
-def test_a_worker_refuses_rules_of_another_name(rules: str) -> None:
-    """Verdicts are never kept under another ruleset's name."""
-    other = ruleset_for(rules)._replace(digest="another digest")
-    helper = Helper(lambda: started(other))
-    assert helper.ask(Chunk(['{"status":429}'], other)) is None
-    helper.close()

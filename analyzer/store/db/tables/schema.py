@@ -14,26 +14,22 @@ its content.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
-
-import duckdb
+from pathlib import Path
 
 from analyzer.classifier.fingerprint import MAX_CHARS, MAX_TEMPLATE_CHARS, PASSES, VERSION, Pass
 from analyzer.classifier.recovery_table import ANSWERED, PARTY_OF_DETAILS, RECOVERY, UNCOUNTED
 from analyzer.errors import QueryError
+from analyzer.store.db.engine import duckdb
 from analyzer.store.db.frames import quoted, sql
 from analyzer.store.db.location import CATALOG, STORAGE_VERSION, WAL
-from analyzer.store.db.tables.columns import TYPED, definitions, filled
-from analyzer.store.journal import DECISIONS
-from analyzer.store.prices import digest
-from analyzer.store.prices import statements as prices_statements
 
+_STATEMENTS = Path(__file__).resolve().parents[1]
+"""The folder of the statements that make a store."""
 _SPACES = "\t\n\v\f\r"
 
 
@@ -203,9 +199,11 @@ def remember(connection: duckdb.DuckDBPyConnection, **values: str | None) -> Non
 
 def create(connection: duckdb.DuckDBPyConnection) -> None:
     """Create all tables, macros and views in an empty database."""
+    from analyzer.store import prices
+
     for statement in statements():
         connection.execute(statement)
-    remember(connection, schema_version=SCHEMA_VERSION, prices=digest())
+    remember(connection, schema_version=SCHEMA_VERSION, prices=prices.digest())
 
 
 def migrate(connection: duckdb.DuckDBPyConnection) -> None:
@@ -216,6 +214,8 @@ def migrate(connection: duckdb.DuckDBPyConnection) -> None:
 
     The tables are written anew: DuckDB would hold an update of all rows in memory.
     """
+    from analyzer.store.db.tables.columns import TYPED, filled
+
     for table in TYPED:
         connection.execute(f"alter table internal.{table} rename to former_{table}")
     connection.execute("alter table internal.verdict_v1 add column if not exists confidence varchar")
@@ -248,14 +248,18 @@ def leave_out_told_twice(connection: duckdb.DuckDBPyConnection, events: str = "i
 
 def refresh_prices(connection: duckdb.DuckDBPyConnection) -> None:
     """Put this program's list prices into a store; requests are priced when they are asked for."""
-    for statement in prices_statements():
+    from analyzer.store import prices
+
+    for statement in prices.statements():
         connection.execute(statement)
-    remember(connection, prices=digest())
+    remember(connection, prices=prices.digest())
 
 
 def has_prices(connection: duckdb.DuckDBPyConnection) -> bool:
     """Say whether the store has this program's list prices."""
-    return setting(connection, "prices") == digest()
+    from analyzer.store import prices
+
+    return setting(connection, "prices") == prices.digest()
 
 
 def statements(prices: Iterable[str] | None = None) -> Iterator[str]:
@@ -263,13 +267,17 @@ def statements(prices: Iterable[str] | None = None) -> Iterator[str]:
 
     `prices` replaces the statements that make the list prices.
     """
+    from analyzer.store.prices import statements as prices_statements
+
     yield from _tables()
     yield from _definitions(prices_statements() if prices is None else prices)
 
 
 def _tables() -> Iterator[str]:
     """Return the statements of `tables.sql`, with the typed columns."""
-    text = resources.files("analyzer.store.db").joinpath("tables.sql").read_text("utf-8")
+    from analyzer.store.db.tables.columns import TYPED, definitions
+
+    text = (_STATEMENTS / "tables.sql").read_text("utf-8")
     for table in TYPED:
         text = text.replace(f"{{typed columns of {table}}}", definitions(table))
     return (statement.strip() for statement in text.split(";\n") if statement.strip())
@@ -277,6 +285,8 @@ def _tables() -> Iterator[str]:
 
 def _definitions(prices: Iterable[str]) -> Iterator[str]:
     """Yield the statements that make or replace macros and views."""
+    from analyzer.store.journal import DECISIONS
+
     yield from macros()
     decisions = ", ".join(map(quoted, DECISIONS))
     yield f"create or replace macro is_decision(type) as (type in ({decisions}))"
@@ -301,7 +311,7 @@ _INNER = {"retries": "chain", "sessions": "session"}
 
 def folded(name: str) -> str:
     """Return the statement of an internal view: `chain` or `session`."""
-    return resources.files("analyzer.store.db").joinpath(f"{name}.sql").read_text("utf-8")
+    return (_STATEMENTS / f"{name}.sql").read_text("utf-8")
 
 
 @cache
@@ -310,9 +320,8 @@ def views() -> Mapping[str, Header]:
 
     With parameters they are table macros.
     """
-    folder = resources.files("analyzer.store.db").joinpath("views")
-    names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
-    headers = [parse_header(folder.joinpath(name).read_text("utf-8"), name) for name in names]
+    paths = sorted((_STATEMENTS / "views").glob("*.sql"))
+    headers = [parse_header(path.read_text("utf-8"), path.name) for path in paths]
     return {header.title: header for header in headers}
 
 
@@ -360,11 +369,17 @@ def _key() -> str:
 
     List prices count by their own digest: making their statements takes ten times as long.
     """
-    made_of = (duckdb.__version__, STORAGE_VERSION, SCHEMA_VERSION, *statements([digest()]))
+    import hashlib
+
+    from analyzer.store import prices
+
+    made_of = (duckdb.__version__, STORAGE_VERSION, SCHEMA_VERSION, *statements([prices.digest()]))
     return hashlib.sha256("\0".join(made_of).encode()).hexdigest()[:16]
 
 
 def _digest(path: str) -> str:
+    import hashlib
+
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -1,1 +1,0 @@
-"""Find what goes wrong without errors: silence, failing tools, waits, retries and hand-offs."""

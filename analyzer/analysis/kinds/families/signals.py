@@ -1,0 +1,397 @@
+"""Kinds of signals that are no errors: the rows of `SIGNALS`, counted and judged as errors are.
+
+A signal has counts and exposure, and the test of numbers of errors judges them: with the same
+spans, the same baseline and the same rule of when a rise is over. Each day is judged only from that
+day and the days before it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import date
+from typing import NamedTuple
+
+import polars as pl
+
+from analyzer.analysis.charts.chart import Chart
+from analyzer.analysis.kinds.daily_charts import (
+    DAY,
+    SINCE_BASELINE,
+    around,
+    counts_chart,
+)
+from analyzer.analysis.kinds.detection import Detection, above
+from analyzer.analysis.kinds.families.shared import noted_of_days, noted_part
+from analyzer.analysis.kinds.finding import (
+    Basis,
+    Charted,
+    ChartForm,
+    Evidence,
+    Finding,
+    Kind,
+)
+from analyzer.analysis.kinds.finding_fields import warning
+from analyzer.analysis.kinds.statistics.rates import (
+    CountedDay,
+)
+from analyzer.analysis.kinds.statistics.units import LEAST_MORE, Rise, Unit
+from analyzer.analysis.periods import (
+    BASELINE_DAYS,
+)
+
+ALPHA = 3e-4
+"""P-value that a day of a name needs; longer spans get a part of it."""
+_OFTEN_ALPHA = 1e-6
+"""The same for signals that differ from day to day by more than chance, as failures of tools do."""
+_MOST = 0.5
+"""Part of a rise above which it belongs to one caller, if that caller has a rise of its own."""
+_LONG = 0.1
+"""Most part of the waits before that were longer than what counts as a long wait now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signal:
+    """One signal: what is counted, its exposure, its names, and its words."""
+
+    counted: str
+    """The `signal` of its rows in `detection-signals`, and its sign in `detection-signs`."""
+    title: str
+    metric: str
+    note: str
+    """Template of a finding's note; `over` is replaced by the days."""
+    drawn: str
+    """What is counted, in words of the chart."""
+    drawn_of: str
+    """What that comes from, likewise."""
+    advice: str
+    asks: tuple[str, ...] = ()
+    name: str | None = None
+    """The field of `Scope` that the rows' `name` is; None where they have no names."""
+    by: tuple[str, ...] = ("caller",)
+    """Columns that may have a rise, widest first: `name` or `caller`; rows without a name count for
+    callers."""
+    against: str = ""
+    """Exposure: `sessions` that logs report, or logged `days`; empty if the rows have an exposure
+    of their own."""
+    by_level: bool = False
+    """True if only counts above the usual level count."""
+    alpha: float = ALPHA
+
+    @property
+    def kind(self) -> Kind:
+        """Return its kind of finding."""
+        return Kind(
+            title=self.title,
+            metric=self.metric,
+            severity=warning,
+            sentence=noted_of_days,
+            advice=self.advice,
+            asks=self.asks,
+            scope=self.name,
+            by_day=True,
+            evidence=Evidence({self.counted: 0}, more=_longer),
+            chart=_CHART,
+        )
+
+
+SIGNALS = {
+    "tool_failures": Signal(
+        counted="tool",
+        title="A tool fails more often",
+        metric="failed calls of the span that was judged, three of a session at most",
+        note="the tool {name} failed in {sessions:,} of {exposure:,.0f} sessions that used it{over}, {count:,} times "
+        "(three a session at most)",
+        drawn="failed calls",
+        drawn_of="sessions that used it",
+        advice="try the tool, and look at what it says",
+        asks=("query", "tools-messages"),
+        name="tool",
+        by=("name",),
+        alpha=_OFTEN_ALPHA,
+    ),
+    "waits_grow": Signal(
+        counted="wait",
+        title="Retries wait longer",
+        metric="retry chains of the span that was judged that waited longer than nine in ten before",
+        note="{count:,} of {exposure:,.0f} retry chains waited for {seconds:,} s or more{over}",
+        drawn="seconds waited",
+        drawn_of="retry chains",
+        advice="ask the provider, or wait for it to recover; call it less often",
+        asks=("query", "retries-outcomes"),
+        name="provider",
+        by=("name", "caller"),
+        by_level=True,
+    ),
+    "retries_exhausted": Signal(
+        counted="exhausted",
+        title="Retries run out",
+        metric="retry chains of the span that was judged that ran out of tries",
+        note="{count:,} of {exposure:,.0f} retry chains ran out of tries{over}",
+        drawn="chains that ran out",
+        drawn_of="retry chains",
+        advice="ask the provider; more tries would only wait for longer",
+        asks=("query", "retries-outcomes"),
+        name="provider",
+        by=("name", "caller"),
+    ),
+    "sessions_aborted": Signal(
+        counted="aborted",
+        title="People stop their sessions",
+        metric="stopped turns of the span that was judged, three of a session at most",
+        note="people stopped {sessions:,} of {exposure:,.0f} sessions{over}, {count:,} times (three a session at most)",
+        drawn="times stopped",
+        drawn_of="sessions",
+        advice="ask who stopped them why: it does what nobody wants, or nothing for too long",
+        against="sessions",
+    ),
+    "sessions_empty": Signal(
+        counted="empty",
+        title="Sessions ask nothing",
+        metric="sessions of the span that was judged without any request",
+        note="{sessions:,} of {exposure:,.0f} sessions asked nothing{over}",
+        drawn="empty sessions",
+        drawn_of="sessions",
+        advice="start one by hand: it begins, and never reaches its model",
+        against="sessions",
+    ),
+    "sessions_unanswered": Signal(
+        counted="unanswered",
+        title="Sessions end without an answer",
+        metric="sessions of the span that was judged that ended with a failure",
+        note="{sessions:,} of {exposure:,.0f} sessions ended with a failure and without an answer{over}",
+        drawn="unanswered sessions",
+        drawn_of="sessions",
+        advice="see what they ended with",
+        asks=("query", "endings-sessions"),
+        against="sessions",
+    ),
+    "shipped_twice": Signal(
+        counted="copy",
+        title="Logs arrive twice",
+        metric="sessions of the span that was judged that stand in the logs twice",
+        note="the logs have {sessions:,} sessions twice, word for word, under other ids{over}",
+        drawn="sessions that are there twice",
+        drawn_of="sessions",
+        advice="ship each log once: counts of this host are too high until the copies are gone",
+        name="host",
+        by=("name", "caller"),
+        against="days",
+    ),
+}
+"""The signals by kind of finding."""
+
+
+class _Counts(NamedTuple):
+    """The counts of a name on a day and level."""
+
+    sessions: int
+    groups: int
+    exposure: int
+
+
+class _DayRise(NamedTuple):
+    """A rise on a day."""
+
+    day: int
+    rise: Rise
+    level: int
+    """Only waits of more than 2 ** level seconds are counted; -1: all counts."""
+
+
+@dataclass(slots=True)
+class _Series:
+    """The counts of one name by day and level, and its rises."""
+
+    days: dict[int, dict[int, _Counts]] = field(default_factory=dict)
+    units: dict[int, Unit] = field(default_factory=dict)
+    """The units by the level above which counts count."""
+
+    def rises(self, alpha: float, *, by_level: bool) -> Iterator[_DayRise]:
+        """Yield the rises by day, of all counts or only of those above the usual level."""
+        away: set[int] = set()
+        for day in sorted(self.days):
+            level = self._usual(day, away) if by_level else -1
+            if level is None:
+                continue
+            if level not in self.units:
+                self.units[level] = self._unit(level)
+            unit = self.units[level]
+            unit.excluded |= away
+            rise = unit.look(day, alpha)
+            unit.settle(day, rise)
+            away |= unit.excluded
+            if rise is not None:
+                yield _DayRise(day, rise, level)
+
+    def _usual(self, day: int, away: set[int]) -> int | None:
+        """Return the level that most counts of the days before did not exceed; None without any."""
+        level_counts: dict[int, int] = {}
+        for earlier in range(day - BASELINE_DAYS, day):
+            if earlier not in away:
+                for level, counts_of_level in self.days.get(earlier, {}).items():
+                    level_counts[level] = level_counts.get(level, 0) + counts_of_level.exposure
+        above, most = sum(level_counts.values()), _LONG * sum(level_counts.values())
+        for level in sorted(level_counts):
+            above -= level_counts[level]
+            if above <= most:
+                return level
+        return None
+
+    def _unit(self, level: int) -> Unit:
+        unit = Unit(begins=min(self.days))
+        for day, levels in self.days.items():
+            above = [counts for of_level, counts in levels.items() if of_level > level]
+            unit.days[day] = CountedDay(
+                day,
+                sum(counts.groups for counts in above),
+                float(sum(counts.exposure for counts in levels.values())),
+            )
+            unit.sessions[day] = sum(counts.sessions for counts in above)
+        unit.near = unit.clear = set(unit.days)
+        return unit
+
+
+def signals(counts: pl.DataFrame, work: pl.DataFrame) -> list[Detection]:
+    """Return the findings of `SIGNALS`, one per day and name, not repeated for its callers.
+
+    `counts`: the rows of `detection-signals`. `work`: columns `day`, `caller`, `observed`: the
+    sessions that logs report.
+    """
+    detections: list[Detection] = []
+    exposures = {
+        "": work.clear().select("day", "caller", exposure="observed"),
+        "sessions": work.filter(pl.col("observed") > 0).select("day", "caller", exposure="observed"),
+        "days": work.select("day").unique().with_columns(exposure=pl.lit(1, pl.Int64)),
+    }
+    for finding, signal in SIGNALS.items():
+        rows = counts.filter(pl.col("signal") == signal.counted)
+        rises = {
+            by: [
+                (name, day_rise)
+                for name, series in _series(rows.filter(pl.col(by) != ""), by, exposures[signal.against])
+                for day_rise in series.rises(signal.alpha, by_level=signal.by_level)
+            ]
+            for by in (signal.by if not rows.is_empty() else ())
+        }
+        callers_with_rise = {(day_rise.day, caller) for caller, day_rise in rises.get("caller", ())}
+        covered: set[tuple[int, str]] = set()
+        for name, day_rise in rises.get("name", ()):
+            callers = rows.filter(pl.col("name") == name)
+            if (day_rise.day, _main_caller(callers, day_rise)) not in callers_with_rise:
+                detections.append(_detection(finding, signal, day_rise, "name", name))
+                inside = pl.col("day").is_between(
+                    date.fromordinal(day_rise.rise.first), date.fromordinal(day_rise.day + 3)
+                )
+                seen = callers.filter(inside).select("day", "caller").iter_rows()
+                covered |= {(day.toordinal(), caller) for day, caller in seen}
+        for caller, day_rise in rises.get("caller", ()):
+            if (day_rise.day, caller) not in covered:
+                detections.append(_detection(finding, signal, day_rise, "caller", caller))
+    return detections
+
+
+def _main_caller(callers: pl.DataFrame, day_rise: _DayRise) -> str:
+    """Return the caller with most of a name's rise; empty if it is shared or has only one."""
+    inside = callers.filter(
+        pl.col("day").is_between(date.fromordinal(day_rise.rise.first), date.fromordinal(day_rise.day))
+    )
+    sums = inside.filter(pl.col("level") > day_rise.level).group_by("caller").agg(pl.sum("groups"))
+    most = sums.filter(pl.col("groups") > _MOST * day_rise.rise.count)["caller"]
+    return str(most[0]) if len(most) and inside["caller"].n_unique() > 1 else ""
+
+
+def _series(counts: pl.DataFrame, by: str, exposure: pl.DataFrame) -> Iterator[tuple[str, _Series]]:
+    """Yield names that ever had enough for a rise with their counts, empty days included."""
+    enough = counts.group_by(by).agg(pl.sum("groups")).filter(pl.col("groups") >= LEAST_MORE).select(by)
+    own = (
+        counts.join(enough, on=by, how="semi")
+        .group_by(by, "day", "level")
+        .agg(pl.sum("sessions", "groups", "exposure"))
+    )
+    if not exposure.is_empty():
+        whole = (
+            exposure.join(enough, on="caller", how="semi")
+            if by in exposure.columns
+            else exposure.join(enough, how="cross")
+        )
+        own = whole.join(own.drop("exposure"), on=[by, "day"], how="left").fill_null(0).select(own.columns)
+    series: dict[str, _Series] = {}
+    for name, day, level, *counts_of_row in own.sort(by, "day", "level").iter_rows():
+        series.setdefault(name, _Series()).days.setdefault(day.toordinal(), {})[level] = _Counts(*counts_of_row)
+    yield from series.items()
+
+
+def _detection(finding: str, signal: Signal, day_rise: _DayRise, by: str, name: str) -> Detection:
+    rise, days = day_rise.rise, day_rise.day - day_rise.rise.first + 1
+    note = signal.note.format(
+        name=name,
+        sessions=rise.sessions,
+        count=rise.count,
+        exposure=rise.exposure,
+        seconds=2 ** (day_rise.level + 1),
+        over=" on one day" if days == 1 else f" within {days} days",
+    )
+    return above(
+        rise.count,
+        rise.tail,
+        day=date.fromordinal(day_rise.day),
+        caller=name if by == "caller" else None,
+        finding=finding,
+        onset=date.fromordinal(rise.first),
+        sessions=rise.sessions,
+        groups=rise.count,
+        scope=name if by == "name" else None,
+        note=f"{note}, {rise.tail.expected:,.1f} expected",
+    )
+
+
+def signal_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
+    """Return the rows of the chart, a day each."""
+    scope, signal, seen = finding.scope, SIGNALS[finding.finding], basis.seen
+    about = {"name": scope.tool or scope.provider or scope.host, "caller": scope.caller}
+    named = [pl.col(column) == name for column, name in about.items() if name is not None]
+    own = seen.signals.filter(pl.col("signal") == signal.counted, *named)
+    weight = pl.col("groups") * (2 ** pl.col("level") if signal.by_level else 1)
+    daily = own.group_by("day").agg(weight.sum().cast(pl.Int64).alias("amount"), pl.sum("exposure").alias("number"))
+    if signal.against:
+        whose = own if scope.caller is None else pl.DataFrame({"caller": [scope.caller]})
+        at_work = seen.work.join(whose.select("caller").unique(), on="caller", how="semi")
+        number = at_work.group_by("day").agg(pl.sum("sessions").alias("number"))
+        daily = number.join(daily.drop("number"), on="day", how="left").fill_null(0).select(daily.columns)
+    return daily.filter(around(finding, basis.last)).sort("day")
+
+
+def signal_chart(case: Charted) -> Chart:
+    """Draw what was counted on each day, and what it came from."""
+    signal = SIGNALS[case.finding.finding]
+    what, of = signal.drawn, signal.drawn_of
+    title = f"{what.capitalize()} by day, and the {of}"
+    return counts_chart(case, title, ("amount", what, what), ("number", of, of))
+
+
+_CHART = ChartForm(
+    "Days of what is counted",
+    SINCE_BASELINE,
+    {
+        **DAY,
+        "amount": "how often, three times a session at most; chains by their number; or seconds waited for retries, "
+        "each chain's rounded down to a power of two",
+        "number": "distinct sessions that used the tool, or that the logs show; or retry chains",
+    },
+    signal_rows,
+    signal_chart,
+)
+
+
+_WAITED = re.compile(r"waited for ([\d,]+) s or more")
+
+
+def _longer(finding: Finding) -> dict[str, float]:
+    """Ask for the chains that waited for as long as the sentence says."""
+    seconds = noted_part(finding, _WAITED)
+    return {"least": float(seconds.replace(",", ""))} if seconds else {}
+
+
+KINDS_OF_SIGNALS = {name: signal.kind for name, signal in SIGNALS.items()}

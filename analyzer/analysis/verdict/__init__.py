@@ -1,0 +1,1 @@
+"""The verdict on one run: `output` reads what it printed, `answer` says what follows."""

@@ -1,0 +1,125 @@
+"""What is no error, such as tools that fail and logs that arrive twice: counts against exposure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, timedelta
+
+import polars as pl
+import pytest
+
+from analyzer.analysis.kinds.detection import Detection
+from analyzer.analysis.kinds.families.signals import SIGNALS, signals
+
+START = date(2026, 3, 2)
+DAYS = 44
+CHANGE = 38
+SESSIONS = 30
+"""Sessions a day of each caller."""
+Row = tuple[str, str, str, int, int, int, int]
+"""Caller, signal, name, level, sessions, groups, exposure."""
+
+
+def found(rows: Callable[[int], list[Row]]) -> list[Detection]:
+    """What the rows of each day, 0-based, show, of callers that are at work every day."""
+    every = [(START + timedelta(days=day), *row) for day in range(DAYS) for row in rows(day)]
+    columns = ["day", "caller", "signal", "name", "level", "sessions", "groups", "exposure"]
+    counts = pl.DataFrame(every, columns, orient="row")
+    days = counts.select(day=pl.date_range(START, START + timedelta(days=DAYS - 1), eager=True).alias("day"))
+    work = counts.select("caller").unique().join(days, how="cross").with_columns(observed=pl.lit(SESSIONS, pl.Int64))
+    return signals(counts, work.select("day", "caller", "observed"))
+
+
+def waits(*callers: str, longer: int = 0, provider: str = "openai") -> list[Row]:
+    """Ten chains of each caller that wait from 4 to 32 seconds, or so many powers of two longer."""
+    of_level = ((2, 5), (3, 4), (4, 1))
+    return [(one, "wait", provider, level + longer, many, many, many) for one in callers for level, many in of_level]
+
+
+def test_a_tool_that_fails_more_often_than_before_is_found_on_its_days() -> None:
+    """Of the tool over all callers, until it works again."""
+    bad = range(CHANGE, CHANGE + 2)
+    rises = found(lambda day: [("", "tool", "browser", 0, *((28, 70) if day in bad else (4, 6 + day % 3)), 30)])
+    assert [(one.finding, one.scope, (one.day - START).days) for one in rises] == [
+        ("tool_failures", "browser", day) for day in bad
+    ]
+    assert str(rises[0].note).startswith(
+        "the tool browser failed in 28 of 30 sessions that used it on one day, 70 times"
+    )
+
+
+def test_tools_that_are_used_more_fail_more_often_in_all() -> None:
+    """Three times the sessions with three times the failures are none."""
+    assert found(lambda day: [("", "tool", "Bash", 0, *((12, 18, 90) if day >= CHANGE else (4, 6, 30)))]) == []
+
+
+def test_waits_that_grow_are_the_providers_where_all_of_its_callers_wait() -> None:
+    """And nobody else's."""
+    rises = found(lambda day: waits("a", "b", "c", longer=2 if day == CHANGE else 0))
+    assert {(one.finding, one.caller, one.scope) for one in rises} == {("waits_grow", None, "openai")}
+    assert "retry chains waited for 16 s or more" in str(rises[0].note)
+
+
+def test_waits_of_a_provider_are_the_callers_that_has_the_most_of_them() -> None:
+    """The provider's other callers wait as they did, so its chains grow by one caller's alone."""
+    others = waits("b", "c")
+    rises = found(lambda day: waits("a", longer=4 if CHANGE <= day < CHANGE + 2 else 0) * 2 + others)
+    assert {(one.finding, one.caller, one.scope) for one in rises} == {("waits_grow", "a", None)}
+
+
+def test_waits_of_a_provider_that_no_log_names_are_the_callers() -> None:
+    """Of the one that waits longer."""
+    rises = found(lambda day: waits("a", provider="", longer=3 if day == CHANGE else 0) + waits("b", provider=""))
+    assert {(one.caller, one.scope) for one in rises} == {("a", None)}
+
+
+def test_waits_as_usual_find_nothing() -> None:
+    """Nor does twice the number of chains."""
+    assert found(lambda day: waits(*(("a", "b") if day < CHANGE else ("a", "b", "c", "d")))) == []
+
+
+@pytest.mark.parametrize(
+    ("finding", "said"),
+    [
+        (
+            "sessions_aborted",
+            "people stopped 20 of 30 sessions on one day, 20 times (three a session at most), 1.0 expected",
+        ),
+        ("sessions_empty", "20 of 30 sessions asked nothing on one day, 1.0 expected"),
+        (
+            "sessions_unanswered",
+            "20 of 30 sessions ended with a failure and without an answer on one day, 1.0 expected",
+        ),
+    ],
+)
+def test_sessions_that_end_otherwise_are_their_callers(finding: str, said: str) -> None:
+    """They are held against the sessions that its logs show, on days without any as well; another caller has none."""
+    signal = SIGNALS[finding].counted
+
+    def rows(day: int) -> list[Row]:
+        many = 20 if day == CHANGE else 1
+        return [("a", signal, "", 0, many, many, 0), *([("b", signal, "", 0, 1, 1, 0)] if day % 7 == 0 else [])]
+
+    assert [(one.finding, one.caller, one.note) for one in found(rows)] == [(finding, "a", said)]
+
+
+def test_logs_that_arrive_twice_are_the_hosts_where_logs_name_one() -> None:
+    """Eight sessions of two callers stand in the logs twice on one day, and none before: the host's, not theirs."""
+    rises = found(
+        lambda day: (
+            [(one, "copy", "node-1", 0, 4, 4, 0) for one in "ab"] if day == CHANGE else [("c", "empty", "", 0, 1, 1, 0)]
+        )
+    )
+    assert [(one.finding, one.caller, one.scope) for one in rises] == [("shipped_twice", None, "node-1")]
+    assert str(rises[0].note).startswith("the logs have 8 sessions twice, word for word, under other ids on one day")
+
+
+def test_retries_that_run_out_are_the_providers() -> None:
+    """Nine in ten of its chains, where it was one."""
+    rises = found(
+        lambda day: [
+            (one, "exhausted", "openai", 0, many, many, 10) for one in "ab" for many in [9 if day == CHANGE else 1]
+        ]
+    )
+    assert [(one.finding, one.caller, one.scope) for one in rises] == [("retries_exhausted", None, "openai")]
+    assert str(rises[0].note).startswith("18 of 20 retry chains ran out of tries on one day")
