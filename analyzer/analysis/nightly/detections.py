@@ -21,7 +21,8 @@ from analyzer.analysis.kinds.families.signals import signals
 from analyzer.analysis.kinds.families.silence import silences
 from analyzer.analysis.kinds.families.versions import worse_versions
 from analyzer.analysis.kinds.families.volumes import OUTAGES, Explained, volumes
-from analyzer.analysis.kinds.finding import KINDS, SHARE, SHARED_OF_ERRORS
+from analyzer.analysis.kinds.finding import KINDS, SHARE
+from analyzer.analysis.kinds.scope import SHARED_OF_ERRORS
 from analyzer.analysis.kinds.statistics.tails import false_discovery
 from analyzer.analysis.kinds.statistics.units import exposures, since_newest
 from analyzer.analysis.observations import Observations, exposed, over_midnight
