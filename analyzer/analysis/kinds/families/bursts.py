@@ -17,8 +17,8 @@ from analyzer.analysis.kinds.daily_charts import (
     MARKED,
 )
 from analyzer.analysis.kinds.detection import Detection, ordered
-from analyzer.analysis.kinds.families.shared import WITH_MESSAGE
 from analyzer.analysis.kinds.finding import SESSION_ITSELF, Basis, Charted, ChartForm, Finding, Kind
+from analyzer.analysis.kinds.shared import WITH_MESSAGE
 from analyzer.analysis.observations import Observations, end_of, start_of
 
 MIN_REPEATS = 30

@@ -25,13 +25,6 @@ from analyzer.analysis.kinds.daily_charts import (
     sums_by_day,
 )
 from analyzer.analysis.kinds.detection import Detection, Settings, above, ordered
-from analyzer.analysis.kinds.families.shared import (
-    DRAFT_RULES,
-    UNKNOWN_ERRORS,
-    UNKNOWN_SHOWN,
-    WITH_MESSAGE,
-    WRITE_A_RULE,
-)
 from analyzer.analysis.kinds.finding import (
     MESSAGE,
     MESSAGE_ITSELF,
@@ -46,6 +39,13 @@ from analyzer.analysis.kinds.finding import (
 )
 from analyzer.analysis.kinds.finding_fields import warning
 from analyzer.analysis.kinds.sentences import in_sessions
+from analyzer.analysis.kinds.shared import (
+    DRAFT_RULES,
+    UNKNOWN_ERRORS,
+    UNKNOWN_SHOWN,
+    WITH_MESSAGE,
+    WRITE_A_RULE,
+)
 from analyzer.analysis.kinds.statistics.rates import RateTail
 from analyzer.analysis.kinds.statistics.tails import (
     false_discovery,

@@ -21,10 +21,10 @@ from analyzer.analysis.kinds.daily_charts import (
     shares_axis,
 )
 from analyzer.analysis.kinds.detection import Detection, ordered
-from analyzer.analysis.kinds.families.shared import BY_OUTCOME
 from analyzer.analysis.kinds.finding import Basis, Charted, ChartForm, Evidence, Finding, Kind, ShownErrors, its_week
 from analyzer.analysis.kinds.finding_fields import info, warning
 from analyzer.analysis.kinds.sentences import expected_share
+from analyzer.analysis.kinds.shared import BY_OUTCOME
 from analyzer.analysis.kinds.statistics.tails import (
     beta_binomial_tail,
     wilson_interval,

@@ -28,16 +28,16 @@ from analyzer.analysis.kinds.daily_charts import (
 )
 from analyzer.analysis.kinds.detection import Detection, Settings, ordered
 from analyzer.analysis.kinds.families.new_messages import new_templates
-from analyzer.analysis.kinds.families.shared import (
+from analyzer.analysis.kinds.finding import SHARE, Basis, Charted, ChartForm, Finding, Kind
+from analyzer.analysis.kinds.finding_fields import MANY_SESSIONS
+from analyzer.analysis.kinds.sentences import expected_share, in_sessions
+from analyzer.analysis.kinds.shared import (
     DRAFT_RULES,
     UNKNOWN_ERRORS,
     UNKNOWN_SHOWN,
     WRITE_A_RULE,
     onset_if_earlier,
 )
-from analyzer.analysis.kinds.finding import SHARE, Basis, Charted, ChartForm, Finding, Kind
-from analyzer.analysis.kinds.finding_fields import MANY_SESSIONS
-from analyzer.analysis.kinds.sentences import expected_share, in_sessions
 from analyzer.analysis.kinds.statistics.rates import (
     MIN_DAYS_OF_SHARES,
 )

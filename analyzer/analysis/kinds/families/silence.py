@@ -25,8 +25,8 @@ from analyzer.analysis.kinds.daily_charts import (
     sums_by_day,
 )
 from analyzer.analysis.kinds.detection import ORDINAL, Detection
-from analyzer.analysis.kinds.families.shared import noted_of_days, noted_part
 from analyzer.analysis.kinds.finding import Basis, Charted, ChartForm, Evidence, Finding, Kind
+from analyzer.analysis.kinds.shared import noted_of_days, noted_part
 from analyzer.analysis.kinds.statistics.rates import (
     CountedDay,
     is_weekend,

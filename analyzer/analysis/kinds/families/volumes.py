@@ -24,8 +24,10 @@ from analyzer.analysis.kinds.daily_charts import (
     sums_by_day,
 )
 from analyzer.analysis.kinds.detection import ORDINAL, Detection, Settings, above, clearest, ordered
-from analyzer.analysis.kinds.families.naming import ASKED, UNKNOWN, Names, Suspect
-from analyzer.analysis.kinds.families.shared import (
+from analyzer.analysis.kinds.finding import Basis, Charted, ChartForm, Finding, Kind, note_of
+from analyzer.analysis.kinds.finding_fields import MANY_SESSIONS
+from analyzer.analysis.kinds.scope import SHARED_OF_ERRORS
+from analyzer.analysis.kinds.shared import (
     BY_OUTCOME,
     DRAFT_RULES,
     EVERY,
@@ -33,9 +35,7 @@ from analyzer.analysis.kinds.families.shared import (
     UNKNOWN_SHOWN,
     WRITE_A_RULE,
 )
-from analyzer.analysis.kinds.finding import Basis, Charted, ChartForm, Finding, Kind, note_of
-from analyzer.analysis.kinds.finding_fields import MANY_SESSIONS
-from analyzer.analysis.kinds.scope import SHARED_OF_ERRORS
+from analyzer.analysis.kinds.statistics.naming import ASKED, UNKNOWN, Names, Suspect
 from analyzer.analysis.kinds.statistics.units import ANY, DAY_RATIO, Rise, Unit, units
 from analyzer.analysis.periods import (
     BASELINE_DAYS,
