@@ -14,7 +14,8 @@ import pytest
 
 from analyzer.analysis import check
 from analyzer.analysis.kinds.detection import Detection
-from analyzer.analysis.kinds.finding import Finding, Identity, Scope, finding_id
+from analyzer.analysis.kinds.finding import Finding, scope_of
+from analyzer.analysis.kinds.scope import Identity, finding_id
 from analyzer.analysis.nightly.decisions import findings
 from analyzer.analysis.nightly.night import Night, night_before, recorded, write_down
 from analyzer.errors import StoreError
@@ -34,7 +35,7 @@ def found(number: int, parts: tuple[Finding, ...] = (), sample: str = "") -> Fin
     one = Detection(
         day=DAY, finding="template", caller=f"caller-{number}", template=f"t{number}", p_value=1e-9, sessions=12
     )
-    scope = Scope.of(one)
+    scope = scope_of(one)
     return Finding(
         id=finding_id(Identity("template", scope), DAY),
         state="new",
