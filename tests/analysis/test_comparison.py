@@ -16,7 +16,8 @@ from analyzer.analysis.kinds.statistics.tails import _fisher
 from analyzer.analysis.tables import window
 from analyzer.errors import AnalyzerError
 from analyzer.report.changes import comparison_document
-from analyzer.report.document import to_markdown, to_text
+from analyzer.report.writers.markdown import to_markdown
+from analyzer.report.writers.text import to_text
 from analyzer.store import Store
 from tests.analysis.histories import line
 

@@ -21,7 +21,8 @@ from analyzer.analysis.nightly.night import Night, night_before, recorded, write
 from analyzer.errors import StoreError
 from analyzer.events import EventLog
 from analyzer.events.appending.appender import MAX_LINE_BYTES
-from analyzer.report.night.document import render_night_text
+from analyzer.report.night.document import night_document
+from analyzer.report.writers.text import to_text
 from analyzer.store import Store, open_store, rebuild
 from tests import LONG_RUNS
 from tests.store.killing import Victims
@@ -134,7 +135,7 @@ def test_a_kind_that_is_no_longer_told_ends_on_the_next_night(store: Store) -> N
     night = check(store, until=f"{DAY + timedelta(days=2)}")
     (over,) = night.findings
     assert (over.id, over.state, over.resolution) == ("x", "resolved", "rejudged")
-    assert "probe: validation grew." in render_night_text(recorded(store, DAY, "UTC") or night)
+    assert "probe: validation grew." in to_text(night_document(recorded(store, DAY, "UTC") or night))
     assert findings(store) == []
 
 
