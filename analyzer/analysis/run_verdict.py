@@ -32,8 +32,8 @@ from analyzer.importers.work import (
     spread_record,
 )
 from analyzer.readable import counted, stand_in
+from analyzer.recovery.process.step_error import STDOUT_CHARS
 from analyzer.recovery.retry.policy import Backoff
-from analyzer.recovery.supervision.step_error import STDOUT_CHARS
 from analyzer.redaction import redact
 from analyzer.store.ingest.inputs import LONGEST_HEAD, Input
 

@@ -17,7 +17,7 @@ from analyzer.events.sanitize import payload_json
 from analyzer.importers.agents.claude_replies import replies
 from analyzer.importers.claude import MARKED
 from analyzer.importers.records import dressed
-from analyzer.recovery.supervision.step_error import Observer, step_error
+from analyzer.recovery.process.step_error import Observer, step_error
 from analyzer.store import open_store
 
 Read = Callable[..., tuple[list[Event], Any]]
