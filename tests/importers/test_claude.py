@@ -18,7 +18,7 @@ from analyzer.events.sanitize import payload_json
 from analyzer.importers import Source, block_of
 from analyzer.importers.claude import TranscriptReader
 from analyzer.importers.records import dressed
-from analyzer.recovery.supervision.step_error import Observer, step_error
+from analyzer.recovery.process.step_error import Observer, step_error
 from analyzer.redaction import redact_value
 from analyzer.store import open_store
 from tests import named

@@ -14,8 +14,8 @@ import pytest
 from analyzer.classifier import classify
 from analyzer.events import EventLog, error_payload
 from analyzer.importers import HEAD_BYTES, detect, head_of
+from analyzer.recovery.process.step_error import Observer, step_error
 from analyzer.recovery.process.streams import TAIL_BYTES, Tail
-from analyzer.recovery.supervision.step_error import Observer, step_error
 from analyzer.redaction import redact
 from tests.redaction.contexts import PASSWORD, STRUCTURES, texts
 from tests.redaction.foreign_logs import imported, wave
