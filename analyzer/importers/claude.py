@@ -164,13 +164,14 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
             line = block.data[offset:end]
             if lines or not self._preamble or b'":' in line:
                 wholes, reject = whole_records(line)
-                fields, wrongs = zip(*map(typed, wholes or [{}]), strict=True)
-                if self.interactive and any(wrongs):
-                    reject = reject or Reject("bad_count", "".join(wrongs))
+                fields = [typed(record) for record in wholes] or [(Record(), "")]
+                wrong = "".join(wrong for _, wrong in fields)
+                if self.interactive and wrong:
+                    reject = reject or Reject("bad_count", wrong)
                 if not wholes:
                     reject = reject or Reject("not_an_object", "")
-                lines.append((offset, end, fields[0], (wholes, reject)))
-                lines += [(offset, end, record, None) for record in fields[1:]]
+                lines.append((offset, end, fields[0][0], (wholes, reject)))
+                lines += [(offset, end, record, None) for record, _ in fields[1:]]
         return lines
 
     def _begin(self, block: Block, lines: _Lines) -> None:
