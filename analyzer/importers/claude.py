@@ -28,8 +28,8 @@ from analyzer.importers.agents.claude_records import (
     INTERRUPTED,
     LONGEST_NAME,
     RECORDS,
-    Message,
-    Part,
+    MessageFields,
+    PartFields,
     Record,
     failed_tools,
     message_text,
@@ -109,15 +109,15 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         """The facts that hold at the record in hand."""
         self._unique = ""
         """The name of the record in hand."""
-        self._reply: Message | None = None
+        self._reply: MessageFields | None = None
         """The last reply of the block before the record in hand."""
-        self._own_reply: Message | None = None
+        self._own_reply: MessageFields | None = None
         """The last of them that is no repeated one of a sub-agent."""
         self._replies = Replies()
         """The replies of the block."""
         self._shares: dict[tuple[str, str, str | None], Shared] = {}
         """What replies share, by caller, model and provider."""
-        self._block_calls: dict[str, tuple[Part, Record]] = {}
+        self._block_calls: dict[str, tuple[PartFields, Record]] = {}
         """The calls of tools in the block before the record in hand, by their ids."""
         self._preamble = not state
         """True before the first record of the file."""
@@ -164,13 +164,14 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
             line = block.data[offset:end]
             if lines or not self._preamble or b'":' in line:
                 wholes, reject = whole_records(line)
-                fields, wrongs = zip(*map(typed, wholes or [{}]), strict=True)
-                if self.interactive and any(wrongs):
-                    reject = reject or Reject("bad_count", "".join(wrongs))
+                fields = [typed(record) for record in wholes] or [(Record(), "")]
+                wrong = "".join(wrong for _, wrong in fields)
+                if self.interactive and wrong:
+                    reject = reject or Reject("bad_count", wrong)
                 if not wholes:
                     reject = reject or Reject("not_an_object", "")
-                lines.append((offset, end, fields[0], (wholes, reject)))
-                lines += [(offset, end, record, None) for record in fields[1:]]
+                lines.append((offset, end, fields[0][0], (wholes, reject)))
+                lines += [(offset, end, record, None) for record, _ in fields[1:]]
         return lines
 
     def _begin(self, block: Block, lines: _Lines) -> None:
@@ -202,7 +203,7 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         self._shares = {}
         self._calls = dict(list(self._calls.items())[-_IN_HAND:])
 
-    def _take_message(self, message: Message, record: Record) -> None:
+    def _take_message(self, message: MessageFields, record: Record) -> None:
         """Count a reply and its calls; what a sub-agent did counts by the sub-agent's own file."""
         name = message.id or ""
         if name.startswith("msg_"):
@@ -223,7 +224,7 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
                 self._recent.append(name)
                 self._requests += 1
 
-    def _spend(self, message: Message, record: Record, offset: int, length: int) -> None:
+    def _spend(self, message: MessageFields, record: Record, offset: int, length: int) -> None:
         """Collect the tokens of a reply.
 
         A reply is split over neighbouring lines, which repeat its tokens so far: a line with no
@@ -402,7 +403,7 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
             if says_missing(words):
                 _, payload = classify_foreign({"message": words, "is_error": True}, self.at, caller=self.caller)
                 events.append(self.event("error.classified", payload, f"tool{index}"))
-            tool, (part, called) = self._calls.get(call), self._block_calls.get(call, (Part(), Record()))
+            tool, (part, called) = self._calls.get(call), self._block_calls.get(call, (PartFields(), Record()))
             command, at = part.input and part.input.command, moment_of(called.timestamp)
             events += self.tool_failed(tool, words, call or index, command=command, called_at=at)
             self._dead += tool in SUBAGENTS
