@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from analyzer.events import Event
 from analyzer.events.sanitize import payload_json
 from analyzer.importers.agents.claude_replies import replies
 from analyzer.importers.claude import MARKED
@@ -20,8 +19,8 @@ from analyzer.importers.records import dressed
 from analyzer.recovery.supervision.step_error import Observer, step_error
 from analyzer.store import open_store
 from tests import named
+from tests.importers.conftest import Read, of
 
-Read = Callable[..., tuple[list[Event], Any]]
 _numbers = itertools.count(1)
 
 
@@ -71,11 +70,6 @@ def gave_up(said: str, label: str = "unknown", **keys: Any) -> dict[str, Any]:
 def interrupted() -> dict[str, Any]:
     """The user's Escape key."""
     return record("user", message={"content": [{"type": "text", "text": "[Request interrupted by user]"}]})
-
-
-def of(events: list[Event], kind: str) -> list[Event]:
-    """The events of one type."""
-    return [event for event in events if event.type == kind]
 
 
 @pytest.mark.parametrize(
