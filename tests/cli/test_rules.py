@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,9 +16,8 @@ from analyzer.classifier.rules.loading import pack_in
 from tests import named
 from tests.classifier.rules.test_scoring import STREAM
 from tests.classifier.rules.test_user_rules import NEW as MINE
+from tests.cli.conftest import Run
 from tests.cli.forking import Forks, Line
-
-Run = Callable[..., subprocess.CompletedProcess[str]]
 
 CASES = (
     {"id": "one", "input": {"status": 400, "message": "house quota spent"}, "reason": "rate_limited", "clear": True},

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from analyzer.events import Event
 from analyzer.events.sanitize import payload_json
 from analyzer.importers import Source, block_of
 from analyzer.importers.claude import TranscriptReader
@@ -22,8 +21,8 @@ from analyzer.recovery.process.step_error import Observer, step_error
 from analyzer.redaction import redact_value
 from analyzer.store import open_store
 from tests import named
+from tests.importers.conftest import Read, of
 
-Read = Callable[..., tuple[list[Event], Any]]
 _numbers = itertools.count(1)
 
 
@@ -66,11 +65,6 @@ def gave_up(said: str, label: str = "unknown", **keys: Any) -> dict[str, Any]:
 def interrupted() -> dict[str, Any]:
     """The user's Escape key."""
     return record("user", message={"content": [{"type": "text", "text": "[Request interrupted by user]"}]})
-
-
-def of(events: list[Event], kind: str) -> list[Event]:
-    """The events of one type."""
-    return [event for event in events if event.type == kind]
 
 
 @pytest.mark.parametrize(
