@@ -133,18 +133,21 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         lines = self._lines_of(block)
         self._begin(block, lines)
         stands_in = self.source.stand_in(self._near)
-        hits: list[Hit] = []
-        last_read = -1
+        read: dict[tuple[int, int], list[Event]] = {}
+        rejects: dict[int, Reject] = {}
         for offset, end, record, whole in lines:
             waits = self.waiting and record.type in ("assistant", "user")
-            if (whole or waits or record.is_telling) and offset != last_read:
-                last_read = offset
-                self.line, self._refused = Line(offset, block.data[offset:end]), None
-                self._request = _REQUEST.search(self.line.text)
+            if whole or waits or record.is_telling:
+                if (offset, end) not in read:
+                    self.line = Line(offset, block.data[offset:end])
+                    self._request = _REQUEST.search(self.line.text)
+                    read[offset, end] = []
+                self._refused = None
                 records, reject = whole or whole_records(self.line.text)
-                events = [event for item in records for event in self._events_of(item)]
-                if events or reject or self._refused:
-                    hits.append(self._hit(events, reject or self._refused))
+                for item in records:
+                    read[offset, end] += self._events_of(item)
+                if reject := reject or self._refused:
+                    rejects.setdefault(offset, reject)
             message = record.message or record.repeated
             if message is not None:
                 self._take_message(message, record)
@@ -152,6 +155,11 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
                     self._spend(message, record, offset, end - offset)
         branch = _first(record.git_branch for _, _, record, _ in reversed(lines))
         self.known |= present({"branch": branch}) | reply_facts(self._own_reply)
+        hits = [
+            Hit(offset, end - offset, tuple(events), *((reject.why, reject.detail) if reject else ()))
+            for (offset, end), events in read.items()
+            if (reject := rejects.get(offset)) or events
+        ]
         return hits, self._replies.rows(*stands_in)
 
     def _lines_of(self, block: Block) -> _Lines:
@@ -170,8 +178,11 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
                     reject = reject or Reject("bad_count", wrong)
                 if not wholes:
                     reject = reject or Reject("not_an_object", "")
-                lines.append((offset, end, fields[0][0], (wholes, reject)))
-                lines += [(offset, end, record, None) for record, _ in fields[1:]]
+                lines.append((offset, end, fields[0][0], (wholes[:1], reject)))
+                lines += [
+                    (offset, end, record, ([whole], None))
+                    for (record, _), whole in zip(fields[1:], wholes[1:], strict=True)
+                ]
         return lines
 
     def _begin(self, block: Block, lines: _Lines) -> None:

@@ -589,3 +589,12 @@ def test_a_session_ends_with_its_own_last_record(read: Read) -> None:
     last = record("progress", data=nested)
     (observed,) = of(read(reply(), last)[0], "session.observed")
     assert observed.payload["ended_at"] == last["timestamp"]
+
+
+def test_a_failed_tool_is_named_by_a_call_on_the_same_line(read: Read) -> None:
+    """Records on one line count in their order."""
+    call = {"type": "tool_use", "id": "toolu_1", "name": "Write", "input": {}}
+    result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "no", "is_error": True}
+    glued = [record("assistant", message={"content": [call]}), record("user", message={"content": [result]})]
+    events, _ = read(reply(), "".join(map(json.dumps, glued)))
+    assert [event.payload["tool"] for event in of(events, "tool.failed")] == ["Write"]
