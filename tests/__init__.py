@@ -1,16 +1,16 @@
 """The tests; they mirror `analyzer/`."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
-
-import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 LONG_RUNS = int(os.environ.get("ANALYZER_LONG_RUNS", "1"))
 """More than 1: faults at every moment where the test command takes a sample, and so many times the random histories."""
 
+Native = Callable[..., bytes]
+"""The fixture `native`, which makes a line of the event log."""
 Moment = TypeVar("Moment")
 
 
@@ -21,4 +21,6 @@ def sampled(moments: Sequence[Moment], first: int = 0) -> Sequence[Moment]:
 
 def named(cases: Mapping[str, Any]) -> list[Any]:
     """Make the parameters of a test: the values of each case, a tuple where there are several, under its name."""
+    import pytest  # here, since processes that tests start load this file, too
+
     return [pytest.param(*(case if isinstance(case, tuple) else (case,)), id=name) for name, case in cases.items()]

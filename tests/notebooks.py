@@ -18,9 +18,9 @@ from nbclient import NotebookClient
 
 from analyzer.analysis.charts import Chart, figures
 from analyzer.analysis.charts.chart import GRID, INK
-from analyzer.report.page.axes import RIGHT
-from analyzer.report.page.elements import SWATCH_WIDTH, Svg, element
-from analyzer.report.page.picture import Drawing, draw
+from analyzer.report.charts.axes import RIGHT
+from analyzer.report.charts.elements import SWATCH_WIDTH, Svg, element
+from analyzer.report.charts.picture import Drawing, draw
 from tests import REPOSITORY
 
 NOTEBOOKS = sorted((REPOSITORY / "notebooks").glob("*.ipynb"))

@@ -28,15 +28,15 @@ from analyzer.command_lines import STORELESS, STORELESS_RULES, Asking, command_l
 from analyzer.events import Event, encode
 from analyzer.readable import terminal_safe
 from analyzer.report import Made, render_html, render_markdown, render_text
-from analyzer.report.night.document import night_html, night_text, render_night_markdown, render_night_text
+from analyzer.report.night.document import night_document
 from analyzer.report.night.messages import (
     alertmanager_alerts,
-    discord_message,
+    chat_message,
     pagerduty_events,
-    slack_message,
-    teams_message,
-    webhook_body,
 )
+from analyzer.report.writers.mail import to_mail
+from analyzer.report.writers.markdown import to_markdown
+from analyzer.report.writers.text import to_text
 from analyzer.store import open_store
 from tests.analysis.histories import DAYS, START, every_finding
 from tests.cli.conftest import UNSET, forks
@@ -129,19 +129,19 @@ def night(folder: Path) -> Night:
 
 def shown_by_night(night: Night) -> dict[str, list[str]]:
     """The commands of a night in every form in which it is told, as a person copies them."""
-    slack = [block["text"]["text"] for block in slack_message(night)["blocks"] if block["type"] == "section"]
-    card = teams_message(night)["attachments"][0]["content"]["body"]
+    slack = [block["text"]["text"] for block in chat_message("slack", night)["blocks"] if block["type"] == "section"]
+    card = chat_message("teams", night)["attachments"][0]["content"]["body"]
     teams = [block["text"] for block in card if block.get("fontType") == "monospace"]
     here = Asking("it's.duckdb")
-    webhook = webhook_body(night)
+    webhook = chat_message("webhook", night)
     return {
-        "terminal": re.findall("→ (analyzer .*)", render_night_text(night, 80, asking=here)),
-        "mail": re.findall("→ (analyzer .*)", night_text(night)),
-        "mail in HTML": list(map(html.unescape, re.findall("<pre[^>]*>(.*?)</pre>", night_html(night)))),
-        "markdown": re.findall("`(analyzer .*)`", render_night_markdown(night)),
+        "terminal": re.findall("→ (analyzer .*)", to_text(night_document(night, asking=here), 80)),
+        "mail": re.findall("→ (analyzer .*)", to_text(night_document(night), 78)),
+        "mail in HTML": list(map(html.unescape, re.findall("<pre[^>]*>(.*?)</pre>", to_mail(night_document(night))))),
+        "markdown": re.findall("`(analyzer .*)`", to_markdown(night_document(night))),
         "slack": [html.unescape(found) for text in slack for found in re.findall("`(analyzer .*)`", text)],
         "teams": [re.sub(r"\\(.)", r"\1", text) for text in teams],
-        "discord": [embed["footer"]["text"] for embed in discord_message(night)["embeds"] if "footer" in embed],
+        "discord": [embed["footer"]["text"] for embed in chat_message("discord", night)["embeds"] if "footer" in embed],
         "webhook": re.findall("→ (analyzer .*)", webhook["text"]),
         "webhook's JSON": [found["command"] for found in webhook["findings"] if found["command"]],
         "pagerduty": [event["payload"]["custom_details"]["command"] for _, event in pagerduty_events(night, "key")],

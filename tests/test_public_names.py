@@ -15,7 +15,7 @@ from tests import REPOSITORY
 
 INNER = {
     *(
-        "Behind",
+        "ShownErrors",
         "CallChain",
         "ChartForm",
         "Compiled",

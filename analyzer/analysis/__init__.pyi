@@ -8,10 +8,10 @@ from analyzer.analysis.kinds.families.causes import Drift as Drift
 from analyzer.analysis.kinds.families.causes import Drifts as Drifts
 from analyzer.analysis.kinds.finding import Finding as Finding
 from analyzer.analysis.kinds.finding import Kind as Kind
-from analyzer.analysis.kinds.finding import Scope as Scope
 from analyzer.analysis.kinds.finding_fields import Cost as Cost
 from analyzer.analysis.kinds.finding_fields import Handling as Handling
 from analyzer.analysis.kinds.finding_fields import Wording as Wording
+from analyzer.analysis.kinds.scope import Scope as Scope
 from analyzer.analysis.nightly.check import check as check
 from analyzer.analysis.nightly.check import check_hours as check_hours
 from analyzer.analysis.nightly.check import each_night as each_night

@@ -94,14 +94,15 @@ def why(store: Store, about: str) -> str:
         AnalyzerError: the question is empty, or several ids begin so.
     """
     from analyzer.analysis.timeline import identified, timeline
-    from analyzer.report.timeline import render_timeline
+    from analyzer.report.timeline import timeline_document
+    from analyzer.report.writers.text import to_text
 
     asked = about.strip()
     if not asked:
         raise AnalyzerError("nothing is asked", "give the id of a session or a finding, or the text of an error")
     if len(asked) <= _LONGEST_ID and not any(map(str.isspace, asked)) and identified(store, asked):
         shown = timeline(store, asked)
-        return _cut(render_timeline(shown, 120).splitlines(), f"analyzer show {shown.id} has all of it")
+        return _cut(to_text(timeline_document(shown), 120).splitlines(), f"analyzer show {shown.id} has all of it")
     return _meaning(store, asked[:MAX_ASKED_CHARS])
 
 
@@ -109,9 +110,10 @@ def _meaning(store: Store, text: str) -> str:
     from analyzer.classifier import classify
     from analyzer.classifier.fingerprint import fingerprint
     from analyzer.classifier.reading.extract import extract
-    from analyzer.report.rules import render_verdict
+    from analyzer.report.rules import verdict_document
+    from analyzer.report.writers.text import to_text
 
-    lines = render_verdict(classify(text), 120).splitlines()
+    lines = to_text(verdict_document(classify(text)), 120).splitlines()
     alike = store.query("errors-messages", fingerprint=fingerprint(extract(text).message or text))
     for row in alike.head(1).iter_rows(named=True):
         company = f"{counted(row['sessions'], 'session')} of {counted(row['callers'], 'caller')}"
@@ -166,7 +168,7 @@ def what_changed(store: Store, what: str | None = None, before: str | None = Non
     """
     from analyzer.analysis.comparison import compare, dimension_values
     from analyzer.report.changes import comparison_document
-    from analyzer.report.document import to_markdown
+    from analyzer.report.writers.markdown import to_markdown
 
     by, values = dimension_values(what)
     comparison = compare(store, before, after, by=by, values=values)
@@ -207,7 +209,7 @@ def _newest(store: Store) -> str:
 
 def _quoted(text: str) -> str:
     from analyzer.report.escape import one_line
-    from analyzer.report.monospace import fit
+    from analyzer.report.writers.monospace import fit
 
     return f"“{fit(one_line(text), _QUOTED_CHARS)}”"
 

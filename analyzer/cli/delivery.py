@@ -159,10 +159,10 @@ def _chat(form: str) -> Callable[[str, Night], Iterator[Finding]]:
     """Return the function that posts what is new, worse or resolved, in the form of one chat."""
 
     def send(address: str, night: Night) -> Iterator[Finding]:
-        from analyzer.report.night.messages import CHATS
+        from analyzer.report.night.messages import chat_message
 
         if news := night.news():
-            post(address, CHATS[form](night))
+            post(address, chat_message(form, night))
             yield from news
 
     return send
@@ -186,10 +186,13 @@ def _alertmanager(address: str, night: Night) -> Iterator[Finding]:
 
 
 def _mail(address: str, night: Night) -> Iterator[Finding]:
-    from analyzer.report.night.document import night_html, night_subject, night_text
+    from analyzer.report.night.document import night_document, night_subject
+    from analyzer.report.writers.mail import to_mail
+    from analyzer.report.writers.text import to_text
 
     if news := night.news():
-        send_mail(address, night_subject(night), night_text(night), night_html(night))
+        document = night_document(night)
+        send_mail(address, night_subject(night), to_text(document, _MAIL_WIDTH), to_mail(document))
         yield from news
 
 
@@ -343,6 +346,8 @@ def _message_of(error: Exception) -> str:
 
 
 SERVER, PASSWORD = "ANALYZER_SMTP", "ANALYZER_SMTP_PASSWORD"
+_MAIL_WIDTH = 78
+"""The cells of a line of the text of a mail."""
 MAIL_SECONDS = 20.0
 _PORTS = {"smtp": 587, "smtps": 465}
 _EXAMPLE = f"as in {SERVER}=smtp://reports@mail.example.org:587"

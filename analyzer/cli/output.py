@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import polars as pl
     import rich.progress
 
+    from analyzer.report.document import Document
     from analyzer.store import Problem
     from analyzer.store.db.frames import PlainRows
 
@@ -184,20 +185,39 @@ class Out:
     quiet: bool = False
     """True if stderr gets nothing but errors."""
 
-    def answer(self, result: Any, text: Callable[[], str | bytes], default: Callable[[Any], Any] | None = None) -> None:
-        """Write a result, a mapping or an object with `to_dict`: as JSON if that is the form, else as text.
+    def answer(
+        self,
+        result: Any,
+        make: Callable[[], str | Document],
+        default: Callable[[Any], Any] | None = None,
+        width: int | None = 80,
+    ) -> None:
+        """Write a result, a mapping or an object with `to_dict`: as JSON if that is the form, else as a text.
 
-        `default` turns values into JSON that the encoder does not know.
+        `make` returns the text or the document, which is written as Markdown if that is the form. `default` turns
+        values into JSON that the encoder does not know. `width` is that of text where there is no terminal.
 
         Raises:
             AnalyzerError: the file cannot be written.
         """
         if self.form != "json":
-            write(text(), self.path)
+            content = make()
+            write(content if isinstance(content, str) else self.written(content, width), self.path)
             return
         from analyzer.report.escape import json_text
 
         write(json_text(result if isinstance(result, Mapping) else result.to_dict(), default=default), self.path)
+
+    def written(self, document: Document, width: int | None = 80) -> str:
+        """Write a document as Markdown if that is the form, else as text; `width` holds without a terminal."""
+        if self.form == "markdown":
+            from analyzer.report.writers.markdown import to_markdown
+
+            return to_markdown(document)
+        from analyzer.report.writers.text import to_text
+
+        cells, colour = text_layout(self.path, width)
+        return to_text(document, cells, colour=colour)
 
     def rows(self, frame: pl.DataFrame | PlainRows) -> None:
         """Write rows in one of the row formats.
@@ -213,11 +233,6 @@ class Out:
     def narrate(self, message: str) -> None:
         """Write a line to stderr as `narrate` does, unless `quiet`."""
         narrate(message, quiet=self.quiet)
-
-    @property
-    def layout(self) -> tuple[int, bool]:
-        """The `text_layout` of the answer."""
-        return text_layout(self.path)
 
 
 def rows_width(row_format: str, output: str | None) -> int | None:
@@ -284,10 +299,13 @@ def terminal_width() -> int:
     return shutil.get_terminal_size((80, 24)).columns
 
 
-def text_layout(output: str | None) -> tuple[int, bool]:
-    """Return the cells of a line of text, and whether it may have colour (not under $NO_COLOR)."""
+def text_layout(output: str | None, width: int | None = 80) -> tuple[int | None, bool]:
+    """Return the cells of a line of text, and whether it may have colour (not under $NO_COLOR).
+
+    Without a terminal it is the given `width`; None folds nothing.
+    """
     terminal = output is None and sys.stdout.isatty()
-    return terminal_width() if terminal else 80, terminal and not os.environ.get("NO_COLOR")
+    return terminal_width() if terminal else width, terminal and not os.environ.get("NO_COLOR")
 
 
 @contextlib.contextmanager

@@ -110,11 +110,12 @@ class NamedStore:
             AnalyzerError: there are no logs, and the store is missing, too.
         """
         from analyzer.cli.output import narrate, terminal_width
-        from analyzer.report.store_work import render_found, render_nothing
+        from analyzer.report.store_work import logs_document
+        from analyzer.report.writers.text import to_text
 
-        survey, home, width = self.survey(), home_folder(), terminal_width()
-        text = render_found(survey, self.name, home, width) if survey.found else render_nothing(survey, home, width)
-        for line in text.splitlines():
+        survey = self.survey()
+        text = to_text(logs_document(survey, self.name, home_folder()), terminal_width())
+        for line in filter(None, text.splitlines()):
             narrate(line, quiet=quiet)
         if not survey.found and not self.is_there:
             hint = "name the files or folders that hold them; $CODEX_HOME and other variables of agents are followed"

@@ -112,14 +112,14 @@ class _Origin(msgspec.Struct, gc=False, omit_defaults=True):
     host: str | None = None
 
 
-class _Line(msgspec.Struct, gc=False, rename={"meta": "_meta"}):
+class _Line(msgspec.Struct, gc=False, rename={"session": "sessionId", "meta": "_meta"}):
     """A line of any program, with the keys that are used."""
 
     type: Annotated[str, msgspec.Meta(min_length=1)]
     timestamp: Any = UNSET
     payload: dict[str, Any] | UnsetType = UNSET
     id: Any = UNSET
-    sessionId: str | UnsetType | None = UNSET  # noqa: N815 - the key's own spelling
+    session: str | UnsetType | None = UNSET
     v: Annotated[int, msgspec.Meta(ge=0, lt=2**31)] | UnsetType = UNSET
     writer: str | UnsetType | None = UNSET
     seq: Annotated[int, msgspec.Meta(ge=0, lt=2**62)] | UnsetType | None = UNSET
@@ -173,41 +173,48 @@ def _rows(
 ) -> Rows | None:
     records: list[Any] = _decode_sealed(joined) if sealed else _decode_lines(joined)
     count = len(texts)
-    versions = [version if record.v is UNSET else record.v for record in records]
+    columns = {name: [getattr(record, name) for record in records] for name in _Line.__struct_fields__}
+    absent = {name: column.count(UNSET) for name, column in columns.items()}
+    versions = [version if number is UNSET else number for number in columns["v"]]
     if (
         len(records) != count
         or min(versions) < version
-        or [record.crc for record in records].count(UNSET) != (0 if sealed else count)
-        or [record.meta for record in records].count(UNSET) < count
+        or absent["crc"] != (0 if sealed else count)
+        or absent["meta"] < count
     ):
         return None
-    split = _cut(records) if sealed else _encoded(records, joined)
+    origins = [origin or None for origin in columns["origin"]]
+    origin_keys = sum(2 + (origin.line is not None) + (origin.host is not None) for origin in origins if origin)
+    outer_keys = len(columns) * count - sum(absent.values()) + origin_keys
+    split = _cut(columns["payload"]) if sealed else _encoded(columns["payload"], outer_keys, joined)
     if split is None:
         return None
-    moments, time_sources = _moments([record.timestamp for record in records], file_time)
-    ids = [record.id for record in records]
-    writers = _nulls_for_absent([record.writer for record in records])
-    seqs = _nulls_for_absent([record.seq for record in records])
-    dropped = _nulls_for_absent([record.dropped_before for record in records])
+    moments, time_sources = _moments(columns["timestamp"], file_time)
+    if absent["time_source"] < count:
+        time_sources = [
+            stated if source == "event" and stated in STANDS_IN else source
+            for stated, source in zip(columns["time_source"], time_sources, strict=True)
+        ]
+    writers, seqs, dropped, sessions = (
+        [None if value is UNSET else value for value in columns[name]] if absent[name] else columns[name]
+        for name in ("writer", "seq", "dropped_before", "session")
+    )
     hosts = hosts_of(writers)
     formats, paths, source_lines = (list[Any]([None]) * count for _ in range(3))
-    if [record.time_source for record in records].count(UNSET) < count:
-        for position, record in enumerate(records):
-            if record.time_source in STANDS_IN and time_sources[position] == "event":
-                time_sources[position] = record.time_source
-    if journal:
-        for position, record in enumerate(records):
-            if origin := record.origin:
+    if journal and origin_keys:
+        for position, origin in enumerate(origins):
+            if origin:
                 formats[position], paths[position], source_lines[position] = origin.format, origin.path, origin.line
                 hosts[position] = origin.host or None
                 # Writer and number of a derived event belong to the journal, unless it was pushed to a shared table.
                 if not origin.host:
                     writers[position] = seqs[position] = dropped[position] = None
+    names = zip(columns["id"], texts, strict=True)
     return Rows(
-        [name if name.__class__ is str and name else line_id(text) for name, text in zip(ids, texts, strict=True)],
-        [record.type for record in records],
+        [name if name.__class__ is str and name else line_id(text) for name, text in names],
+        columns["type"],
         moments,
-        _nulls_for_absent([record.sessionId for record in records]),
+        sessions,
         versions,
         writers,
         seqs,
@@ -221,12 +228,12 @@ def _rows(
     )
 
 
-def _cut(records: Sequence[Any]) -> tuple[list[str], list[str | None]] | None:
+def _cut(raw: Sequence[Any]) -> tuple[list[str], list[str | None]] | None:
     """Return payloads without their facts, and the facts, as they stand in the lines; None if one cannot be cut."""
     payloads: list[str] = []
     facts: list[str | None] = []
-    for record in records:
-        parts = split_payload(str(record.payload or b"{}", "utf-8"))
+    for payload in raw:
+        parts = split_payload(str(payload or b"{}", "utf-8"))
         if parts is None:
             return None
         payloads.append(parts[0])
@@ -234,18 +241,27 @@ def _cut(records: Sequence[Any]) -> tuple[list[str], list[str | None]] | None:
     return payloads, facts
 
 
-def _encoded(records: Sequence[Any], joined: bytes) -> tuple[list[str], list[str | None]] | None:
-    """Return payloads without their facts, and the facts, encoded again; None if a key of a line stands twice."""
+def _encoded(decoded: Sequence[Any], outer_keys: int, joined: bytes) -> tuple[list[str], list[str | None]] | None:
+    """Return payloads without their facts, and the facts, encoded again; None if a key of a line stands twice.
+
+    The lines have `outer_keys` of their known keys outside of the payloads.
+    """
+    payloads = [payload or {} for payload in decoded]
+    facts: list[str | None] = [None] * len(payloads)
+    cut: dict[int, Any] = {}
+    for position, payload in enumerate(payloads):
+        value = payload.get("facts")
+        if value.__class__ is dict and value:
+            cut[position] = payload.pop("facts")
+    texts, fact_texts = (_encode_lines(objects).decode() for objects in (payloads, cut.values()))
+    for position, text in zip(cut, fact_texts.split("\n"), strict=False):
+        facts[position] = text
     keys = joined.count(_COLON)
-    if _encode_lines(records).count(_COLON) != keys and _encode_lines(_decode_any(joined)).count(_COLON) != keys:
+    known = outer_keys + texts.count(_COLON.decode()) + fact_texts.count(_COLON.decode()) + len(cut)
+    # A difference means that there are other keys than these, or a repeated one.
+    if known != keys and _encode_lines(_decode_any(joined)).count(_COLON) != keys:
         return None
-    payloads = [record.payload or {} for record in records]
-    facts: list[Any] = []
-    for payload in payloads:
-        has_facts = isinstance(payload.get("facts"), dict) and payload["facts"]
-        facts.append(payload.pop("facts") if has_facts else None)
-    texts, fact_texts = (_encode_lines(objects).decode().split("\n")[:-1] for objects in (payloads, facts))
-    return texts, [None if text == "null" else text for text in fact_texts]
+    return texts.split("\n")[:-1], facts
 
 
 def hosts_of(writers: Sequence[str | None]) -> list[str | None]:
@@ -306,10 +322,6 @@ def _moments(timestamps: list[Any], file_time: datetime) -> tuple[list[str], lis
         [format_time(moment or file_time) for moment in moments],
         ["file" if moment is None else "event" for moment in moments],
     )
-
-
-def _nulls_for_absent(values: list[Any]) -> list[Any]:
-    return [None if value is UNSET else value for value in values] if UNSET in values else values
 
 
 def split_payload(body: str) -> tuple[str, str | None] | None:

@@ -28,8 +28,8 @@ from analyzer.importers.agents.claude_records import (
     INTERRUPTED,
     LONGEST_NAME,
     RECORDS,
-    Message,
-    Part,
+    MessageFields,
+    PartFields,
     Record,
     failed_tools,
     message_text,
@@ -109,15 +109,15 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         """The facts that hold at the record in hand."""
         self._unique = ""
         """The name of the record in hand."""
-        self._reply: Message | None = None
+        self._reply: MessageFields | None = None
         """The last reply of the block before the record in hand."""
-        self._own_reply: Message | None = None
+        self._own_reply: MessageFields | None = None
         """The last of them that is no repeated one of a sub-agent."""
         self._replies = Replies()
         """The replies of the block."""
         self._shares: dict[tuple[str, str, str | None], Shared] = {}
         """What replies share, by caller, model and provider."""
-        self._block_calls: dict[str, tuple[Part, Record]] = {}
+        self._block_calls: dict[str, tuple[PartFields, Record]] = {}
         """The calls of tools in the block before the record in hand, by their ids."""
         self._preamble = not state
         """True before the first record of the file."""
@@ -133,18 +133,21 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         lines = self._lines_of(block)
         self._begin(block, lines)
         stands_in = self.source.stand_in(self._near)
-        hits: list[Hit] = []
-        last_read = -1
+        read: dict[tuple[int, int], list[Event]] = {}
+        rejects: dict[int, Reject] = {}
         for offset, end, record, whole in lines:
             waits = self.waiting and record.type in ("assistant", "user")
-            if (whole or waits or record.is_telling) and offset != last_read:
-                last_read = offset
-                self.line, self._refused = Line(offset, block.data[offset:end]), None
-                self._request = _REQUEST.search(self.line.text)
+            if whole or waits or record.is_telling:
+                if (offset, end) not in read:
+                    self.line = Line(offset, block.data[offset:end])
+                    self._request = _REQUEST.search(self.line.text)
+                    read[offset, end] = []
+                self._refused = None
                 records, reject = whole or whole_records(self.line.text)
-                events = [event for item in records for event in self._events_of(item)]
-                if events or reject or self._refused:
-                    hits.append(self._hit(events, reject or self._refused))
+                for item in records:
+                    read[offset, end] += self._events_of(item)
+                if reject := reject or self._refused:
+                    rejects.setdefault(offset, reject)
             message = record.message or record.repeated
             if message is not None:
                 self._take_message(message, record)
@@ -152,6 +155,11 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
                     self._spend(message, record, offset, end - offset)
         branch = _first(record.git_branch for _, _, record, _ in reversed(lines))
         self.known |= present({"branch": branch}) | reply_facts(self._own_reply)
+        hits = [
+            Hit(offset, end - offset, tuple(events), *((reject.why, reject.detail) if reject else ()))
+            for (offset, end), events in read.items()
+            if (reject := rejects.get(offset)) or events
+        ]
         return hits, self._replies.rows(*stands_in)
 
     def _lines_of(self, block: Block) -> _Lines:
@@ -164,13 +172,17 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
             line = block.data[offset:end]
             if lines or not self._preamble or b'":' in line:
                 wholes, reject = whole_records(line)
-                fields, wrongs = zip(*map(typed, wholes or [{}]), strict=True)
-                if self.interactive and any(wrongs):
-                    reject = reject or Reject("bad_count", "".join(wrongs))
+                fields = [typed(record) for record in wholes] or [(Record(), "")]
+                wrong = "".join(wrong for _, wrong in fields)
+                if self.interactive and wrong:
+                    reject = reject or Reject("bad_count", wrong)
                 if not wholes:
                     reject = reject or Reject("not_an_object", "")
-                lines.append((offset, end, fields[0], (wholes, reject)))
-                lines += [(offset, end, record, None) for record in fields[1:]]
+                lines.append((offset, end, fields[0][0], (wholes[:1], reject)))
+                lines += [
+                    (offset, end, record, ([whole], None))
+                    for (record, _), whole in zip(fields[1:], wholes[1:], strict=True)
+                ]
         return lines
 
     def _begin(self, block: Block, lines: _Lines) -> None:
@@ -202,7 +214,7 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         self._shares = {}
         self._calls = dict(list(self._calls.items())[-_IN_HAND:])
 
-    def _take_message(self, message: Message, record: Record) -> None:
+    def _take_message(self, message: MessageFields, record: Record) -> None:
         """Count a reply and its calls; what a sub-agent did counts by the sub-agent's own file."""
         name = message.id or ""
         if name.startswith("msg_"):
@@ -223,7 +235,7 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
                 self._recent.append(name)
                 self._requests += 1
 
-    def _spend(self, message: Message, record: Record, offset: int, length: int) -> None:
+    def _spend(self, message: MessageFields, record: Record, offset: int, length: int) -> None:
         """Collect the tokens of a reply.
 
         A reply is split over neighbouring lines, which repeat its tokens so far: a line with no
@@ -402,7 +414,7 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
             if says_missing(words):
                 _, payload = classify_foreign({"message": words, "is_error": True}, self.at, caller=self.caller)
                 events.append(self.event("error.classified", payload, f"tool{index}"))
-            tool, (part, called) = self._calls.get(call), self._block_calls.get(call, (Part(), Record()))
+            tool, (part, called) = self._calls.get(call), self._block_calls.get(call, (PartFields(), Record()))
             command, at = part.input and part.input.command, moment_of(called.timestamp)
             events += self.tool_failed(tool, words, call or index, command=command, called_at=at)
             self._dead += tool in SUBAGENTS

@@ -6,6 +6,6 @@ from analyzer.report.escape import terminal_safe as terminal_safe
 from analyzer.report.overview import render_json as render_json
 from analyzer.report.overview import render_markdown as render_markdown
 from analyzer.report.overview import render_text as render_text
-from analyzer.report.page.html import Made as Made
-from analyzer.report.page.html import render_html as render_html
+from analyzer.report.page import Made as Made
+from analyzer.report.page import render_html as render_html
 from analyzer.report.rows import render_rows as render_rows

@@ -1,21 +1,27 @@
-"""Documents: a result as a list of blocks, and the writers of documents as text, Markdown and mail.
+"""Documents: a result as a list of blocks, which the modules of `writers/` write for a medium.
 
-A document holds the texts of logs as they are; each writer escapes them for its medium. In text
-only a command may be wider than the width that is asked for.
+A document holds the texts of logs as they are; each writer escapes them for its medium. Words that
+people read are in the modules that make documents, and none are in writers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 
-from analyzer.report.escape import markdown_text, one_line, terminal_safe, unlinked
-from analyzer.report.monospace import columns, fit, fold, indented, painted, step
+_NUMBER = re.compile(
+    r"[-+$]{0,2}\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?[%kMGT]?(?: [a-zA-Z]+)?"
+    r"(?: to [-+$]{0,2}\d[\d,]*(?:\.\d+)?[%kMGT]?(?: [a-zA-Z]+)?)?|none [a-z]+|[–-]"
+)
+"""A figure, perhaps with its unit, a range of figures, or the sign for no value."""
+_HAS_DIGIT = re.compile(r"\d").search
 
-_EDGES = {"critical": "#b42318", "warning": "#b54708", "info": "#175cd3", "resolved": "#067647"}
-_QUIET = "color:#475467"
-_CODE = "font:13px ui-monospace,monospace;background:#f2f4f7;padding:6px 8px;margin:6px 0 0;white-space:pre-wrap"
+
+class OneLine(str):
+    """A text that a terminal cuts to one line."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +31,8 @@ class Heading:
     text: str
     rank: int = 1
     """1 to 3 are headings of Markdown; a higher rank is a bold line."""
+    repeats: bool = False
+    """True if it only repeats the blocks above it: text and mail leave it out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +44,10 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command as it is pasted into a shell, and its purpose; either may be empty."""
+    """A command as it is pasted into a shell, and its purpose; either may be empty.
+
+    No writer folds or cuts the command.
+    """
 
     text: str
     purpose: str = ""
@@ -44,23 +55,46 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """A list of texts, under a name if there is one."""
+    """A list of texts and commands, below a name if there is one."""
 
-    texts: tuple[str, ...]
+    texts: Sequence[str | Command]
+    """An empty text is left out."""
     name: str = ""
+    word: str = ""
+    """The verdict in capitals, before the name."""
+    level: str = ""
+    """The level of the verdict, which a terminal colours."""
+
+    @property
+    def shown(self) -> list[str | Command]:
+        """The texts that are not empty."""
+        return list(filter(None, self.texts))
 
 
 @dataclass(frozen=True, slots=True)
-class TextTable:
-    """A table of texts; without names it has two columns, a label and its value."""
+class TableBlock:
+    """A table of texts; without names it has no heading line, as for labels and their values.
 
-    names: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    right: tuple[bool, ...]
-    """Which columns are flush right."""
+    Columns of numbers are flush right.
+    """
+
+    names: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    notes: Sequence[Sequence[str | Command]] = ()
+    """The texts below each row; empty if no row has any."""
+    more: str = ""
+    """The words about rows that are not in the table."""
+    apart: bool = False
+    """True if its rows with their notes are entries of their own, apart from each other."""
     repeats: bool = False
     """True if the table only repeats the blocks below it: text and mail, which have no room for
     it, leave it out."""
+
+    @property
+    def flush(self) -> list[bool]:
+        """True for each column of numbers, which is flush right."""
+        columns = ([cell for cell in column if cell] for column in zip(*self.rows, strict=True))
+        return [any(map(_HAS_DIGIT, column)) and all(map(_NUMBER.fullmatch, column)) for column in columns]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,131 +136,21 @@ class FindingBlock:
         return "; ".join(filter(None, (self.course, self.id and f"id {self.id}")))
 
 
-Block = Heading | Paragraph | Command | Items | TextTable | FindingBlock
+Block = Heading | Paragraph | Command | Items | TableBlock | FindingBlock
 Document = Sequence[Block]
 
 
-def to_text(document: Document, width: int, *, colour: bool = False) -> str:
-    """Write a document for a terminal in lines of at most `width` cells.
-
-    The text ends with a newline.
-    """
-    blocks = (_text_lines(block, width, colour) for block in document)
-    return "\n\n".join("\n".join(lines) for lines in blocks if lines) + "\n"
+MAX_QUOTE = 240
+"""The most characters of a text of a log that a document quotes."""
 
 
-def _text_lines(block: Block, width: int, colour: bool) -> list[str]:
-    match block:
-        case Heading():
-            lines = fold(terminal_safe(block.text), width)
-            return [painted(line, line) for line in lines] if colour else lines
-        case Paragraph():
-            return fold(terminal_safe(block.text), width)
-        case Command():
-            return step(block.text, block.purpose, width, 0)
-        case Items():
-            lines = [line for text in block.texts for line in indented(terminal_safe(text), width)]
-            return [block.name, *lines] if block.name else lines
-        case TextTable():
-            rows = [
-                [terminal_safe(cell) for cell in row] for row in ((block.names,) if block.names else ()) + block.rows
-            ]
-            return [] if block.repeats else [fit(line, width) for line in columns(rows, block.right)]
-        case FindingBlock():
-            return _finding_lines(block, width, colour)
+def quote(text: str, most: int = MAX_QUOTE) -> str:
+    """Return a text of a log on one line; `…` replaces the end of a long one."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= most else f"{flat[: most - 1]}…"
 
 
-def _finding_lines(entry: FindingBlock, width: int, colour: bool) -> list[str]:
-    state = f"{entry.state}  " if entry.level != "resolved" else ""
-    first, *more = fold(f"{entry.word}  {state}{terminal_safe(entry.title)}", width)
-    if colour:
-        first = painted(first, entry.word, entry.level)
-    lines = [first, *more]
-    for text in (entry.sentence, *entry.details):
-        lines += indented(terminal_safe(text), width)
-    lines += step(entry.command, entry.advice, width)
-    # The sentence of a new finding says since when it is there.
-    lines += indented(entry.course, width) if entry.course and entry.state != "new" else []
-    return [*lines, f"  id {entry.id}"]
-
-
-def to_markdown(document: Document) -> str:
-    """Write a document as Markdown, with a newline at its end."""
-    return "\n\n".join(text for block in document if (text := _markdown(block))) + "\n"
-
-
-def markdown_table(names: Iterable[str], rows: Iterable[Iterable[str]], right: Iterable[bool]) -> str:
-    """Write a table as Markdown, without a newline at its end.
-
-    `right` says which columns are flush right.
-    """
-    lines = [map(markdown_text, names), ("---:" if flush else "---" for flush in right)]
-    lines += (map(markdown_text, row) for row in rows)
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def _markdown(block: Block) -> str:
-    match block:
-        case Heading():
-            text = markdown_text(block.text)
-            return f"{'#' * block.rank} {text}" if block.rank <= 3 else f"**{text}**"
-        case Paragraph():
-            return markdown_text(block.text)
-        case Command():
-            return _todo(block.purpose, block.text)
-        case Items():
-            listed = "\n".join(f"- {markdown_text(text)}" for text in block.texts)
-            return f"**{markdown_text(block.name)}**\n\n{listed}" if block.name else listed
-        case TextTable():
-            return markdown_table(block.names, block.rows, block.right)
-        case FindingBlock():
-            todo = _todo(block.advice, block.command_in_chats)
-            items = [*map(markdown_text, (block.trace, *block.details)), *([f"next: {todo}"] if todo else [])]
-            listed = "\n".join(f"- {item}" for item in items)
-            return f"### {block.word}: {markdown_text(block.title)}\n\n{markdown_text(block.sentence)}\n\n{listed}"
-
-
-def _todo(advice: str, command: str) -> str:
-    return ": ".join(filter(None, (markdown_text(advice), command and f"`{command}`")))
-
-
-def to_mail(document: Document) -> str:
-    """Write the HTML part of a mail.
-
-    It is a table of one column, without a style sheet, script or picture.
-    """
-    edge = ' style="border-left:4px solid {};padding:8px 12px"'
-    cells = "".join(
-        f"<tr><td{edge.format(_EDGES[block.level]) if isinstance(block, FindingBlock) else ''}>{inside}</td></tr>"
-        for block in document
-        if (inside := _mail(block))
-    )
-    return (
-        '<!doctype html><html lang="en"><body style="font:15px/1.45 system-ui,sans-serif;color:#101828;margin:0">'
-        '<table role="presentation" width="100%" style="max-width:720px;margin:0 auto;padding:16px">'
-        f"{cells}</table></body></html>"
-    )
-
-
-def _mail(block: Block) -> str:
-    match block:
-        case Heading():
-            return f'<h1 style="font-size:20px">{_mail_text(block.text)}</h1>'
-        case Paragraph():
-            return f'<p style="{_QUIET}">{_mail_text(block.text)}</p>'
-        case Command():
-            return f'{_mail_text(block.purpose)}<pre style="{_CODE}">{escape(block.text)}</pre>'
-        case Items():
-            return f"<ul>{''.join(f'<li>{_mail_text(text)}</li>' for text in block.texts)}</ul>"
-        case TextTable():
-            return ""
-        case FindingBlock():
-            parts = [f"<strong>{escape(f'{block.severity}, {block.state}')}</strong>: {_mail_text(block.sentence)}"]
-            parts.append(f'<div style="{_QUIET}">{escape(block.trace)}</div>')
-            parts += [f"<div>{_mail_text(text)}</div>" for text in (*block.details, block.advice) if text]
-            parts += [f'<pre style="{_CODE}">{escape(block.command)}</pre>'] if block.command else []
-            return "".join(parts)
-
-
-def _mail_text(text: str) -> str:
-    return escape(unlinked(one_line(text)))
+def shortened(texts: Sequence[str], most: int, more: str = "--json lists them") -> tuple[str, ...]:
+    """Return at most `most` texts; a last one says how many there are more, and `more` where."""
+    hidden = len(texts) - most
+    return (*texts[:most], f"{hidden:,} more: {more}") if hidden > 0 else tuple(texts)

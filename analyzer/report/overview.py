@@ -1,16 +1,15 @@
-"""The report as text for a terminal, as Markdown and as JSON.
+"""The report as documents: a summary for a terminal, and the whole report; and the report as JSON.
 
-The text is one screen of 24 lines at 80 columns: the verdict, then the findings or, without any,
-what failed most. Only a command may be wider than `width`. The text names only callers with a
-finding, and on a quiet day the best and the worst caller. Every text of a log is escaped for its
-medium.
+The summary is one screen of 24 lines at 80 columns: the verdict, then the findings or, without any,
+what failed most. It names only callers with a finding, and on a quiet day the best and the worst
+caller.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -18,9 +17,8 @@ from analyzer.analysis import Finding, Overview
 from analyzer.classifier.fingerprint import fingerprint
 from analyzer.command_lines import HERE, Asking
 from analyzer.readable import counted, percent
-from analyzer.report.document import Block, Command, Heading, Items, Paragraph, TextTable, to_markdown
-from analyzer.report.escape import json_text, terminal_safe
-from analyzer.report.monospace import columns, fit, fit_middle, fold, indented, painted, step, width_of
+from analyzer.report.document import Block, Command, Document, Heading, Items, Paragraph, TableBlock, quote
+from analyzer.report.escape import json_text
 from analyzer.report.overview_words import (
     NEWS,
     completeness,
@@ -45,6 +43,9 @@ from analyzer.report.overview_words import (
 )
 from analyzer.report.rows import brief, count, heading, plain
 from analyzer.report.sections import Part, drift_part, sections, sessions_part, templates_part
+from analyzer.report.writers.markdown import to_markdown
+from analyzer.report.writers.monospace import fit_middle
+from analyzer.report.writers.text import to_text
 
 NARROWEST, WIDEST = 72, 100
 LINES = 22
@@ -59,6 +60,8 @@ _MAX_SENTENCES = 6
 _MAX_NAMES = 40
 _MAX_COMMANDS = 3
 _SENTENCE_CELLS = 440
+_OPEN_CELLS = 78
+"""The most cells of the line about a finding without new evidence."""
 _NAME_CELLS = 60
 
 
@@ -69,60 +72,60 @@ def render_text(overview: Overview, width: int = 80, *, colour: bool = False, as
     which store it asks.
     """
     size = max(NARROWEST, min(width, WIDEST))
-    about_window = [*_window(overview, size), *_leading(overview, size)]
-    before = [_verdict(overview, size, colour, asking), about_window]
-    after = _facts(overview, size, asking)
-    used = sum(len(block) + 1 for block in (*before, after) if block)
-    blocks = [*before, _reasons(overview, size, LINES - used - 1), after]
-    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+    # As many reasons are shown as leave the whole within `LINES`.
+    used = to_text(summary_document(overview, None, asking), size).count("\n")
+    return to_text(summary_document(overview, LINES - used - 1, asking), size, colour=colour)
 
 
-def _verdict(overview: Overview, size: int, colour: bool, asking: Asking) -> list[str]:
+def summary_document(overview: Overview, room: int | None, asking: Asking = HERE) -> Document:
+    """Return the summary; its table of reasons takes about `room` lines; None is no table."""
+    return [
+        *([Paragraph(overview.widened)] if overview.asked else []),
+        _verdict(overview, asking),
+        Items([*_window(overview), *_leading(overview)]),
+        *(_reasons(overview, room) if room is not None else []),
+        Items([*_facts(overview), *_unread(overview, asking)]),
+    ]
+
+
+def _verdict(overview: Overview, asking: Asking) -> Items:
     verdict = overview.verdict
-    word = verdict_word(verdict.level)
-    headline = fit_middle(terminal_safe(verdict.headline), _SENTENCE_CELLS)
-    first, *more = fold(f"{word}  {headline}", size)
-    if colour:
-        first = painted(first, word, verdict.level)
-    lines = [*(fold(overview.widened, size) if overview.asked else ()), first, *more]
+    texts: list[str | Command] = []
     hidden = _hidden_callers(overview, list(verdict.details))
     cases = sorted(overview.cases, key=lambda case: NEWS.index(news_of(case, overview.latest)))
     findings = [case.finding for case in cases]
-    day = _day(overview)
-    lines += indented(day, size) if day else []
+    if overview.latest is not None and verdict.level == "quiet":
+        texts.append(_short(f"{day_title(overview.latest)}: {day_words(overview.latest)}"))
     for case, finding in zip(cases[:_MAX_SENTENCES], findings, strict=False):
         if finding.is_quiet:
-            lines.append(f"  {fit_middle(terminal_safe(open_words(finding)), size - 2)}")
+            texts.append(fit_middle(open_words(finding), _OPEN_CELLS))
         else:
             sentence, cost = _short(_masked(finding.explanation, hidden)), cost_beside(finding)
             sentence += f"{'' if sentence.endswith(('.', '…')) else '.'} {cost}." if cost else ""
-            lines += indented(f"{_since(finding, news_of(case, overview.latest))}: {sentence}", size)
-        lines += indented(_short(_masked(handled(finding.handling), hidden)), size, 4) if finding.handling else []
-    commands = ((asking.command(*finding.words), finding.advice) for finding in findings[:_MAX_SENTENCES])
-    steps = ((terminal_safe(command), "" if command else advice) for command, advice in commands)
-    todo = dict.fromkeys(filter(any, steps))
-    for command, advice in list(todo)[:_MAX_COMMANDS]:
-        lines += step(command, advice, size)
+            texts.append(f"{_since(finding, news_of(case, overview.latest))}: {sentence}")
+        if finding.handling:
+            texts.append(_short(_masked(f"decided: {handled(finding.handling)}", hidden)))
+    steps = dict.fromkeys(_steps(findings[:_MAX_SENTENCES], asking))
+    texts += [*steps][:_MAX_COMMANDS]
     if verdict.level == "unjudged":
-        lines += indented(_short(overview.too_little), size)
+        texts.append(_short(overview.too_little))
     callers = [finding.scope.who for finding in findings]
     rest = [caller for caller in dict.fromkeys(callers[_MAX_SENTENCES:]) if caller not in callers[:_MAX_SENTENCES]]
     if rest:
-        names = ", ".join(fit_middle(terminal_safe(caller), _NAME_CELLS) for caller in rest[:_MAX_NAMES])
+        names = ", ".join(fit_middle(caller, _NAME_CELLS) for caller in rest[:_MAX_NAMES])
         beyond = f" and {count(len(rest) - _MAX_NAMES)} more" if len(rest) > _MAX_NAMES else ""
-        lines += indented(f"also {names}{beyond}: the HTML report has them", size)
-    return lines
+        texts.append(f"also {names}{beyond}: the HTML report has them")
+    headline = fit_middle(verdict.headline, _SENTENCE_CELLS)
+    return Items(texts, headline, verdict_word(verdict.level), verdict.level)
 
 
-def _day(overview: Overview) -> str:
-    """Describe a quiet day: how much was looked at, its cost, the best and the worst caller.
-
-    Empty for other days.
-    """
-    latest = overview.latest
-    if latest is None or overview.verdict.level != "quiet":
-        return ""
-    return _short(f"{day_title(latest)}: {day_words(latest)}")
+def _steps(findings: list[Finding], asking: Asking) -> Iterator[str | Command]:
+    """Yield the command of each finding, or its advice if it has no command."""
+    for finding in findings:
+        if command := asking.command(*finding.words):
+            yield Command(command)
+        elif finding.advice:
+            yield f"→ {finding.advice}"
 
 
 def _since(finding: Finding, news: str) -> str:
@@ -135,14 +138,13 @@ def _since(finding: Finding, news: str) -> str:
 
 
 def _short(sentence: str) -> str:
-    return fit_middle(terminal_safe(sentence), _SENTENCE_CELLS)
+    return fit_middle(sentence, _SENTENCE_CELLS)
 
 
-def _window(overview: Overview, size: int) -> list[str]:
+def _window(overview: Overview) -> tuple[str, ...]:
     totals = overview.totals
-    lines = fold(window_words(overview), size)
     if not totals.events:
-        return lines
+        return (window_words(overview),)
     sentence = counted(totals.errors, "error")
     if totals.errors:
         sentence += f" of {counted(totals.callers, 'caller')} in {sessions_words(overview)}"
@@ -151,24 +153,24 @@ def _window(overview: Overview, size: int) -> list[str]:
         if aside := totals.errors - totals.counted_errors:
             of += f" that count; {count(aside)} aborted or without detail"
         sentence += f"; {percent(totals.unknown_share)} unknown ({of})"
-    return lines + fold(sentence, size)
+    return window_words(overview), sentence
 
 
-def _leading(overview: Overview, size: int) -> list[str]:
-    """Return the sentences about the window; beside findings only those on topics of `_BESIDE`."""
-    lines: list[str] = []
+def _leading(overview: Overview) -> Iterator[str]:
+    """Yield the sentences about the window; beside findings only those on topics of `_BESIDE`."""
     hidden = _hidden_callers(overview, [sentence.quote for sentence in overview.leading])
     for sentence in overview.leading:
         if not overview.cases:
-            lines += fold(_short(_masked(leading_words(sentence), hidden)), size)
-            lines += indented(sentence.advice, size) if sentence.advice else []
+            yield _short(_masked(leading_words(sentence), hidden))
+            if sentence.advice:
+                yield f"→ {sentence.advice}"
         elif sentence.topic in _BESIDE:
-            lines += fold(f"{_short(sentence.text.removesuffix('.').partition('. ')[0])}.", size)
-    return [*lines, *(line for text in window_details(overview) for line in fold(_short(text), size))]
+            yield f"{_short(sentence.text.removesuffix('.').partition('. ')[0])}."
+    yield from map(_short, window_details(overview))
 
 
-def _reasons(overview: Overview, size: int, room: int) -> list[str]:
-    """Write the errors by reason and outcome in about `room` lines, at least 2 and at most 8 reasons."""
+def _reasons(overview: Overview, room: int) -> Document:
+    """Return the errors by reason and outcome in about `room` lines, at least 2 and at most 8 reasons."""
     frame = overview.tables["errors-by-reason"].frame
     if frame.is_empty():
         return []
@@ -176,27 +178,24 @@ def _reasons(overview: Overview, size: int, room: int) -> list[str]:
     for row in overview.tables["errors-by-reason-caller-outcome"].frame.iter_rows(named=True):
         outcomes[row["reason"]][row["outcome"]] += row["errors"]
     rows = list(frame.iter_rows(named=True))
-    shown = max(_FEWEST_REASONS, min(room, _MOST_REASONS))
+    shown = max(_FEWEST_REASONS, min(room - 1, _MOST_REASONS))
     if len(rows) > shown:
         shown = max(_FEWEST_REASONS, shown - 1)
-    body = [
-        [
-            fit(terminal_safe(_reason(row)), 22),
+    cells = [
+        (
+            quote(_reason(row), 22),
             brief(row["errors"]),
             percent(row["share"]),
             *(brief(outcomes[row["reason"]][end]) for end in _ENDS),
             brief(sum(number for end, number in outcomes[row["reason"]].items() if end not in _ENDS)),
-        ]
+        )
         for row in rows[:shown]
     ]
-    table, right = [["Errors by reason", *_HEADINGS], *body], [False, *[True] * len(_HEADINGS)]
-    lines = columns(table, right)
-    if max(map(width_of, lines)) > size:
-        lines = columns(table, right, gap=" ")
+    more = ""
     if (hidden := len(rows) - shown) > 0:
         errors = sum(row["errors"] for row in rows[shown:])
-        lines.append(f"and {counted(hidden, 'more reason')} with {counted(errors, 'error')}")
-    return [fit(line, size) for line in lines]
+        more = f"and {counted(hidden, 'more reason')} with {counted(errors, 'error')}"
+    return [TableBlock(("Errors by reason", *_HEADINGS), cells, more=more)]
 
 
 def _reason(row: Mapping[str, Any]) -> str:
@@ -227,25 +226,22 @@ def _masked(message: str, hidden: re.Pattern[str] | None) -> str:
     return hidden.sub("[caller]", message) if hidden else message
 
 
-def _facts(overview: Overview, size: int, asking: Asking) -> list[str]:
-    """Write a line each on unknown texts, retries, hand-offs, limits, and how much was read."""
-    sentences = [_unknown(overview, size), retries_words(overview), relays_words(overview), exhaustions_words(overview)]
-    sentences += [limits_words(overview), endings_words(overview)]
-    coverage = overview.completeness
-    sentences.append(completeness(overview))
-    if coverage.unsupported:
-        formats = ", ".join(
-            f"{fit(terminal_safe(name), 24)} ({counted(files, 'file')})"
-            for name, files in sorted(coverage.unsupported.items())
-        )
-        sentences.append(f"Not read yet: {formats}.")
-    lines = [line for sentence in sentences if sentence for line in fold(sentence, size)]
-    if coverage.quarantined:
-        lines.append(f"  → {terminal_safe(asking.command('query', 'quarantine-lines'))}")
-    return lines
+def _facts(overview: Overview) -> Iterator[str]:
+    """Yield a sentence each on unknown texts, retries, hand-offs, limits, and how much was read."""
+    sentences = (_unknown(overview), retries_words(overview), relays_words(overview), exhaustions_words(overview))
+    yield from filter(None, (*sentences, limits_words(overview), endings_words(overview), completeness(overview)))
 
 
-def _unknown(overview: Overview, size: int) -> str:
+def _unread(overview: Overview, asking: Asking) -> Iterator[str | Command]:
+    """Yield the formats that are not read yet, and the command that lists unreadable lines."""
+    if formats := sorted(overview.completeness.unsupported.items()):
+        words = (f"{quote(name, 24)} ({counted(files, 'file')})" for name, files in formats)
+        yield f"Not read yet: {', '.join(words)}."
+    if overview.completeness.quarantined:
+        yield Command(asking.command("query", "quarantine-lines"))
+
+
+def _unknown(overview: Overview) -> str:
     """Quote the most frequent unknown text; empty if a finding quotes it."""
     frame = overview.tables["unknown-messages"].frame
     if frame.is_empty():
@@ -255,9 +251,7 @@ def _unknown(overview: Overview, size: int) -> str:
     if any(fingerprint(text) == row["fingerprint"] for text in quoted):
         return ""
     hidden = _hidden_callers(overview, [row["message"]])
-    message = terminal_safe(" ".join(_masked(row["message"], hidden).split()))
-    head = f"Unknown, {counted(row['errors'], 'time')}: "
-    return head + fit(message, size - width_of(head))
+    return f"Unknown, {counted(row['errors'], 'time')}: {quote(_masked(row['message'], hidden), 60)}"
 
 
 def render_markdown(overview: Overview, asking: Asking = HERE) -> str:
@@ -297,7 +291,7 @@ def overview_document(overview: Overview, asking: Asking) -> list[Block]:
 def _part_blocks(part: Part, rank: int) -> list[Block]:
     if part.frame.is_empty():
         return [Heading(part.title, rank), Command(part.command, "None.")]
-    table = TextTable(tuple(map(heading, part.columns)), tuple(map(tuple, part.cells)), tuple(part.numeric))
+    table = TableBlock([*map(heading, part.columns)], part.cells)
     return [Heading(part.title, rank), table, *([Command(part.command, part.cut)] if part.cut or part.command else [])]
 
 

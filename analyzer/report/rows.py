@@ -22,9 +22,10 @@ from analyzer.events.times import format_time
 from analyzer.readable import percent
 from analyzer.redaction import redact
 from analyzer.redaction.walk import without_home
-from analyzer.report.document import markdown_table
 from analyzer.report.escape import FORMATS, csv_cell, json_text, jsonl_text, terminal_safe
-from analyzer.report.monospace import columns, fold, hanging, pad, width_of
+from analyzer.report.writers.markdown import markdown_table
+from analyzer.report.writers.monospace import hanging, pad, width_of
+from analyzer.report.writers.text import NARROWEST_COLUMN, column_sizes, narrowed, row_lines
 from analyzer.store.db.frames import PlainRows
 
 if TYPE_CHECKING:
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
 
 _CUT = "There are more rows: the limit cut them off."
-_NARROWEST = 12
-"""The least width of a folded column, in cells."""
 _PLAN = ["explain_key", "explain_value"]
 """The columns of the database's answer to EXPLAIN: its plan is a drawing, which a table would
 break up."""
@@ -198,17 +197,15 @@ def _table(answer: _Answer, truncated: bool, width: int | None) -> str:
         return "\n".join(terminal_safe(plan, keep="\n") for _, plan in answer.rows)
     header = [terminal_safe(name) for name in answer.names]
     body = [[terminal_safe(_text(value, rounded=True)) for value in row] for row in answer.plain]
-    sizes = [max(map(width_of, column)) for column in zip(header, *body, strict=True)]
+    sizes = column_sizes([header, *body])
     if width is not None:
-        sizes = _narrowed(sizes, answer.right, width)
+        sizes = narrowed(sizes, answer.right, width)
         if body and sum(sizes) + 2 * (len(sizes) - 1) > width:
             return _records(header, body, width) + _footer(len(body), truncated)
-    grid: list[list[str]] = []
-    for row in [header, ["-" * size for size in sizes], *body]:
-        cells = [fold(cell, size) for cell, size in zip(row, sizes, strict=True)]
-        height = max(map(len, cells))
-        grid += [list(line) for line in zip(*(cell + [""] * (height - len(cell)) for cell in cells), strict=True)]
-    return "\n".join(columns(grid, answer.right)) + "\n" + _footer(len(body), truncated)
+    lines = (
+        line for row in [header, ["-" * size for size in sizes], *body] for line in row_lines(row, sizes, answer.right)
+    )
+    return "\n".join(lines) + "\n" + _footer(len(body), truncated)
 
 
 def _footer(height: int, truncated: bool) -> str:
@@ -224,25 +221,9 @@ def _records(header: list[str], body: list[list[str]], width: int) -> str:
     for row in body:
         lines: list[str] = []
         for head, cell in zip(heads, row, strict=True):
-            lines += hanging(head, cell, width, _NARROWEST)
+            lines += hanging(head, cell, width, NARROWEST_COLUMN)
         blocks.append("\n".join(lines))
     return "\n\n".join(blocks) + "\n"
-
-
-def _narrowed(sizes: list[int], right: list[bool], width: int) -> list[int]:
-    """Narrow the widest columns of text together until the line fits; numbers are never folded."""
-    sizes = list(sizes)
-    excess = sum(sizes) + 2 * (len(sizes) - 1) - width
-    while excess > 0:
-        texts = [column for column, flush in enumerate(right) if not flush and sizes[column] > _NARROWEST]
-        if not texts:
-            break
-        widest = max(texts, key=lambda column: sizes[column])
-        below = max((sizes[column] for column in texts if sizes[column] < sizes[widest]), default=_NARROWEST)
-        step = min(excess, max(1, sizes[widest] - below))
-        sizes[widest] -= step
-        excess -= step
-    return sizes
 
 
 def _parquet(frame: pl.DataFrame) -> bytes:

@@ -1,19 +1,14 @@
-"""Write rules for a terminal and as JSON: lists, tests, explanations, scores.
-
-The verdict comes first, then aligned lines. Texts of errors and of rules files are made safe for a
-terminal before they are laid out.
-"""
+"""Documents about rules, and their JSON: lists, tests, explanations, scores."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from analyzer.readable import counted, percent
-from analyzer.report.escape import one_line, terminal_safe
-from analyzer.report.monospace import columns, fit, fold, hanging, indented
+from analyzer.report.document import Block, Document, Heading, Items, OneLine, Paragraph, TableBlock, quote
 
 if TYPE_CHECKING:
     from analyzer.classifier import Classification
@@ -23,15 +18,11 @@ if TYPE_CHECKING:
     from analyzer.classifier.rules.ruleset import Rule, Ruleset
     from analyzer.classifier.rules.scoring import Backtest, ChangedCase, HalfYear
 
-WIDTH = 80
-INPUT_WIDTH = 60
-"""The cells that an error's text has in a list."""
 
-
-def pack_sentence(chosen: Pack | None, present: Pack | None) -> str:
+def pack_document(chosen: Pack | None, present: Pack | None) -> Document:
     """Say which pack of rules is chosen, and which pack is in use now; None is no pack."""
     was = "none" if present is None else f"{present.version} of {present.date}"
-    return terminal_safe(f"Pack {_pack_words(chosen)}; the present one: {was}.")
+    return [Paragraph(f"Pack {_pack_words(chosen)}; the present one: {was}.")]
 
 
 def _pack_words(pack: Pack | None) -> str:
@@ -40,70 +31,67 @@ def _pack_words(pack: Pack | None) -> str:
     return f"{pack.version} of {pack.date}, {counted(pack.rules, 'rule')}, from {'; '.join(pack.sources)}"
 
 
-def _pack_line(pack: Pack | None) -> list[str]:
+def _head(sentence: str, pack: Pack | None) -> Items:
     between = "stands between your own rules and the built-in ones"
-    return [] if pack is None else [terminal_safe(f"Pack {_pack_words(pack)}, {between}.")]
+    return Items([sentence, f"Pack {_pack_words(pack)}, {between}." if pack else ""])
 
 
-def render_listing(ruleset: Ruleset, chosen: Sequence[Rule], pack: Pack | None = None) -> str:
-    """Write one line a rule, in order, below the pack that the rules file names."""
+def listing_document(ruleset: Ruleset, chosen: Sequence[Rule], pack: Pack | None = None) -> Document:
+    """Return a table of rules in their order, below the pack that the rules file names."""
     from analyzer.classifier.rules.ruleset import EVIDENCE
 
     if not chosen:
-        return f"No rule of ruleset {ruleset.digest} has this reason."
+        return [Paragraph(f"No rule of ruleset {ruleset.digest} has this reason.")]
     shown = "" if len(chosen) == len(ruleset.rules) else f", {len(chosen)} shown"
-    rows = [["rule", "reason", "detail", "looks at", "source"]]
+    rows = []
     for rule in chosen:
         evidence = ", ".join(key for key in EVIDENCE if getattr(rule, key))
-        rows.append([rule.id, rule.reason, rule.detail or "-", evidence, terminal_safe(rule.source)])
+        rows.append((rule.id, rule.reason, rule.detail or "-", evidence))
     head = f"Ruleset {ruleset.digest}: {len(ruleset.rules)} rules, the first that holds decides{shown}."
-    return "\n".join([head, *_pack_line(pack), "", *columns(rows, [False] * 5)])
+    sources = [[rule.source] for rule in chosen]
+    return [_head(head, pack), TableBlock(("rule", "reason", "detail", "looks at"), rows, sources)]
 
 
-def render_ages(ruleset: Ruleset, chosen: Sequence[Rule], pack: Pack | None = None) -> str:
-    """Write one line a rule with the date of its newest source, in the order of `chosen`."""
+def ages_document(ruleset: Ruleset, chosen: Sequence[Rule], pack: Pack | None = None) -> Document:
+    """Return a table of rules with the dates of their newest sources, in the order of `chosen`."""
     undated = sum(not rule.dated for rule in chosen)
-    rows = [["dated", "rule", "reason", "source"]]
-    rows += [[rule.dated or "undated", rule.id, rule.reason, terminal_safe(rule.source)] for rule in chosen]
+    rows = [(rule.dated or "undated", rule.id, rule.reason) for rule in chosen]
+    sources = [[rule.source] for rule in chosen]
     head = f"Ruleset {ruleset.digest}: {counted(len(chosen), 'rule')}, oldest source first, {undated} without a date."
-    return "\n".join([head, *_pack_line(pack), "", *columns(rows, [False] * 4)])
+    return [_head(head, pack), TableBlock(("dated", "rule", "reason"), rows, sources)]
 
 
-def render_stream(ruleset: Ruleset, halves: Sequence[HalfYear]) -> str:
-    """Write one line a half-year; the last line is the whole stream."""
+def stream_document(ruleset: Ruleset, halves: Sequence[HalfYear]) -> Document:
+    """Return a table with a row for each half-year; the last row is the whole stream."""
     from analyzer.classifier.rules.scoring import KINDS
 
-    rows = [["half-year", "rows", "right or acceptable", *KINDS]]
+    rows = []
     for period in halves:
-        counts = [str(period.counts[kind]) for kind in KINDS]
-        rows += [[period.half, str(period.rows), percent(period.good_share), *counts]]
+        counts = (str(period.counts[kind]) for kind in KINDS)
+        rows.append((period.half, str(period.rows), percent(period.good_share), *counts))
     total = halves[-1]
     good = total.counts["right"] + total.counts["acceptable"]
     sentence = f"{good} of {counted(total.rows, 'labelled error')} right or acceptable, by ruleset {ruleset.digest}."
-    return "\n".join([sentence, "", *columns(rows, [False] + [True] * 7)])
+    names = ("half-year", "rows", "right or acceptable", *KINDS)
+    return [Paragraph(sentence), TableBlock(names, rows)]
 
 
-def render_lint(report: Lint, own: Collection[str] = ()) -> str:
-    """Write the findings of the lint with their places, then the overlaps."""
+def lint_document(report: Lint, own: Collection[str] = ()) -> Document:
+    """Return the findings of the lint with their places, then the overlaps."""
     findings = counted(len(report.findings), "finding") if report.findings else "No findings"
     samples = f"{report.examples} examples and {report.counter_examples} counter-examples"
-    lines = [f"{findings} in {report.rules} rules, {samples} of ruleset {report.ruleset}."]
-    if report.corpus_lines is not None:
-        lines.append(f"The corpus has {counted(report.corpus_lines, 'line')}.")
+    head = f"{findings} in {report.rules} rules, {samples} of ruleset {report.ruleset}."
+    corpus = "" if report.corpus_lines is None else f"The corpus has {counted(report.corpus_lines, 'line')}."
+    blocks: list[Block] = [Items([head, corpus])]
     for finding in report.findings:
         where = f"{finding.place}: " if finding.place else ""
-        lines += ["", terminal_safe(f"{where}{finding.rule}: {finding.message}")]
-        if finding.example is not None:
-            lines.append(f"  {_short(finding.example)}")
-    lines += _overlaps(report, own)
-    return "\n".join(lines)
+        example = "" if finding.example is None else OneLine(_flat(finding.example))
+        blocks.append(Items([example], f"{where}{finding.rule}: {finding.message}"))
+    return [*blocks, *_overlaps(report, own)]
 
 
-def render_verdict(result: Classification, width: int = WIDTH) -> str:
-    """Write the reason of an error, what it was matched on, and what to do.
-
-    No line is wider than `width` cells.
-    """
+def verdict_document(result: Classification) -> Document:
+    """Return the reason of an error, what it was matched on, and what to do."""
     from analyzer.classifier.recovery_table import PARTIES, advice
 
     name = result.reason if result.detail is None else f"{result.reason} ({result.detail})"
@@ -118,103 +106,90 @@ def render_verdict(result: Classification, width: int = WIDTH) -> str:
     fields = result.to_dict()
     optional = ("retry_after_seconds", "reset_at", "current_tokens", "max_tokens", "provider", "model")
     rows += [(key, str(fields[key])) for key in optional if fields[key] is not None]
-    head = fold(f"{name}, by rule {result.rule} of ruleset {result.ruleset}.", width)
-    return "\n".join([*head, "", *_pairs(rows, width)])
+    return [Paragraph(f"{name}, by rule {result.rule} of ruleset {result.ruleset}."), TableBlock((), rows)]
 
 
-def render_explanation(explanation: Explanation) -> str:
-    """Write the verdict on an error: the reason, what to do, why, all matches, and the facts."""
-    lines = [render_verdict(explanation.classification), "", "Why"]
-    lines += [line for sentence in explanation.why for line in indented(terminal_safe(sentence), WIDTH)]
+def explanation_document(explanation: Explanation) -> Document:
+    """Return the verdict on an error: the reason, what to do, why, all matches, and the facts."""
+    blocks = [*verdict_document(explanation.classification), Items(explanation.why, "Why")]
     if explanation.matches:
-        lines += ["", "Rules with evidence, in order"]
-        table = [["", "rule", "reason", "matched on", "held back by"]]
+        rows = []
         for match in explanation.matches:
-            mark = "→" if match.decides else " "
             level = "" if match.level == 0 else f" (cause {match.level})"
-            matched = fit(terminal_safe(match.matched), 40)
-            table.append([f"  {mark}", f"{match.rule}{level}", match.reason, matched, match.held_back or "-"])
-        lines += columns(table, [False] * 5)
+            decides = "→" if match.decides else ""
+            matched, held_back = quote(match.matched, 40), match.held_back or "-"
+            rows.append((decides, f"{match.rule}{level}", match.reason, matched, held_back))
+        blocks.append(Heading("Rules with evidence, in order", 2))
+        blocks.append(TableBlock(("", "rule", "reason", "matched on", "held back by"), rows))
     for depth, (facts, status) in enumerate(zip(explanation.levels, explanation.statuses, strict=True)):
         shown = [(key, _flat(value)) for key, value in facts.to_dict().items() if key != "cause"]
         if facts.status is None and status is not None:
             shown.append(("status", f"{status}, as the text says"))
-        lines += ["", "Facts" if depth == 0 else f"Facts of cause {depth}"]
-        lines += _pairs(shown) if shown else ["  none"]
-    return "\n".join(lines)
+        blocks.append(Heading("Facts" if depth == 0 else f"Facts of cause {depth}", 2))
+        blocks.append(TableBlock((), shown) if shown else Paragraph("none"))
+    return blocks
 
 
-def render_backtest(result: Backtest) -> str:
-    """Write the figures before and after, then the errors whose reason changed."""
+def backtest_document(result: Backtest) -> Document:
+    """Return the figures before and after, then the errors whose reason changed."""
     before, after = result.before, result.after
     changes = f"{len(result.improved)} improved, {len(result.regressed)} regressed, {len(result.moved)} moved otherwise"
-    lines = [f"{changes}, of {counted(result.cases, 'labelled error')}."]
+    rulesets = f"Ruleset {before.ruleset} → {after.ruleset}."
     if before.ruleset == after.ruleset:
-        lines += [f"Ruleset {after.ruleset} on both sides; name another one with --rules.", ""]
-    else:
-        lines += [f"Ruleset {before.ruleset} → {after.ruleset}.", ""]
-    rows = [["", "before", "after", "cases"]]
-    for title, was, now in (
-        ("clear, exact", before.clear, after.clear),
-        ("all, acceptable", before.acceptable, after.acceptable),
-        ("retry decision", before.retry, after.retry),
-    ):
-        rows.append([title, percent(was.share), percent(now.share), str(now.total)])
-    rows.append(["macro recall", percent(before.macro_recall), percent(after.macro_recall), ""])
+        rulesets = f"Ruleset {after.ruleset} on both sides; name another one with --rules."
+    rows = [
+        (title, percent(was.share), percent(now.share), str(now.total))
+        for title, was, now in (
+            ("clear, exact", before.clear, after.clear),
+            ("all, acceptable", before.acceptable, after.acceptable),
+            ("retry decision", before.retry, after.retry),
+        )
+    ]
+    rows.append(("macro recall", percent(before.macro_recall), percent(after.macro_recall), ""))
     for reason, now in after.recall.items():
         if now.total:
-            rows.append([f"  {reason}", percent(before.recall[reason].share), percent(now.share), str(now.total)])
-    lines += columns(rows, [False, True, True, True])
-    for title, changed in (("Improved", result.improved), ("Regressed", result.regressed), ("Moved", result.moved)):
-        lines += _changes(title, changed)
-    return "\n".join(lines)
+            rows.append((f"  {reason}", percent(before.recall[reason].share), percent(now.share), str(now.total)))
+    return [
+        Items([f"{changes}, of {counted(result.cases, 'labelled error')}.", rulesets]),
+        TableBlock(("", "before", "after", "cases"), rows),
+        *_changes("Improved", result.improved),
+        *_changes("Regressed", result.regressed),
+        *_changes("Moved", result.moved),
+    ]
 
 
-def _overlaps(report: Lint, own: Collection[str]) -> list[str]:
-    """Write a line for each rule whose examples other rules match too.
+def _overlaps(report: Lint, own: Collection[str]) -> Document:
+    """Return a table of the rules whose examples other rules match too.
 
     If there are `own` rules, they are the only ones.
     """
     shown = [overlap for overlap in report.overlaps if not own or overlap.rule in own or overlap.other in own]
     hidden = len(report.overlaps) - len(shown)
     if not shown:
-        return ["", f"{counted(hidden, 'overlap')} among the built-in rules: --json lists them."] if hidden else []
+        words = f"{counted(hidden, 'overlap')} among the built-in rules: --json lists them."
+        return [Paragraph(words)] if hidden else []
     others: dict[str, list[str]] = {}
     for overlap in shown:
         others.setdefault(overlap.rule, []).append(overlap.other)
-    width = max(map(len, others))
     sentence = f"{counted(len(shown), 'overlap')}: examples that other rules match too; order decides."
-    lines = ["", sentence + (f" {hidden} more among the built-in rules: --json." if hidden else "")]
-    for rule, names in others.items():
-        lines += hanging(f"  {rule:{width}}  ", ", ".join(names), WIDTH)
-    return lines
+    sentence += f" {hidden} more among the built-in rules: --json." if hidden else ""
+    return [Paragraph(sentence), TableBlock((), [(rule, ", ".join(names)) for rule, names in others.items()])]
 
 
-def _changes(title: str, changes: Sequence[ChangedCase]) -> list[str]:
-    lines = ["", title] if changes else []
+def _changes(title: str, changes: Sequence[ChangedCase]) -> Document:
+    if not changes:
+        return []
+    rows = []
     for change in changes:
-        lines.append(terminal_safe(f"  {change.id}  {change.before} → {change.after}, by {change.after_rule}"))
-        if change.wanted != change.after:
-            lines[-1] += f"; wanted {change.wanted}"
-        lines.append(f"      {_short(change.input)}")
-    return lines
-
-
-def _short(error: object) -> str:
-    """Write an error on one line, its end cut off."""
-    return fit(_flat(error), INPUT_WIDTH)
+        wanted = f"; wanted {change.wanted}" if change.wanted != change.after else ""
+        rows.append((change.id, f"{change.before} → {change.after}, by {change.after_rule}{wanted}"))
+    notes = [[OneLine(_flat(change.input))] for change in changes]
+    return [Heading(title, 2), TableBlock((), rows, notes)]
 
 
 def _flat(value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return one_line(text)
-
-
-def _pairs(rows: Iterable[tuple[str, str]], size: int = WIDTH) -> list[str]:
-    """Write names and values in aligned lines; a value that is too long goes on below itself."""
-    pairs = list(rows)
-    width = max(len(name) for name, _ in pairs)
-    return [line for name, value in pairs for line in hanging(f"  {name:{width}}  ", terminal_safe(value), size)]
+    return " ".join(text.split())
 
 
 def listed(ruleset: Ruleset, chosen: Sequence[Rule], pack: Pack | None) -> dict[str, Any]:

@@ -1,7 +1,4 @@
-"""Write for a terminal what was done on stores, and their checks, logs, queries and prices.
-
-Paths and texts of logs went through `terminal_safe`.
-"""
+"""Documents about stores: what was done on them, their checks, logs, queries and prices."""
 
 from __future__ import annotations
 
@@ -13,8 +10,7 @@ from typing import Any
 from analyzer.command_lines import HERE, Asking, command_line
 from analyzer.readable import counted
 from analyzer.redaction.walk import without_home
-from analyzer.report.escape import terminal_safe
-from analyzer.report.monospace import columns, fit, fold, hanging, step
+from analyzer.report.document import Block, Command, Document, Heading, Items, Paragraph, TableBlock
 from analyzer.report.rows import count
 from analyzer.store import (
     Check,
@@ -33,153 +29,123 @@ from analyzer.store.prices import Difference, Price
 
 MAX_VANISHED = 5
 """The number of vanished logs that the summary of a rebuild names."""
+_PRUNED = "older than what this store keeps since a prune."
 
 
-def render_ingest(result: IngestResult, store_path: str, asking: Asking = HERE) -> str:
-    """Write the summary of an ingest: files and lines read, their results, what is left to do."""
+def ingest_document(result: IngestResult, store_path: str, asking: Asking = HERE) -> Document:
+    """Return the summary of an ingest: files and lines read, their results, what is left to do."""
     logs = IngestResult([item for item in result.sources if item.status != "unsupported"])
     total = logs.total
     megabytes = total.bytes / 1e6
     # The start of a process takes longer than a few lines: a rate of less than 1 MB says nothing.
     rate = f" ({megabytes / result.seconds:,.0f} MB/s)" if megabytes >= 1 and result.seconds else ""
     read = f"{counted(len(logs.sources), 'file')}, {counted(total.lines, 'new line')}"
-    lines = [
-        f"{read}, {counted(total.events, 'new event')} → {terminal_safe(store_path)}",
-        f"  {megabytes:,.1f} MB in {result.seconds:.1f} s{rate}",
-        "",
-    ]
     figures = [
-        ("gave events", total.event_lines, ""),
-        ("duplicates", total.duplicates, "their events were here already"),
-        (
-            "in quarantine",
-            total.quarantined,
-            f"see: {asking.command('query', 'quarantine-lines')}" if total.quarantined else "",
-        ),
-        ("blank", total.blank, ""),
-        ("carry nothing", total.skipped, "lines of other tools' logs that are not about failures"),
+        (count(total.event_lines), "gave events", ""),
+        (count(total.duplicates), "duplicates", "their events were here already"),
+        (count(total.quarantined), "in quarantine", ""),
+        (count(total.blank), "blank", ""),
+        (count(total.skipped), "carry nothing", "lines of other tools' logs that are not about failures"),
     ]
-    width = max(len(count(number)) for _, number, _ in figures)
-    lines += [f"  {number:>{width},}  {label:14} {note}".rstrip() for label, number, note in figures]
+    rest: list[str | Command] = []
+    if total.quarantined:
+        rest.append(Command(asking.command("query", "quarantine-lines"), "What is in quarantine"))
     if result.unchanged:
-        lines.append(f"\n{counted(result.unchanged, 'file')} had nothing new.")
+        rest.append(f"{counted(result.unchanged, 'file')} had nothing new.")
     pending = sum(item.pending_bytes > 0 and item.status == "read" for item in result.sources)
     if pending:
-        lines.append(f"{pending:,} unfinished last line{'s wait for their' if pending > 1 else ' waits for its'} end.")
+        rest.append(f"{pending:,} unfinished last line{'s wait for their' if pending > 1 else ' waits for its'} end.")
     if total.mended:
-        lines.append(f"{counted(total.mended, 'line')} with half of an emoji or the like, which is kept as U+FFFD.")
+        rest.append(f"{counted(total.mended, 'line')} with half of an emoji or the like, which is kept as U+FFFD.")
     if result.pruned:
-        lines.append(f"{counted(result.pruned, 'new event')} left out: {_PRUNED}")
+        rest.append(f"{counted(result.pruned, 'new event')} left out: {_PRUNED}")
     if result.unjudged:
         words = f"{counted(result.unjudged, 'new error')} without a verdict of the active ruleset"
-        lines.append(f"{words}: {asking.command('reclassify', '--apply')}")
+        rest.append(Command(asking.command("reclassify", "--apply"), words))
     if unsupported := result.unsupported():
         words = ", ".join(f"{name} ({files:,})" for name, files in sorted(unsupported.items()))
-        lines.append(f"Not read yet, or no log, by format (files): {words}")
-    return "\n".join(lines)
+        rest.append(f"Not read yet, or no log, by format (files): {words}")
+    head = f"{read}, {counted(total.events, 'new event')} → {store_path}"
+    duration = f"{megabytes:,.1f} MB in {result.seconds:.1f} s{rate}"
+    return [Items([duration], head), TableBlock((), figures), Items(rest)]
 
 
-def render_rebuild(result: Rebuild, store_path: str, asking: Asking = HERE) -> str:
-    """Write the summary of a rebuild: the new store, its sources, and what is missing."""
+def rebuild_document(result: Rebuild, store_path: str, asking: Asking = HERE) -> Document:
+    """Return the summary of a rebuild: the new store, its sources, and what is missing."""
     content = f"{counted(result.events, 'event')} of {counted(result.sources, 'file')}"
-    lines = [f"{content} → {terminal_safe(store_path)} in {result.seconds:.1f} s"]
-    if os.path.islink(store_path):
-        lines.append(f"  {terminal_safe(store_path)} is a link to {terminal_safe(result.store)}")
-    lines.append(f"  {counted(result.journal_events, 'event')} from the journal")
+    origins = [f"{store_path} is a link to {result.store}"] if os.path.islink(store_path) else []
+    origins.append(f"{counted(result.journal_events, 'event')} from the journal")
     if result.carried_events:
-        lines.append(f"  {counted(result.carried_events, 'event')} that only the store before still had")
+        origins.append(f"{counted(result.carried_events, 'event')} that only the store before still had")
+    rest: list[str | Command] = []
     if result.why:
-        lines.append(f"The store before could not be read: {terminal_safe(result.why)}")
+        rest.append(f"The store before could not be read: {result.why}")
     if result.journal_damaged:
-        lines.append(f"{counted(result.journal_damaged, 'line')} of the journal cannot be read.")
+        rest.append(f"{counted(result.journal_damaged, 'line')} of the journal cannot be read.")
     if result.ruleset:
-        lines.append(f"Active ruleset: {result.ruleset}")
+        rest.append(f"Active ruleset: {result.ruleset}")
     if result.unjudged:
-        command = asking.command("reclassify", "--apply")
-        lines.append(f"{counted(result.unjudged, 'distinct error')} not judged by it: {command}")
-    if result.vanished:
-        lines.append(f"{counted(len(result.vanished), 'file')} no longer there; what was read of them is kept:")
-        lines += [f"  {terminal_safe(path)}" for path in result.vanished[:MAX_VANISHED]]
-    if (hidden := len(result.vanished) - MAX_VANISHED) > 0:
-        command = asking.command("sql", "from sources where status = 'vanished'")
-        lines.append(f"  and {hidden} more: {command}")
+        words = f"{counted(result.unjudged, 'distinct error')} not judged by it"
+        rest.append(Command(asking.command("reclassify", "--apply"), words))
     if result.aside:
-        lines.append(f"The store before is kept as {terminal_safe(result.aside)}; delete it when all is well.")
-    return "\n".join(lines)
-
-
-def render_prune(result: Prune, *, files: bool) -> str:
-    """Write what a prune deleted or would delete; `files` is true if it was to delete files too."""
-    deleted = "Deleted" if result.done else "A dry run. Would delete"
-    lines = [
-        f"{deleted} what happened before {result.before:%Y-%m-%d} UTC:",
-        f"  {counted(result.events, 'event')}",
-        f"  {counted(result.quarantined, 'row')} of quarantine",
+        rest.append(f"The store before is kept as {result.aside}; delete it when all is well.")
+    gone: list[str | Command] = list(result.vanished[:MAX_VANISHED])
+    if (hidden := len(result.vanished) - MAX_VANISHED) > 0:
+        gone.append(Command(asking.command("sql", "from sources where status = 'vanished'"), f"and {hidden} more"))
+    words = f"{counted(len(result.vanished), 'file')} no longer there; what was read of them is kept:"
+    return [
+        Items(origins, f"{content} → {store_path} in {result.seconds:.1f} s"),
+        Items(rest),
+        Items(gone, words if gone else ""),
     ]
+
+
+def prune_document(result: Prune, *, files: bool) -> Document:
+    """Return what a prune deleted or would delete; `files` is true if it was to delete files too."""
+    deleted = "Deleted" if result.done else "A dry run. Would delete"
+    texts = [counted(result.events, "event"), f"{counted(result.quarantined, 'row')} of quarantine"]
     if files:
-        lines.append(f"  {counted(len(result.files), 'file')}, {result.file_bytes / 1e6:,.1f} MB")
-        lines += [f"    {terminal_safe(path)}" for path in result.files]
+        texts += [f"{counted(len(result.files), 'file')}, {result.file_bytes / 1e6:,.1f} MB", *result.files]
+    blocks = [Items(texts, f"{deleted} what happened before {result.before:%Y-%m-%d} UTC:")]
     if result.kept_files:
-        lines.append(f"{counted(len(result.kept_files), 'file')} of those days kept:")
-        lines += [f"  {terminal_safe(file)}" for file in result.kept_files]
-    return "\n".join(lines)
+        blocks.append(Items(result.kept_files, f"{counted(len(result.kept_files), 'file')} of those days kept:"))
+    return blocks
 
 
-def render_push(result: Push) -> str:
-    """Write the summary of a push into a shared table."""
+def push_document(result: Push) -> Document:
+    """Return the summary of a push into a shared table."""
     parts = f" in {counted(result.parts, 'part')}" if result.parts else ""
-    return f"{counted(result.events, 'new event')} → {terminal_safe(result.table)}{parts}"
+    return [Paragraph(f"{counted(result.events, 'new event')} → {result.table}{parts}")]
 
 
-def render_retry(result: QuarantineRetry, asking: Asking = HERE) -> str:
-    """Write the summary of a retry of the lines in quarantine."""
-    lines = [
+def retry_document(result: QuarantineRetry, asking: Asking = HERE) -> Document:
+    """Return the summary of a retry of the lines in quarantine."""
+    texts: list[str | Command] = [
         f"{counted(result.mended, 'line')} of {result.tried:,} can be read now: {counted(result.events, 'new event')}.",
         f"{counted(result.remaining, 'line')} still in quarantine.",
     ]
     if result.pruned:
-        lines.append(f"{counted(result.pruned, 'event')} left out: {_PRUNED}")
+        texts.append(f"{counted(result.pruned, 'event')} left out: {_PRUNED}")
     if result.unjudged:
-        command = asking.command("reclassify", "--apply")
-        lines.append(f"{counted(result.unjudged, 'distinct error')} not judged: {command}")
+        words = f"{counted(result.unjudged, 'distinct error')} not judged"
+        texts.append(Command(asking.command("reclassify", "--apply"), words))
+    blocks = [Items(texts)]
     if result.gone:
-        lines.append("Not tried again, as the file is gone or holds something else now:")
-        lines += [f"  {terminal_safe(path)}" for path in result.gone]
-    return "\n".join(lines)
+        name = "Not tried again, as the file is gone or holds something else now:"
+        blocks.append(Items(result.gone, name))
+    return blocks
 
 
-_PRUNED = "older than what this store keeps since a prune."
+def checks_document(checks: Sequence[Check], problems: int) -> Document:
+    """Return the checks of a store with what to do about each, then the number of problems."""
+    rows = [(check.state, check.name, check.said) for check in checks]
+    notes = [[_todo(check)] if check.todo and check.state != "ok" else [] for check in checks]
+    return [TableBlock((), rows, notes), Paragraph(f"{counted(problems, 'problem')}.")]
 
 
-_STATE = 8
-"""The cells of the state of a check."""
-_UNFOLDED = 10_000
-"""The width of a line in cells if there is no terminal, so that nothing is folded."""
-_NARROWEST = 40
-"""The least cells of a sentence, however long the names of the checks are."""
-
-
-def render_checks(checks: Sequence[Check], problems: int, width: int | None = None) -> str:
-    """Write checks in aligned lines, then the number of problems.
-
-    No line is wider than `width` cells; None is any number. A command is one line, however long.
-    """
-    name = max((len(check.name) for check in checks), default=0)
-    before = " " * (_STATE + name + 3)
-    room = max(_NARROWEST, (width or _UNFOLDED) - len(before))
-    lines = []
-    for check in checks:
-        head = f"{check.state:{_STATE}} {check.name:{name}}  "
-        lines += hanging(head, terminal_safe(check.said), len(before) + room)
-        if check.todo and check.state != "ok":
-            advice, is_command, command = check.todo.partition(": analyzer ")
-            if is_command:
-                # A command is never folded, so that it can be pasted.
-                lines += [before + part for part in fold(f"→ {terminal_safe(advice)}:", room)]
-                lines.append(f"{before}analyzer {terminal_safe(command)}")
-            else:
-                lines += step("", check.todo, len(before) + room, len(before))
-    return "\n".join([*lines, f"\n{counted(problems, 'problem')}."])
+def _todo(check: Check) -> str | Command:
+    advice, is_command, command = check.todo.partition(": analyzer ")
+    return Command(f"analyzer {command}", f"→ {advice}") if is_command else f"→ {check.todo}"
 
 
 _MOST_AGENTS = 7
@@ -189,53 +155,57 @@ _MOST_PATHS = 2
 editor."""
 
 
-def render_found(survey: Survey, store_path: str, home: str | None, width: int) -> str:
-    """Write the logs that were found, by agent, and where they are kept, in at most ten lines."""
+def logs_document(survey: Survey, store_path: str, home: str | None) -> Document:
+    """Return the logs of this machine by agent, and where they will be kept, in at most ten lines.
+
+    Without any log, return the places where none are.
+    """
+    if not survey.found:
+        return places_without_logs(survey, home)
     agents: dict[str, list[Stock]] = {}
     for stock in survey.found:
         agents.setdefault(stock.place.agent, []).append(stock)
-    lines = [f"Found logs of {counted(len(agents), 'agent')}; nothing leaves this machine:"]
-    shown = list(agents.items())[:_MOST_AGENTS]
     rows = []
-    for agent, stocks in shown:
+    for agent, stocks in [*agents.items()][:_MOST_AGENTS]:
         more = f" and {len(stocks) - 1} more" if len(stocks) > 1 else ""
         rows.append((agent, *_figures(stocks), _path(stocks[0], home) + more))
-    lines += _table(rows, width)
-    if hidden := len(agents) - len(shown):
-        lines.append(f"  and {counted(hidden, 'more agent')}: {command_line('sources')}")
-    return "\n".join([*lines, fit(f"Kept in {terminal_safe(without_home(store_path, home))}", width)])
+    rest: list[str | Command] = []
+    if (hidden := len(agents) - _MOST_AGENTS) > 0:
+        rest.append(Command(command_line("sources"), f"and {counted(hidden, 'more agent')}"))
+    rest.append(f"Kept in {without_home(store_path, home)}")
+    head = f"Found logs of {counted(len(agents), 'agent')}; nothing leaves this machine:"
+    return [Paragraph(head), TableBlock((), rows), Items(rest)]
 
 
-def render_sources(survey: Survey, store_path: str, home: str | None, width: int | None, asking: Asking = HERE) -> str:
-    """Write the places with logs, their formats and what is new, then the places without logs."""
+def sources_document(survey: Survey, store_path: str, home: str | None, asking: Asking = HERE) -> Document:
+    """Return the places with logs, their formats and what is new, then the places without logs."""
     rows = [
         (stock.place.agent, *_figures([stock]), f"{_path(stock, home)} ({', '.join(stock.place.formats)})")
         for stock in survey.found
     ]
-    lines = _table(rows, width or _UNFOLDED)
+    if not rows:
+        return places_without_logs(survey, home)
     new = sum(stock.new_bytes for stock in survey.found)
     files = sum(stock.new_files for stock in survey.found)
-    if rows:
-        store = terminal_safe(without_home(store_path, home))
-        what = f"{counted(files, 'file')} with {_size(new)} to read into {store}: {asking.command('ingest')}"
-        lines.append(f"\n{what if files else f'Nothing new to read into {store}'}")
-    return "\n".join([*lines, *([""] if rows else []), render_nothing(survey, home, width)])
+    store = without_home(store_path, home)
+    what: str | Command = f"Nothing new to read into {store}"
+    if files:
+        words = f"{counted(files, 'file')} with {_size(new)} to read into {store}"
+        what = Command(asking.command("ingest"), words)
+    return [TableBlock((), rows), Items([what]), *places_without_logs(survey, home)]
 
 
-def render_nothing(survey: Survey, home: str | None, width: int | None) -> str:
-    """Write the places without logs, by agent."""
+def places_without_logs(survey: Survey, home: str | None) -> Document:
+    """Return the places without logs, by agent."""
     empty: dict[str, list[str]] = {}
     for stock in survey.stocks:
         if not stock.files:
             empty.setdefault(stock.place.agent, []).append(_path(stock, home))
-    if not empty:
-        return ""
-    lines = ["Nothing in:"]
+    texts = []
     for agent, paths in empty.items():
         more = f" and {len(paths) - _MOST_PATHS} more" if len(paths) > _MOST_PATHS else ""
-        first, *rest = fold(f"{agent}: {', '.join(paths[:_MOST_PATHS])}{more}", (width or _UNFOLDED) - 4)
-        lines += [f"  {first}", *(f"    {line}" for line in rest)]
-    return "\n".join(lines)
+        texts.append(f"{agent}: {', '.join(paths[:_MOST_PATHS])}{more}")
+    return [Items(texts, "Nothing in:")] if texts else []
 
 
 def _figures(stocks: Iterable[Stock]) -> tuple[str, str, str]:
@@ -246,12 +216,7 @@ def _figures(stocks: Iterable[Stock]) -> tuple[str, str, str]:
 
 
 def _path(stock: Stock, home: str | None) -> str:
-    return terminal_safe(without_home(stock.place.path, home))
-
-
-def _table(rows: Sequence[Sequence[str]], width: int) -> list[str]:
-    lines = columns([["", *row] for row in rows], [False, False, True, True, True, False]) if rows else []
-    return [fit(line, width) for line in lines]
+    return without_home(stock.place.path, home)
 
 
 def _size(size: int) -> str:
@@ -279,65 +244,53 @@ def _queries(name: str | None) -> list[Query]:
     return [find(name)] if name else list(catalogue().values())
 
 
-def render_catalogue(name: str | None = None) -> str:
-    """Write the list of all queries, or one query with its columns.
+def catalogue_document(name: str | None = None) -> Document:
+    """Return the list of all queries, or one query with its columns.
 
     Raises:
         AnalyzerError: there is no query of this name.
     """
-    chosen = _queries(name)
-    lines: list[str] = []
+    blocks: list[Block] = []
     inner = False
-    for query in chosen:
+    for query in _queries(name):
         if not name and query.inner and not inner:
             inner = True
-            lines += ["What checks and reports ask for themselves:", ""]
+            blocks.append(Heading("What checks and reports ask for themselves:", 2))
         header = query.header
-        lines += [query.name, f"    {header.title}. {header.description}"]
-        options = [f"-p {item.name}={item.default}" for item in header.params]
-        wide = max(map(len, options), default=0)
-        lines += [f"    {shown:{wide}}  {item.description}" for shown, item in zip(options, header.params, strict=True)]
+        params = (f"-p {item.name}={item.default}: {item.description}" for item in header.params)
+        blocks.append(Items([f"{header.title}. {header.description}", *params], query.name))
         if name:
-            width = max(len(item.name) for item in header.columns)
-            lines += ["", *(f"    {item.name:{width}}  {item.type:9}  {item.description}" for item in header.columns)]
-        lines.append("")
-    return "\n".join(lines).rstrip()
+            blocks.append(TableBlock((), [(item.name, item.type, item.description) for item in header.columns]))
+    return blocks
 
 
-def render_prices(prices: Sequence[Price]) -> str:
-    """Write one line a price, in US dollars for a million tokens.
+def prices_document(prices: Sequence[Price]) -> Document:
+    """Return the prices in US dollars for a million tokens.
 
     Prices that begin at a date or at a prompt size say so.
     """
-    head = ("provider", "model", "input", "output", "cache read", "cache write", "for an hour", "prompts over", "from")
-    rows = [list(head)]
+    names = ("provider", "model", "input", "output", "cache read", "cache write", "for an hour", "prompts over", "from")
+    rows = []
     for price in prices:
         costs = price.input, price.output, price.cache_read, price.cache_write, price.cache_write_hour
         over, since = f"{price.above_tokens:,}" if price.above_tokens else "-", str(price.valid_from or "-")
-        rows.append([price.provider, price.model, *map(_usd, costs), over, since])
+        rows.append((price.provider, price.model, *map(_usd, costs), over, since))
     sources = sorted({price.source for price in prices})
-    return "\n".join(
-        [
-            "US dollars for a million tokens, at list prices:",
-            "",
-            *columns(rows, [False, False, *[True] * 6, False]),
-            "",
-            *(f"Read from {source}" for source in sources),
-        ]
-    )
-
-
-def render_differences(different: Sequence[Difference], compared: int) -> str:
-    """Write the verdict, then one line for each price that differs."""
-    if not different:
-        return f"None of {counted(compared, 'price')} differs."
-    rows = [["provider", "model", "tokens", "ours", "theirs"]]
-    rows += [
-        [price.provider, terminal_safe(price.model), price.kind, _usd(price.ours), _usd(price.theirs)]
-        for price in different
+    return [
+        Paragraph("US dollars for a million tokens, at list prices:"),
+        TableBlock(names, rows),
+        Items([f"Read from {source}" for source in sources]),
     ]
+
+
+def differences_document(different: Sequence[Difference], compared: int) -> Document:
+    """Return the verdict, then the prices that differ."""
+    if not different:
+        return [Paragraph(f"None of {counted(compared, 'price')} differs.")]
+    rows = [(price.provider, price.model, price.kind, _usd(price.ours), _usd(price.theirs)) for price in different]
     head = f"{len(different)} of {counted(compared, 'price')} differ, in US dollars for a million tokens:"
-    return "\n".join([head, "", *columns(rows, [False, False, False, True, True])])
+    names = ("provider", "model", "tokens", "ours", "theirs")
+    return [Paragraph(head), TableBlock(names, rows)]
 
 
 def _usd(cost: float | None) -> str:

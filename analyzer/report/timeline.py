@@ -1,21 +1,16 @@
-"""Write the timeline of a session or chain, the lines of a watch, and the verdict on one run.
-
-Every text of a log went through `terminal_safe` or `one_line`.
-"""
+"""Documents about the events of a session, chain or finding, and the lines of a watch."""
 
 from __future__ import annotations
 
-import html
 from datetime import datetime
+from itertools import groupby
 
 from analyzer.analysis.kinds.finding import Finding
 from analyzer.analysis.timeline import Happening, Timeline
-from analyzer.analysis.verdict.answer import MEANINGS, RunVerdict
-from analyzer.events.times import format_time
 from analyzer.readable import counted
-from analyzer.report.escape import markdown_text, one_line, terminal_safe
-from analyzer.report.monospace import fit, fold, indented, pad, painted
-from analyzer.report.night.document import NARROWEST
+from analyzer.report.document import Block, Command, Document, Heading, Items, OneLine, Paragraph, TableBlock, quote
+from analyzer.report.escape import one_line
+from analyzer.report.writers.monospace import fit, pad, painted
 
 _WORDS = {
     "error.classified": "error",
@@ -43,34 +38,30 @@ _OF_COMPACTIONS = {
 """The words of events of a compaction, in which an agent shortened its own context."""
 
 
-def render_timeline(shown: Timeline, width: int = 80) -> str:
-    """Write a timeline: its end, its events in order, the missing files, how to resume it."""
-    size = max(NARROWEST, width)
-    lines = [fit(f"{shown.kind} {terminal_safe(shown.id)}", size), *indented(terminal_safe(shown.said), size, 2), ""]
-    day, last_source = None, None
-    for happening in shown.happenings:
-        if day != (day := happening.occurred_at.date()):
-            lines.append(f"{day} UTC")
-        caller = f"  ({happening.caller})" if happening.caller and happening.type == "error.classified" else ""
-        what = terminal_safe(happening_words(happening) + caller)
-        lines.append(fit(f"{happening.occurred_at:%H:%M:%S}  {what}", size))
-        if happening.message:
-            message = terminal_safe(" ".join(happening.message.split()))
-            lines += [fit(line, size) for line in indented(message, size, 10)[:3]]
-        path, number = happening.source_path, happening.source_line
-        if path and number and (path, number) != last_source:
-            last_source = path, number
-            lines.append(f"          {terminal_safe(path)}:{number}")
-            if happening.excerpt:
-                lines.append(fit(f"          | {terminal_safe(happening.excerpt)}", size))
+def timeline_document(shown: Timeline) -> Document:
+    """Return a timeline: its end, its events in order, the missing files, how to resume it."""
+    blocks: list[Block] = [Items((shown.said,), f"{shown.kind} {shown.id}")]
+    last_source = None
+    for day, happenings in groupby(shown.happenings, lambda happening: happening.occurred_at.date()):
+        rows, notes = [], []
+        for happening in happenings:
+            caller = f"  ({happening.caller})" if happening.caller and happening.type == "error.classified" else ""
+            rows.append((f"{happening.occurred_at:%H:%M:%S}", happening_words(happening) + caller))
+            below = [quote(happening.message)] if happening.message else []
+            source = happening.source_path, happening.source_line
+            if all(source) and source != last_source:
+                last_source = source
+                below.append(f"{happening.source_path}:{happening.source_line}")
+                below += [OneLine(f"| {quote(happening.excerpt)}")] if happening.excerpt else []
+            notes.append(below)
+        blocks += [Heading(f"{day} UTC", 3), TableBlock((), rows, notes)]
     if not shown.happenings:
-        lines.append("Nothing of it is in the store.")
+        blocks.append(Paragraph("Nothing of it is in the store."))
     if shown.gone:
-        lines += ["", f"{counted(len(shown.gone), 'log')} not there any more, or changed since:"]
-        lines += [f"  {terminal_safe(path)}" for path in shown.gone]
+        blocks.append(Items(shown.gone, f"{counted(len(shown.gone), 'log')} not there any more, or changed since:"))
     if shown.resume:
-        lines += ["", "take it up again:", *(f"  {terminal_safe(command)}" for command in shown.resume)]
-    return "\n".join(lines) + "\n"
+        blocks.append(Items([*map(Command, shown.resume)], "take it up again:"))
+    return blocks
 
 
 def happening_words(happening: Happening) -> str:
@@ -132,88 +123,3 @@ def _line(at: datetime, who: str, what: str, width: int | None, level: str | Non
     if not (colour and level):
         return line
     return before + painted(line[len(before) :], words.partition("  ")[0], level)
-
-
-_WARNINGS = frozenset({"retry", "wait"})
-"""The answers that nobody has to act on."""
-_FAILURES = frozenset({"failed", "hollow"})
-"""The answers about the work itself, which JUnit keeps apart from errors."""
-_NO_FILES = frozenset({"-", "stdout", "stderr"})
-_NOT_IN_XML = dict.fromkeys((0xFFFE, 0xFFFF), "\ufffd")
-
-
-def render_verdict_text(verdict: RunVerdict, width: int = 80) -> str:
-    """Write the sentence of a verdict, and the lines of the log that it rests on."""
-    places = [f"  {one_line(source.file)}:{source.line}" for source in verdict.evidence if source.line]
-    return "\n".join([*fold(one_line(verdict.sentence), width), *places]) + "\n"
-
-
-def render_verdict_markdown(verdict: RunVerdict) -> str:
-    """Write the summary of a job: the sentence of the verdict, and a table of its fields."""
-    rows = {
-        "means": MEANINGS[verdict.verdict],
-        "agent": verdict.agent,
-        "reason": " / ".join(filter(None, (verdict.reason, verdict.detail))),
-        "rule": f"{verdict.rule} ({verdict.confidence})",
-        "caused by": verdict.party,
-        "resets": format_time(verdict.reset_at) if verdict.reset_at else None,
-        "try again in": f"{verdict.retry_after_seconds:.0f} s" if verdict.retry_after_seconds is not None else None,
-        "exit code": verdict.exit_code,
-        "tokens": ", ".join(
-            f"{count:,} {name.removesuffix('_tokens')}" for name, count in (verdict.tokens or {}).items()
-        ),
-        "cost": f"${verdict.cost_usd:.4f}" if verdict.cost_usd is not None else None,
-        "evidence": "; ".join(f"{source.file}:{source.line}" for source in verdict.evidence if source.line),
-    }
-    lines = [f"| {name} | {markdown_text(str(value))} |" for name, value in rows.items() if value not in (None, "")]
-    return "\n".join([f"**{markdown_text(verdict.sentence)}**", "", "| | |", "| --- | --- |", *lines, ""]) + "\n"
-
-
-def workflow_outputs(verdict: RunVerdict) -> str:
-    """Write the outputs of a step, one a line; a field without a value is empty."""
-    fields = verdict.to_dict()
-    names = ("verdict", "reason", "rule", "party", "reset_at", "retry_after_seconds", "sentence")
-    return "".join(f"{name}={one_line(str(fields[name])) if fields[name] is not None else ''}\n" for name in names)
-
-
-def workflow_annotation(verdict: RunVerdict) -> str:
-    """Write the command that marks a job with the verdict; empty for a run that passed."""
-    if verdict.verdict == "passed":
-        return ""
-    level = "warning" if verdict.verdict in _WARNINGS else "error"
-    place = next((source for source in verdict.evidence if source.line and source.file not in _NO_FILES), None)
-    where = f",file={_property(place.file)},line={place.line}" if place else ""
-    return f"::{level} title=agent run: {verdict.verdict}{where}::{_escaped(one_line(verdict.sentence))}\n"
-
-
-def render_junit(verdict: RunVerdict) -> str:
-    """Write a run as a test case of JUnit.
-
-    It passed, failed (also if it did nothing), or met an error around the work.
-    """
-    failed = verdict.verdict in _FAILURES
-    error = not failed and verdict.verdict != "passed"
-    inner = ""
-    if failed or error:
-        kind = "/".join(filter(None, (verdict.verdict, verdict.reason, verdict.detail)))
-        lines = (f"{one_line(source.file)}:{source.line or ''} {one_line(source.text)}" for source in verdict.evidence)
-        attributes = {"type": kind, "message": one_line(verdict.sentence)}
-        inner = _element("failure" if failed else "error", attributes, html.escape("\n".join(lines)))
-    case = _element("testcase", {"classname": one_line(verdict.agent or "agent"), "name": "run"}, inner)
-    counts = {"tests": "1", "failures": str(int(failed)), "errors": str(int(error))}
-    document = _element("testsuite", {"name": "analyzer verdict", **counts}, case).translate(_NOT_IN_XML)
-    return f'<?xml version="1.0" encoding="utf-8"?>\n{document}\n'
-
-
-def _element(name: str, attributes: dict[str, str], inner: str) -> str:
-    """Write an element of XML; `inner` is XML already."""
-    written = "".join(f' {key}="{html.escape(value)}"' for key, value in attributes.items())
-    return f"<{name}{written}>{inner}</{name}>"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _escaped(one_line(text)).replace(":", "%3A").replace(",", "%2C")

@@ -1,7 +1,7 @@
-"""Write unknown errors for a terminal, and drafts of rules for them as the text of a rules file.
+"""Documents about unknown errors, and drafts of rules for them as the text of a rules file.
 
-No line is wider than `width`; every text of a log went through `terminal_safe`. The rules file is
-TOML that loads: a draft without a reason is commented out, since nobody has chosen one yet.
+The rules file is TOML that loads: a draft without a reason is commented out, since nobody has
+chosen one yet.
 """
 
 from __future__ import annotations
@@ -14,39 +14,42 @@ from analyzer.analysis.rules.drafts import RuleDraft, Taken
 from analyzer.analysis.rules.unknowns import UnknownGroup, Unknowns
 from analyzer.classifier.recovery_table import REASONS
 from analyzer.command_lines import HERE, Asking, command_line
-from analyzer.readable import counted
-from analyzer.report.escape import one_line, terminal_safe
-from analyzer.report.monospace import columns, fit, fold, indented
+from analyzer.readable import counted, terminal_safe
+from analyzer.report.document import Command, Document, Items, OneLine, Paragraph, TableBlock, quote
 from analyzer.report.rows import count, minute
+from analyzer.report.writers.monospace import fold
 
-NARROWEST, WIDEST = 60, 200
 TREND_DAYS = 28
 """The most bars of a trend; a bar is a day, or several days of a long span."""
 _LEVELS = "▁▂▃▄▅▆▇█"
 _NONE = "·"
 
 
-def render_unknowns(unknowns: Unknowns, width: int = 80, asking: Asking = HERE) -> str:
-    """Write all groups of unknown errors in lines of at most `width` cells.
-
-    The text ends with a newline.
-    """
-    size = max(NARROWEST, min(width, WIDEST))
-    lines = fold(unknowns.headline, size)
-    if not unknowns.groups:
-        return "\n".join(lines) + "\n"
-    first = min(group.first_seen_at for group in unknowns.groups)
-    last = max(group.last_seen_at for group in unknowns.groups)
-    lines += fold(f"{minute(first)} to {minute(last)} UTC, {counted(unknowns.sessions, 'session')}", size)
-    days = [day for group in unknowns.groups for day, _ in group.by_day]
-    heads = columns([_head(group, min(days), max(days)) for group in unknowns.groups], [True, True, True, False, False])
-    for group, head in zip(unknowns.groups, heads, strict=True):
-        lines += ["", fit(head, size), *_body(group, size)]
-    hidden = unknowns.templates - len(unknowns.groups)
-    if hidden:
-        lines += ["", *fold(f"{count(hidden)} more with --limit {unknowns.templates}", size)]
-    lines += ["", "Drafts of rules:", f"  {asking.command('unknowns', '--suggest', '--output', 'draft.toml')}"]
-    return "\n".join(lines) + "\n"
+def unknowns_document(unknowns: Unknowns, asking: Asking = HERE) -> Document:
+    """Return all groups of unknown errors, those in most sessions first."""
+    groups = unknowns.groups
+    if not groups:
+        return [Paragraph(unknowns.headline)]
+    first, last = min(group.first_seen_at for group in groups), max(group.last_seen_at for group in groups)
+    when = f"{minute(first)} to {minute(last)} UTC, {counted(unknowns.sessions, 'session')}"
+    days = [day for group in groups for day, _ in group.by_day]
+    rows = [
+        (
+            counted(group.count, "error"),
+            counted(group.sessions, "session"),
+            counted(group.callers, "caller"),
+            trend(group, min(days), max(days)),
+            group.fingerprint,
+        )
+        for group in groups
+    ]
+    hidden = unknowns.templates - len(groups)
+    more = f"{count(hidden)} more with --limit {unknowns.templates}" if hidden else ""
+    return [
+        Items((unknowns.headline, when)),
+        TableBlock((), rows, [*map(_notes, groups)], more=more, apart=True),
+        Command(asking.command("unknowns", "--suggest", "--output", "draft.toml"), "Drafts of rules"),
+    ]
 
 
 def trend(group: UnknownGroup, first: date, last: date) -> str:
@@ -63,34 +66,20 @@ def trend(group: UnknownGroup, first: date, last: date) -> str:
     return "".join(_LEVELS[(height * len(_LEVELS) - 1) // top] if height else _NONE for height in heights)
 
 
-def _head(group: UnknownGroup, first: date, last: date) -> list[str]:
-    return [
-        counted(group.count, "error"),
-        counted(group.sessions, "session"),
-        counted(group.callers, "caller"),
-        trend(group, first, last),
-        group.fingerprint,
-    ]
-
-
-def _body(group: UnknownGroup, size: int) -> list[str]:
-    lines = indented(fit(one_line(group.template), 3 * (size - 2)), size)
-    samples = [one_line(text) for text in group.samples]
-    lines += [fit(f"    e.g. {text}", size) for text in samples if text != one_line(group.template)]
-    names = ", ".join(one_line(name) for name in group.caller_names)
-    more = (
-        f" and {count(group.callers - len(group.caller_names))} more" if group.callers > len(group.caller_names) else ""
-    )
+def _notes(group: UnknownGroup) -> list[str]:
+    template = quote(group.template)
+    notes = [template, *(OneLine(f"e.g. {quote(text)}") for text in group.samples if quote(text) != template)]
+    names = ", ".join(map(quote, group.caller_names))
+    hidden = group.callers - len(group.caller_names)
     begin, end = minute(group.first_seen_at), minute(group.last_seen_at)
     when = begin if begin == end else f"{begin} to {end}"
-    lines.append(fit(f"    {when}, by {names}{more}", size))
+    notes.append(f"{when}, by {names}{f' and {count(hidden)} more' if hidden > 0 else ''}")
     if group.recoveries is not None and group.recoveries.retried:
         perhaps = f"perhaps {group.suggested_reason}: " if group.suggested_reason else ""
-        lines.append(fit(f"    {perhaps}{group.recoveries.sentence}", size))
-    near = group.nearest
-    if near is not None:
-        lines += [fit(f"    near {near.reason}: {one_line(near.text)}", size), fit(f"      {one_line(near.why)}", size)]
-    return lines
+        notes.append(f"{perhaps}{group.recoveries.sentence}")
+    if (near := group.nearest) is not None:
+        notes += [OneLine(f"near {near.reason}: {quote(near.text)}"), OneLine(quote(near.why))]
+    return notes
 
 
 WIDTH = 120

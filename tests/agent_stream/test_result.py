@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from analyzer.importers import Source, block_of, detect, head_of
-from analyzer.recovery.supervision.step_error import Observer, step_error
+from analyzer.recovery.process.step_error import Observer, step_error
 from tests import named
 
 START = {"type": "system", "subtype": "init", "session_id": "p-1", "model": "m"}

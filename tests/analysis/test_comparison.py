@@ -16,7 +16,8 @@ from analyzer.analysis.kinds.statistics.tails import _fisher
 from analyzer.analysis.tables import window
 from analyzer.errors import AnalyzerError
 from analyzer.report.changes import comparison_document
-from analyzer.report.document import to_markdown, to_text
+from analyzer.report.writers.markdown import to_markdown
+from analyzer.report.writers.text import to_text
 from analyzer.store import Store
 from tests.analysis.histories import line
 
@@ -56,12 +57,12 @@ def clear(figures: tuple[ComparedFigure, ...]) -> list[ComparedFigure]:
 
 @pytest.mark.parametrize(("first", "second", "failing"), [(12, 12, 0.2), (200, 20, 0.1), (400, 400, 0.05)])
 def test_sides_that_are_alike_are_rarely_told_apart(first: int, second: int, failing: float) -> None:
-    """Of 200 comparisons of sessions from one source hardly more than one in twenty finds any change at all."""
+    """Of 80 comparisons of sessions from one source hardly more than one in twenty finds any change at all."""
     chance = random.Random(f"{first} {second}")
     alarmed = sum(
-        bool(clear(_figures(sessions(first, chance, failing), sessions(second, chance, failing)))) for _ in range(200)
+        bool(clear(_figures(sessions(first, chance, failing), sessions(second, chance, failing)))) for _ in range(80)
     )
-    assert alarmed / 200 <= CHANCE + 0.03
+    assert alarmed / 80 <= CHANCE + 0.03
 
 
 def test_twice_as_many_failing_sessions_are_found() -> None:
@@ -73,17 +74,17 @@ def test_twice_as_many_failing_sessions_are_found() -> None:
 
 
 def test_an_interval_holds_the_true_change() -> None:
-    """Of 300 intervals of the share and of errors a session at least 92 % hold the true change."""
+    """Of 150 intervals of the share and of errors a session at least 92 % hold the true change."""
     chance = random.Random(11)
     held = dict.fromkeys(("failed_sessions", "errors"), 0)
-    for _ in range(300):
+    for _ in range(150):
         for each in _figures(sessions(150, chance, 0.2), sessions(150, chance, 0.35)):
             if each.figure in held:
                 # A failing session has 1 + floor(Exp(mean 3)) errors: 1 + 1 / (e^(1/3) - 1) on average.
                 true = 0.15 * (1 if each.figure == "failed_sessions" else 1 + 1 / (2.718281828459045 ** (1 / 3) - 1))
                 assert each.low is not None and each.high is not None
                 held[each.figure] += each.low <= true <= each.high
-    assert min(held.values()) / 300 >= 0.92
+    assert min(held.values()) / 150 >= 0.92
 
 
 def test_what_is_called_a_change_has_an_interval_without_zero() -> None:
@@ -100,7 +101,7 @@ def test_what_is_called_a_change_has_an_interval_without_zero() -> None:
 def test_an_interval_leaves_out_zero_where_the_change_is_no_noise(sides: int, failing: float) -> None:
     """So it is of every figure that is judged, however many are compared."""
     chance = random.Random(f"{sides}")
-    for _ in range(100):
+    for _ in range(40):
         for each in _figures(sessions(sides, chance, 0.1), sessions(sides, chance, failing)):
             if each.low is not None and each.high is not None and each.verdict != "too_few":
                 assert (each.low <= 0 <= each.high) == (each.verdict == "noise"), each

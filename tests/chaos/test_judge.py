@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import subprocess
 from datetime import datetime
 from pathlib import Path
 
 import pytest
 
 from analyzer.events import Event, encode
+from analyzer.store import open_store
 from tests.chaos.hostile import OUTSIDE
-from tests.chaos.judge import ANALYZER, judge
+from tests.chaos.judge import judge
 from tests.chaos.tally import Tally
 
 pytestmark = pytest.mark.slow
@@ -31,7 +31,8 @@ def judged(folder: Path, lines: list[bytes], noted: list[str]) -> Tally:
     for made in (logs, notes):
         made.mkdir()
     (logs / "a.jsonl").write_bytes(b"".join(lines[:-1]))
-    subprocess.run([*ANALYZER, "ingest", str(logs), "--store", str(store), "--quiet"], check=True)
+    with open_store(store, writable=True) as opened:
+        opened.ingest([str(logs)])
     (logs / "a.jsonl").write_bytes(b"".join(lines))
     (notes / "1").write_text("".join(f"{name}\n" for name in noted))
     judge(logs, notes, store, tally)

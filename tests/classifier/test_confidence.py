@@ -10,7 +10,8 @@ import pytest
 from analyzer.classifier import classify, default_ruleset
 from analyzer.classifier.batch import judge_json
 from analyzer.classifier.rules.explain import explain
-from analyzer.report.rules import explained, render_explanation
+from analyzer.report.rules import explained, explanation_document
+from analyzer.report.writers.text import to_text
 
 
 @pytest.mark.parametrize(
@@ -61,7 +62,7 @@ def test_copies_are_as_sure() -> None:
 def test_an_explanation_says_how_sure_it_is() -> None:
     """In words, and as JSON."""
     found = explain({"status": 500, "message": "the heron sat on the mains"})
-    assert "confidence" in render_explanation(found)
-    assert "weak, by its status" in render_explanation(found)
+    assert "confidence" in to_text(explanation_document(found))
+    assert "weak, by its status" in to_text(explanation_document(found))
     assert (explained(found)["confidence"], explained(found)["evidence"]) == ("weak", "status")
-    assert "none" in render_explanation(explain("the quota heron is asleep"))
+    assert "none" in to_text(explanation_document(explain("the quota heron is asleep")))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
-Native = Callable[..., bytes]
+from tests import Native
 
 START = date(2026, 9, 7)
 NEW_ON = 30

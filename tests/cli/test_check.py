@@ -7,7 +7,6 @@ import os
 import shutil
 import stat
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,6 @@ from tests.cli.conftest import Run
 from tests.cli.hook import NO_HTTP
 from tests.cli.nightly import CALLERS, NEW_ON, after, write_nights
 
-Native = Callable[..., bytes]
 NIGHT = ("check", "--store", "x.duckdb", "--until", after(NEW_ON))
 QUIET = ("check", "--store", "x.duckdb", "--until", after(NEW_ON - 1))
 

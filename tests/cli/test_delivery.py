@@ -10,7 +10,7 @@ import subprocess
 import threading
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from email import message_from_bytes
@@ -25,9 +25,9 @@ from analyzer.analysis import Night
 from analyzer.analysis.nightly.decisions import Undelivered
 from analyzer.cli.delivery import FORMS, Target, UndeliveredError, deliver, post
 from analyzer.errors import AnalyzerError, StoreBusyError
+from tests.cli.conftest import Run
 from tests.cli.nightly import NEW_ON, after
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
 NIGHT = ("check", "--store", "x.duckdb", "--until", after(NEW_ON), "--quiet")
 QUIET = ("check", "--store", "x.duckdb", "--until", after(NEW_ON - 1), "--quiet")
 OVER = ("check", "--store", "x.duckdb", "--until", after(NEW_ON + 1), "--quiet")

@@ -105,7 +105,7 @@ def test_one_finding_is_shown_whole(run: Run, night: Night) -> None:
     assert done.returncode == 0
     for word in (name, "planner", "lattice gate", "planner-30-0-u", "analyzer unknowns --suggest"):
         assert word in done.stdout
-    assert max(len(line) for line in done.stdout.splitlines() if not line.startswith("→ analyzer ")) <= 80
+    assert max(len(line) for line in done.stdout.splitlines() if not line.startswith("  analyzer ")) <= 80
     assert json.loads(run("findings", "show", name, *STORE, "--json").stdout)["schema"] == "analyzer.finding/1"
     listed = run("findings", "list", *STORE).stdout
     assert name[:8] in listed
@@ -144,7 +144,7 @@ def test_the_webhook_gets_what_is_new_worse_or_over() -> None:
     """What goes on as before is counted, and a night with nothing else is not posted."""
     from dataclasses import replace
 
-    from analyzer.report.night.messages import webhook_body
+    from analyzer.report.night.messages import chat_message
     from tests.analysis.nightly.test_recording import found, night_of
 
     new, same = found(1), replace(found(2), state="ongoing")
@@ -154,7 +154,7 @@ def test_the_webhook_gets_what_is_new_worse_or_over() -> None:
     known = replace(known, handling=Handling("acknowledged", datetime(2026, 10, 7)))
     told = night_of(new, same, worse, known)
     assert told.news() == (new, worse)
-    text = webhook_body(told)["text"]
+    text = chat_message("webhook", told)["text"]
     assert "caller-1 says" in text
     assert "ongoing, worse: A new unknown message: caller-3. caller-3 says" in text
     assert "caller-2" not in text

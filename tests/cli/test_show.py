@@ -25,7 +25,7 @@ def test_a_session_is_told_in_order(run: Run, store: str, samples: Path) -> None
     assert {"context made smaller", "compaction began", "compacted"} <= set(told)
     assert f"{samples}/claude-transcript.jsonl:6" in lines
     assert "13:00:33  retry  in 0.5 s, after call 1" in lines
-    assert lines[-1] == f"cd ~/shop && claude --resume {SESSION}"
+    assert lines[-1] == f"→ cd ~/shop && claude --resume {SESSION}"
 
 
 def test_an_operation_is_told_as_json(run: Run, store: str) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from analyzer.events import Event, encode
 from analyzer.store import open_store
+from tests import Native
 from tests.cli.conftest import Run
 from tests.cli.nightly import NEW_ON, after, day_of, write_nights
 
@@ -300,9 +301,6 @@ def test_terminal_page_and_chat_say_the_same_words(
     (sent,) = hook.bodies
     chat = json.dumps(sent, ensure_ascii=False)
     assert said in chat
-
-
-Native = Callable[..., bytes]
 
 
 def test_from_a_new_wording_to_a_quiet_night(run: Run, tmp_path: Path, native: Native) -> None:

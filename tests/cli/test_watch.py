@@ -17,8 +17,8 @@ from analyzer.analysis.timeline import happening_of, is_about
 from analyzer.cli.commands import watch
 from analyzer.cli.commands.watch import Hourly
 from analyzer.events import Event, EventLog, Origin
-from analyzer.report.monospace import width_of
 from analyzer.report.timeline import watched_finding, watched_line
+from analyzer.report.writers.monospace import width_of
 from analyzer.store import Selection
 from tests.cli.conftest import Run
 from tests.cli.test_hours import TODAY, hours

@@ -11,11 +11,17 @@ import pytest
 from analyzer.events import Event
 from analyzer.importers import HEAD_BYTES, Hit, Source, block_of, detect, head_of
 
+Read = Callable[..., tuple[list[Event], list[Hit]]]
 FILE_TIME = datetime(2026, 11, 1, 12)
 
 
+def of(events: list[Event], kind: str) -> list[Event]:
+    """The events of one type."""
+    return [event for event in events if event.type == kind]
+
+
 @pytest.fixture
-def read() -> Callable[..., tuple[list[Event], list[Hit]]]:
+def read() -> Read:
     """Records or lines → their events and rejects, in blocks of `split` lines."""
 
     def run(*records: object, split: int = 1_000) -> tuple[list[Event], list[Hit]]:

@@ -13,17 +13,16 @@ from typing import Any
 
 import pytest
 
-from analyzer.events import Event
 from analyzer.events.sanitize import payload_json
 from analyzer.importers import Source, block_of
 from analyzer.importers.claude import TranscriptReader
 from analyzer.importers.records import dressed
-from analyzer.recovery.supervision.step_error import Observer, step_error
+from analyzer.recovery.process.step_error import Observer, step_error
 from analyzer.redaction import redact_value
 from analyzer.store import open_store
 from tests import named
+from tests.importers.conftest import Read, of
 
-Read = Callable[..., tuple[list[Event], Any]]
 _numbers = itertools.count(1)
 
 
@@ -66,11 +65,6 @@ def gave_up(said: str, label: str = "unknown", **keys: Any) -> dict[str, Any]:
 def interrupted() -> dict[str, Any]:
     """The user's Escape key."""
     return record("user", message={"content": [{"type": "text", "text": "[Request interrupted by user]"}]})
-
-
-def of(events: list[Event], kind: str) -> list[Event]:
-    """The events of one type."""
-    return [event for event in events if event.type == kind]
 
 
 @pytest.mark.parametrize(
@@ -274,19 +268,14 @@ def test_a_record_repeated_in_a_resumed_session_has_the_same_id(read: Read) -> N
 
 
 def test_two_records_on_one_line_are_both_read(read: Read) -> None:
-    """A missing newline between two objects loses neither."""
-    import json
-
-    glued = json.dumps(retry(1)) + json.dumps(reply())
-    events, rejects = read(retry(1), glued)
-    assert len(of(events, "retry.scheduled")) == 2
+    """A missing newline between two objects loses neither, and counts neither twice."""
+    events, rejects = read(retry(1), json.dumps(retry(2)) + json.dumps(retry(3)) + json.dumps(reply()))
+    assert len(of(events, "retry.scheduled")) == 3
     assert rejects == []
 
 
 def test_an_intact_record_behind_a_torn_one_is_salvaged(read: Read) -> None:
     """The torn part goes to quarantine, the record behind it counts."""
-    import json
-
     events, rejects = read(reply(), json.dumps(reply())[:80] + json.dumps(retry(1)))
     assert len(of(events, "retry.scheduled")) == 1
     assert [hit.why for hit in rejects] == ["torn"]
@@ -546,49 +535,66 @@ def test_a_run_that_says_success_and_did_nothing_is_hollow(
     assert ends == ([] if why is None else [("hollow", why)])
 
 
-def test_a_failed_tool_has_the_seconds_from_its_call_to_its_result(tmp_path: Path) -> None:
-    """As the records are dated; where the call is not in the log there are none."""
-    call = {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": "make test"}}
+@pytest.mark.parametrize(
+    ("command", "printed", "seconds"),
+    [
+        ("make test", "Exit code 2", [90.5, None]),
+        ("make test", "Exit code 1", [90.5, None]),
+        ("cd src && grep -rn needle .", "Exit code 1", [None]),
+    ],
+)
+def test_a_failed_command_has_its_head_and_the_seconds_since_its_call(
+    read: Read, command: str, printed: str, seconds: list[float | None]
+) -> None:
+    """A result without its call in the log has neither, and an exit status that is an answer is no failure."""
+    call = {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"description": "Look", "command": command}}
     results = [
-        {"type": "tool_result", "tool_use_id": f"toolu_{n}", "content": "Exit code 2", "is_error": True} for n in (1, 2)
+        {"type": "tool_result", "tool_use_id": f"toolu_{number}", "content": printed, "is_error": True}
+        for number in (1, 2)
     ]
-    rows = (
-        {**_reply(1, call), "uuid": "u-1", "sessionId": "s-1", "timestamp": "2026-02-03T10:00:00.000Z"},
+    events, _ = read(
+        {**record("assistant", message={"content": [call]}), "timestamp": "2026-02-03T10:00:00.000Z"},
         *(
-            {
-                "type": "user",
-                "uuid": f"u-2{number}",
-                "sessionId": "s-1",
-                "timestamp": "2026-02-03T10:01:30.500Z",
-                "message": {"role": "user", "content": [result]},
-            }
-            for number, result in enumerate(results)
+            {**record("user", message={"content": [result]}), "timestamp": "2026-02-03T10:01:30.500Z"}
+            for result in results
         ),
     )
-    (tmp_path / "s-1.jsonl").write_bytes(b"".join(json.dumps(row).encode() + b"\n" for row in rows))
-    with open_store(":memory:") as store:
-        store.ingest([str(tmp_path)])
-        found = store.sql("select duration_seconds from tool_failures order by all").rows()
-    assert found == [(90.5,), (None,)]
+    failed = [event.payload for event in of(events, "tool.failed")]
+    assert [payload.get("duration_seconds") for payload in failed] == seconds
+    assert [payload.get("command") for payload in failed] == [second and command for second in seconds]
+    assert of(events, "session.observed")[0].payload["tools"] == {"Bash": 1}
 
 
-@pytest.mark.parametrize(("command", "failures"), [("cd src && grep -rn needle .", 0), ("make test", 1)])
-def test_an_exit_status_that_is_an_answer_is_no_failed_tool(command: str, failures: int, tmp_path: Path) -> None:
-    """A search that finds nothing is counted as a call, and not as a failure."""
-    call = {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": command}}
-    result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "Exit code 1", "is_error": True}
-    rows = (
-        {**_reply(1, call), "uuid": "u-1", "sessionId": "s-1", "timestamp": "2026-02-03T10:00:00.000Z"},
-        {
-            "type": "user",
-            "uuid": "u-2",
-            "sessionId": "s-1",
-            "timestamp": "2026-02-03T10:00:01.000Z",
-            "message": {"role": "user", "content": [result]},
-        },
+def test_fields_of_unusual_types_cost_only_themselves(read: Read) -> None:
+    """A line with them is no broken one: its tokens, its errors and the lines beside it count."""
+    usage = {"input_tokens": 3, "output_tokens": 5}
+    strange = [{"type": "tool_use", "id": "t", "name": "Bash", "input": "ls"}, 5]
+    events, rejects = read(
+        reply(message="msg_1"),
+        record("user", message="go on", toolUseResult=[1]),
+        record("assistant", message={"id": "msg_2", "model": "m", "usage": usage, "content": strange}),
+        retry(1, message="later", version=5, cwd=["x"]),
+        record("progress", data={"message": "half done"}),
+        reply(message="msg_3"),
     )
-    (tmp_path / "s-1.jsonl").write_bytes(b"".join(json.dumps(row).encode() + b"\n" for row in rows))
-    with open_store(":memory:") as store:
-        store.ingest([str(tmp_path)])
-        assert store.sql("select sum(calls)::int from tool_calls").item() == 1
-        assert store.sql("select count(*) from tool_failures").item() == failures
+    assert rejects == []
+    assert [event.payload["request"] for event in of(events, "usage.recorded")] == ["msg_1", "msg_2", "msg_3"]
+    assert len(of(events, "retry.scheduled")) == len(of(events, "retry.settled")) == 1
+    assert of(events, "session.observed")[0].payload["requests"] == 3
+
+
+def test_a_session_ends_with_its_own_last_record(read: Read) -> None:
+    """A time inside the record, as of what a sub-agent did, is none of the session's."""
+    nested = {"message": {"type": "assistant", "timestamp": "2026-11-03T09:00:00.000Z", "message": spent("msg_03", 8)}}
+    last = record("progress", data=nested)
+    (observed,) = of(read(reply(), last)[0], "session.observed")
+    assert observed.payload["ended_at"] == last["timestamp"]
+
+
+def test_a_failed_tool_is_named_by_a_call_on_the_same_line(read: Read) -> None:
+    """Records on one line count in their order."""
+    call = {"type": "tool_use", "id": "toolu_1", "name": "Write", "input": {}}
+    result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "no", "is_error": True}
+    glued = [record("assistant", message={"content": [call]}), record("user", message={"content": [result]})]
+    events, _ = read(reply(), "".join(map(json.dumps, glued)))
+    assert [event.payload["tool"] for event in of(events, "tool.failed")] == ["Write"]

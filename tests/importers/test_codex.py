@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import analyzer
-from analyzer.events import Event
 from analyzer.events.codec import encode
-
-Read = Callable[..., tuple[list[Event], Any]]
+from tests.importers.conftest import Read, of
 
 
 def line(kind: str, second: int, **payload: Any) -> dict[str, Any]:
@@ -37,11 +34,6 @@ def usage(second: int, used: int, total: int, *, kept: bool = False, window: int
     own = {"input_tokens": 0 if kept else used - 10, "output_tokens": 0 if kept else 10, "total_tokens": used}
     info = {"total_token_usage": {"total_tokens": total}, "last_token_usage": own, "model_context_window": window}
     return told(second, "token_count", info=info, rate_limits=None)
-
-
-def of(events: list[Event], kind: str) -> list[Event]:
-    """The events of one type."""
-    return [event for event in events if event.type == kind]
 
 
 def test_a_turn_that_failed_is_one_error_however_often_it_is_told(read: Read) -> None:

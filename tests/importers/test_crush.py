@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from analyzer.events import Event
 from analyzer.importers.agents.crush import duration_seconds
+from tests.importers.conftest import Read, of
 
-Read = Callable[..., tuple[list[Event], Any]]
 DATABASE = {"sqlite": {"tables": ["files", "goose_db_version", "messages", "sessions"]}}
 
 
@@ -28,11 +26,6 @@ def busy(second: int, attempt: int) -> list[dict[str, Any]]:
         line(second, "Retry-After header", values=["10"]),
         line(second, "Retrying due to rate limit", attempt=attempt, max_retries=8),
     ]
-
-
-def of(events: list[Event], kind: str) -> list[Event]:
-    """The events of one type."""
-    return [event for event in events if event.type == kind]
 
 
 def test_two_lines_tell_one_failed_call_and_its_retry(read: Read) -> None:

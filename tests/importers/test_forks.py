@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
@@ -13,11 +12,11 @@ from typing import Any
 import pytest
 
 from analyzer.events import Event
-from analyzer.importers import BY_NAME, Hit, Source, block_of
+from analyzer.importers import BY_NAME, Source, block_of
 from analyzer.importers.programs import FORKS
+from tests.importers.conftest import Read
 from tests.shown_formats import LOGS, tried
 
-Read = Callable[..., tuple[list[Event], list[Hit]]]
 AT = "2026-03-05T10:00:0{}.000Z"
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from analyzer.classifier import Facts, classify_facts
-from analyzer.events import Event
+from tests.importers.conftest import Read
 
-Read = Callable[..., tuple[list[Event], Any]]
 RELAY = [
     {
         "timestamp": "2026-11-03T10:00:00Z",

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from analyzer.events import Event
 from analyzer.importers.shapes.documents import unfolded
+from tests.importers.conftest import Read, of
 
-Read = Callable[..., tuple[list[Event], Any]]
 HEAD = {"sessionId": "g-1", "projectHash": "h", "startTime": "2026-03-05T10:00:00.000Z", "kind": "main"}
 
 
@@ -19,11 +17,6 @@ def message(kind: str, content: object, number: int = 1, **keys: Any) -> dict[st
     """A message of a chat."""
     at = f"2026-03-05T10:00:{number:02}.000Z"
     return {"id": f"m-{number}", "timestamp": at, "type": kind, "content": content, **keys}
-
-
-def of(events: list[Event], kind: str) -> list[Event]:
-    """The events of one type."""
-    return [event for event in events if event.type == kind]
 
 
 QUOTA = (

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from analyzer.events import Event
+from tests.importers.conftest import Read, of
 
-Read = Callable[..., tuple[list[Event], Any]]
 BEGAN = 1_772_704_800_000
 """2026-03-05T10:00:00Z in milliseconds."""
 
@@ -35,11 +33,6 @@ def part(number: int, kind: str, **keys: Any) -> dict[str, Any]:
     """A part of a message."""
     named = {"id": f"prt_{number}", "messageID": f"msg_{number}", "sessionID": "ses_1", "type": kind}
     return {**named, "time": {"created": BEGAN + number * 1000}, **keys}
-
-
-def of(events: list[Event], kind: str) -> list[Event]:
-    """The events of one type."""
-    return [event for event in events if event.type == kind]
 
 
 def test_a_failed_message_is_an_error_with_its_status(read: Read) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,16 +13,10 @@ import pytest
 from analyzer.events import Event
 from analyzer.importers import Source, block_of
 from analyzer.importers.agents.openhands import OpenHandsReader
-from tests.importers.conftest import FILE_TIME
+from tests.importers.conftest import FILE_TIME, Read, of
 
-Read = Callable[..., tuple[list[Event], Any]]
 BEGAN = 1_772_704_800_000
 """2026-03-05T10:00:00Z in milliseconds."""
-
-
-def of(events: list[Event], kind: str) -> list[Event]:
-    """The events of one type."""
-    return [event for event in events if event.type == kind]
 
 
 def ends(events: list[Event]) -> list[tuple[str, int]]:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from analyzer.events import Event
 from analyzer.importers.shapes.documents import unfolded
+from tests.importers.conftest import Read, of
 
-Read = Callable[..., tuple[list[Event], Any]]
 BEGAN = 1_772_704_800_000_000_000
 """2026-03-05T10:00:00Z in nanoseconds."""
 
@@ -55,11 +53,6 @@ def request(service: str, *records: dict[str, Any], **resource: object) -> dict[
     if "spanId" in records[0]:
         return {"resourceSpans": [{**held, "scopeSpans": [{"scope": {}, "spans": list(records)}]}]}
     return {"resourceLogs": [{**held, "scopeLogs": [{"scope": {}, "logRecords": list(records)}]}]}
-
-
-def of(events: list[Event], kind: str) -> list[Event]:
-    """The events of one type."""
-    return [event for event in events if event.type == kind]
 
 
 def test_claude_code_tells_a_given_up_call_once(read: Read) -> None:

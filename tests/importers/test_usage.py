@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from analyzer.events import Event
+from tests.importers.conftest import Read
 
-Read = Callable[..., tuple[list[Event], Any]]
 MS = 1_772_704_800_000
 AT = "2026-03-05T10:00:0{}.000Z"
 TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens", "cost_usd")

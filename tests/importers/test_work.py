@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from analyzer.events import Event
 from analyzer.importers.failures import KINDS, failure
 from analyzer.importers.programs import caller_of, place_of, resuming
+from tests.importers.conftest import Read
 from tests.importers.test_claude import record, reply
 from tests.shown_formats import events_of
-
-Read = Callable[..., tuple[list[Event], Any]]
 
 
 def test_the_project_is_the_last_name_of_the_folder() -> None:

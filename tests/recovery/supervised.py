@@ -1,4 +1,4 @@
-"""What tests of supervised runs share: scripted agents, and events read back."""
+"""What tests with processes share: their environment, scripted agents, and events read back."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ import pytest
 from analyzer.recovery.process.group import Process
 from tests import REPOSITORY
 
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
 AGENTS = REPOSITORY / "tests" / "agents"
 LINE = "Claude AI usage limit reached|1770843600"
 RESET = datetime.fromtimestamp(1770843600, UTC)

@@ -17,6 +17,7 @@ import analyzer
 from analyzer.cli import call
 from analyzer.recovery.hooks import log_limits, status_line
 from tests import REPOSITORY
+from tests.recovery.supervised import ENVIRONMENT
 
 PLUGIN = REPOSITORY / "contrib" / "claude-code"
 COMMON = {
@@ -50,11 +51,18 @@ def hook(folder: Path, given: object, *words: str) -> subprocess.CompletedProces
     return subprocess.run(
         [sys.executable, "-c", "from analyzer.__main__ import main; main()", "hook", *words],
         input=data,
-        env={**os.environ, "ANALYZER_HOOKS": str(folder), "PYTHONPATH": str(REPOSITORY)},
+        env=ENVIRONMENT | {"ANALYZER_HOOKS": str(folder)},
         capture_output=True,
         timeout=60,
         check=False,
     )
+
+
+def rows(folder: Path, *queries: str) -> list[list[tuple[Any, ...]]]:
+    """The rows of queries over what hooks wrote, of which nothing is quarantined."""
+    with analyzer.open_store(":memory:") as store:
+        assert store.ingest([str(folder)]).total.quarantined == 0
+        return [store.sql(query).rows() for query in queries]
 
 
 def test_what_hooks_say_is_read_as_events(tmp_path: Path) -> None:
@@ -62,11 +70,12 @@ def test_what_hooks_say_is_read_as_events(tmp_path: Path) -> None:
     for given in (FAILED, TOOL, {**TOOL, "tool_name": "Edit", "error": "cut off", "is_interrupt": True}, ENDED):
         done = hook(tmp_path, given)
         assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-    with analyzer.open_store(":memory:") as store:
-        assert store.ingest([str(tmp_path)]).total.quarantined == 0
-        errors = store.sql("select session_id, agent, reason, outcome, message from errors").rows()
-        tools = store.sql("select tool, kind, exit_code, message from tool_failures order by tool").rows()
-        sessions = store.sql("select session_id, agent from sessions").rows()
+    errors, tools, sessions = rows(
+        tmp_path,
+        "select session_id, agent, reason, outcome, message from errors",
+        "select tool, kind, exit_code, message from tool_failures order by tool",
+        "select session_id, agent from sessions",
+    )
     message = "429 Too Many Requests; API Error: Rate limit reached"
     assert errors == [("s-1", "claude-code", "rate_limited", "surfaced", message)]
     assert tools == [
@@ -89,10 +98,9 @@ def test_what_a_transcript_tells_as_well_counts_once(tmp_path: Path) -> None:
         "message": {"role": "assistant", "model": "<synthetic>", "content": "API Error: Rate limit reached"},
     }
     (tmp_path / "t.jsonl").write_text(json.dumps(told) + "\n", "utf-8")
-    with analyzer.open_store(":memory:") as store:
-        store.ingest([str(tmp_path)])
-        assert store.sql("select count(*) from events where type = 'error.classified'").item() == 2
-        assert store.sql("select source_format from errors").rows() == [("claude_code",)]
+    assert rows(
+        tmp_path, "select count(*) from events where type = 'error.classified'", "select source_format from errors"
+    ) == [[(2,)], [("claude_code",)]]
 
 
 def test_nothing_that_was_said_and_no_secret_is_written(tmp_path: Path) -> None:
@@ -135,9 +143,7 @@ def test_a_secret_of_several_lines_is_taken_out_before_a_line_is_picked(tmp_path
 def test_a_long_input_is_an_event_all_the_same(size: int, tmp_path: Path) -> None:
     """What a failed tool was called with may be long; beyond 16 MiB the event is marked, and says whose it is."""
     hook(tmp_path, {**TOOL, "tool_input": {"content": "x" * size}})
-    with analyzer.open_store(":memory:") as store:
-        store.ingest([str(tmp_path)])
-        ((session, tool, message),) = store.sql("select session_id, tool, message from tool_failures").rows()
+    [[(session, tool, message)]] = rows(tmp_path, "select session_id, tool, message from tool_failures")
     assert (session, tool, "longer than 16 MiB" in message) == ("s-1", "Bash", size > 16 << 20)
 
 
@@ -152,8 +158,7 @@ def test_a_long_input_is_an_event_all_the_same(size: int, tmp_path: Path) -> Non
 def test_a_hook_never_fails_its_agent(given: bytes, words: tuple[str, ...], tmp_path: Path) -> None:
     """Exit code 0 for whatever comes; what is written, if anything, is read without a complaint."""
     assert hook(tmp_path, given, *words).returncode == 0
-    with analyzer.open_store(":memory:") as store:
-        assert store.ingest([str(tmp_path)]).total.quarantined == 0
+    assert rows(tmp_path) == []
 
 
 def test_a_folder_that_cannot_be_written_is_no_failure(tmp_path: Path) -> None:
@@ -171,7 +176,7 @@ def test_a_folder_that_cannot_be_written_is_no_failure(tmp_path: Path) -> None:
 def test_hooks_side_by_side_do_not_mix(tmp_path: Path) -> None:
     """Many hooks at once leave whole lines, one each."""
     command = [sys.executable, "-c", "from analyzer.__main__ import main; main()", "hook"]
-    environment = {**os.environ, "ANALYZER_HOOKS": str(tmp_path), "PYTHONPATH": str(REPOSITORY)}
+    environment = ENVIRONMENT | {"ANALYZER_HOOKS": str(tmp_path)}
     running = [subprocess.Popen(command, stdin=subprocess.PIPE, env=environment) for _ in range(12)]
     for number, process in enumerate(running):
         process.communicate(json.dumps({**FAILED, "session_id": f"s-{number}"}).encode(), timeout=60)
@@ -250,10 +255,11 @@ def test_hooks_of_gemini_cli_tell_tools_that_failed(tmp_path: Path) -> None:
         assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     (written,) = tmp_path.iterdir()
     assert len(written.read_text("utf-8").splitlines()) == 2 and "zebra" not in written.read_text("utf-8")
-    with analyzer.open_store(":memory:") as store:
-        assert store.ingest([str(tmp_path)]).total.quarantined == 0
-        tools = store.sql("select tool, agent, session_id, message from tool_failures").rows()
-        sessions = store.sql("select session_id, agent from sessions").rows()
+    tools, sessions = rows(
+        tmp_path,
+        "select tool, agent, session_id, message from tool_failures",
+        "select session_id, agent from sessions",
+    )
     assert tools == [("run_shell_command", "gemini-cli", "s-1", "Command not found: zap")]
     assert sessions == [("s-1", "gemini-cli")]
 
@@ -261,7 +267,7 @@ def test_hooks_of_gemini_cli_tell_tools_that_failed(tmp_path: Path) -> None:
 def test_what_codex_notifies_of_is_its_session(tmp_path: Path) -> None:
     """The JSON comes behind the command, with nothing on standard input; nothing that was said is kept."""
     command = [sys.executable, "-c", "from analyzer.__main__ import main; main()", "hook", "codex"]
-    environment = {**os.environ, "ANALYZER_HOOKS": str(tmp_path), "PYTHONPATH": str(REPOSITORY)}
+    environment = ENVIRONMENT | {"ANALYZER_HOOKS": str(tmp_path)}
     for given in (json.dumps(CODEX), json.dumps({**CODEX, "type": "another"}), "{", "[]"):
         done = subprocess.run(
             [*command, given], stdin=subprocess.DEVNULL, env=environment, check=True, capture_output=True
@@ -269,9 +275,7 @@ def test_what_codex_notifies_of_is_its_session(tmp_path: Path) -> None:
         assert done.stdout == b""
     (written,) = tmp_path.iterdir()
     assert len(written.read_text("utf-8").splitlines()) == 1 and "zebra" not in written.read_text("utf-8")
-    with analyzer.open_store(":memory:") as store:
-        assert store.ingest([str(tmp_path)]).total.quarantined == 0
-        assert store.sql("select session_id, agent from sessions").rows() == [("t-1", "codex")]
+    assert rows(tmp_path, "select session_id, agent from sessions") == [[("t-1", "codex")]]
 
 
 NOW = datetime(2026, 11, 26, 12, 0, tzinfo=UTC).timestamp()
@@ -351,10 +355,8 @@ def test_limits_are_logged_once_a_minute_and_where_they_changed(tmp_path: Path) 
         if counts[-1] != before:
             os.utime(written, (NOW + after, NOW + after))
     assert counts == [1, 1, 2, 2, 2, 3, 4, 4, 5]
-    with analyzer.open_store(":memory:") as store:
-        assert store.ingest([str(tmp_path)]).total.quarantined == 0
-        rows = store.sql("select provider, agent, window_minutes, used_share from limits order by all").rows()
-    assert rows[:2] == [("anthropic", "claude-code", 300, 0.6), ("anthropic", "claude-code", 300, 0.61)]
+    (logged,) = rows(tmp_path, "select provider, agent, window_minutes, used_share from limits order by all")
+    assert logged[:2] == [("anthropic", "claude-code", 300, 0.6), ("anthropic", "claude-code", 300, 0.61)]
 
 
 def test_limits_of_claude_code_are_seen_ahead(tmp_path: Path) -> None:

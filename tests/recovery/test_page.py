@@ -16,7 +16,7 @@ from analyzer.events.times import now
 from analyzer.recovery.context.recovery import STRATEGIES
 from tests import REPOSITORY
 from tests.examples import blocks, run_example
-from tests.recovery.limits.test_state_file import ENVIRONMENT
+from tests.recovery.supervised import ENVIRONMENT
 
 PAGE = (REPOSITORY / "docs" / "how-to" / "recovery.md").read_text("utf-8")
 BLOCKS = blocks(PAGE, "python")
@@ -75,7 +75,8 @@ def test_the_ten_lines_make_an_agent_recover(tmp_path: Path) -> None:
     end = events[-1]
     assert isinstance(end, Event)
     assert (end.type, end.payload["outcome"], end.payload["attempts"]) == ("retry.settled", "recovered", 4)
-    assert end.payload["waited_seconds"] > 0.35
+    # Two waits of 0.1 s, less their jitter; a busy machine may let the limit between them pass without a wait.
+    assert end.payload["waited_seconds"] >= 0.15
 
 
 def test_the_examples_run(tmp_path: Path) -> None:

@@ -111,4 +111,5 @@ def named() -> list[Named]:
             shape = [*VALUES][(place // 7 + number) % len(VALUES)]
             secret = VALUES[shape](random_of)
             found.append(Named(form.replace("NAME", style(names[place])).replace("VALUE", secret), secret, shape))
+    random_of.shuffle(found)  # so that every third of them is like all of them
     return found

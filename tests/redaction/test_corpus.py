@@ -11,6 +11,7 @@ import pytest
 
 from analyzer.redaction import redact
 from analyzer.redaction.families import FAMILIES
+from tests import sampled
 from tests.redaction.dresses import DRESSES, survives
 from tests.redaction.named import ALONE, named
 from tests.redaction.tokens import made_up
@@ -63,20 +64,21 @@ def corpus() -> list[tuple[str, str, str]]:
 def test_secrets_of_all_families_go(form: str) -> None:
     """In each form, of the secrets of all families no more come through than its floor says."""
     write, floor = FORMS[form]
-    through = []
-    for name, text, secret in corpus():
+    through, tried = [], sampled(corpus(), [*FORMS].index(form) % SEEDS)  # of each family one secret, another by turns
+    for name, text, secret in tried:
         clean = redact(write(text))
         if secret in clean or quote(secret, safe="") in clean:
             through.append((name, write(text)))
-    assert 1 - len(through) / len(corpus()) >= floor, through
+    assert 1 - len(through) / len(tried) >= floor, through
 
 
 @pytest.mark.no_cover  # it runs what other tests reach, many thousand times
 @pytest.mark.parametrize("dress", DRESSED)
 def test_secrets_with_a_name_go(dress: str) -> None:
     """In each dress, of secrets that a name tells no more come through than its floor says."""
-    through = [each.text for each in named() if survives(each.secret, redact(DRESSES[dress](each.text)))]
-    assert 1 - len(through) / len(named()) >= DRESSED[dress], through
+    tried = named() if dress == "none" else sampled(named(), [*DRESSED].index(dress) % 3)
+    through = [each.text for each in tried if survives(each.secret, redact(DRESSES[dress](each.text)))]
+    assert 1 - len(through) / len(tried) >= DRESSED[dress], through
 
 
 @pytest.mark.no_cover  # it runs what other tests reach, many thousand times

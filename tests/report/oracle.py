@@ -25,8 +25,11 @@ from click.testing import CliRunner
 
 from analyzer.analysis.nightly.night import Night as JudgedNight
 from analyzer.cli import cli
-from analyzer.report.night.document import night_html, night_subject, night_text
-from analyzer.report.night.messages import CHATS, alertmanager_alerts, pagerduty_events
+from analyzer.report.night.document import night_document, night_subject
+from analyzer.report.night.messages import alertmanager_alerts, chat_message, pagerduty_events
+from analyzer.report.writers.chat import CHATS
+from analyzer.report.writers.mail import to_mail
+from analyzer.report.writers.text import to_text
 from tests.report import recount_report
 from tests.report.nights import MadeNight, make_night
 from tests.report.read_page import Page, Piece
@@ -103,11 +106,11 @@ def media(checked: tuple[str, ...], result: dict[str, Any]) -> dict[str, str]:
     told = {
         "terminal": run(*checked),
         "Markdown": html.unescape(run(*checked, "--format", "markdown").replace("\\", "")),
-        "mail": night_text(night),
-        "mail as HTML": _visible(night_html(night)),
+        "mail": to_text(night_document(night), 78),
+        "mail as HTML": _visible(to_mail(night_document(night))),
         "subject": night_subject(night),
     }
-    told |= {form: _texts_of(message(night)) for form, message in CHATS.items()}
+    told |= {form: _texts_of(chat_message(form, night)) for form in ("webhook", *CHATS)}
     told["PagerDuty"] = _texts_of([event for _, event in pagerduty_events(night, "key")])
     told["Alertmanager"] = _texts_of(alertmanager_alerts(night))
     return told

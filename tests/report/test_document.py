@@ -19,14 +19,16 @@ from analyzer.report.document import (
     Heading,
     Items,
     Paragraph,
-    TextTable,
-    to_mail,
-    to_markdown,
-    to_text,
+    TableBlock,
 )
-from analyzer.report.monospace import width_of
 from analyzer.report.night.document import night_document
-from analyzer.report.night.messages import discord_message, slack_message, teams_message, webhook_body
+from analyzer.report.night.messages import chat_message
+from analyzer.report.writers.chat import CHATS, to_chat
+from analyzer.report.writers.html import to_html
+from analyzer.report.writers.mail import to_mail
+from analyzer.report.writers.markdown import to_markdown
+from analyzer.report.writers.monospace import width_of
+from analyzer.report.writers.text import to_text
 from tests.analysis.made_nights import night_of
 
 FINDING = FindingBlock(
@@ -45,22 +47,45 @@ FINDING = FindingBlock(
 )
 DOCUMENT: tuple[Block, ...] = (
     Heading("One finding."),
-    TextTable(("name", "count"), (("a|b", "1"), ("c", "1,000")), (False, True)),
+    TableBlock(("name", "count"), (("a|b", "1"), ("c", "1,000"))),
     FINDING,
     Items(("one", "two"), "messages"),
     Command("analyzer doctor", "see what is wrong"),
+    Items(("see below",), "Nothing is lost", "QUIET", "quiet"),
     Paragraph("Judged from little."),
 )
+ENTRIES = TableBlock((), (("7 errors", "probe"),), (("said so", Command("analyzer show 7", "all of it")),), "2 more")
 WRITERS: dict[str, Callable[[tuple[Block, ...]], str]] = {
     "text": lambda document: " ".join(to_text(document, 60).split()),
     "markdown": lambda document: to_markdown(document).replace("\\", ""),
+    "HTML": lambda document: unescape(to_html(document, "A night")),
     "mail": lambda document: unescape(to_mail(document)).replace("\u200b", ""),
+    **{form: lambda document, write=write: " ".join(_texts(write(document))) for form, write in CHATS.items()},
+    "webhook": to_chat,
 }
 
 
 @pytest.mark.parametrize("writer", WRITERS)
+def test_every_writer_writes_every_block(writer: str) -> None:
+    """Rows with their notes, lists, verdicts and commands stand in every medium, and chats read them as lines."""
+    written = WRITERS[writer]((*DOCUMENT, ENTRIES)).replace("\\", "").replace("\u200b", "")
+    texts = (
+        "One finding.",
+        "Judged from little.",
+        "QUIET",
+        "Nothing is lost",
+        "see below",
+        "1,000",
+        "7 errors",
+        "probe",
+    )
+    texts += ("said so", "all of it", "analyzer show 7", "2 more", "see what is wrong", "analyzer doctor", "messages")
+    assert [text for text in texts if text not in written] == []
+
+
+@pytest.mark.parametrize("writer", ["text", "markdown", "HTML", "mail"])
 def test_every_writer_tells_all_of_a_finding(writer: str) -> None:
-    """Its severity, sentence, parts, draft, course, id, advice and a command stand in text, Markdown and mail alike."""
+    """Its severity, sentence, parts, draft, course, id, advice and a command stand in all four."""
     written = WRITERS[writer](DOCUMENT)
     told = (FINDING.sentence, *FINDING.details, FINDING.course, "id f-1", FINDING.advice, FINDING.command)
     assert [each for each in told if each not in written] == []
@@ -96,8 +121,9 @@ def test_chats_are_told_the_same_of_a_finding(monkeypatch: pytest.MonkeyPatch) -
         explanation="planner spiked",
     )
     night = night_of(*[one] * 12, Finding(**{**_fields(one), "state": "ongoing", "handling": known}), since=day)
-    for message in (slack_message, teams_message, discord_message, lambda night: {"text": webhook_body(night)["text"]}):
-        texts = " ".join(_texts(message(night)))
+    for form in ("slack", "teams", "discord", "webhook"):
+        message = chat_message(form, night)
+        texts = " ".join(_texts(message if form != "webhook" else message["text"]))
         assert texts.count("planner spiked") == 10
         assert "And 2 more, 1 finding as before." in texts
     assert sum(isinstance(block, FindingBlock) for block in night_document(night)) == 13
@@ -111,7 +137,7 @@ def test_a_webhook_has_plain_text(monkeypatch: pytest.MonkeyPatch) -> None:
     known = {"state": "new", "severity": "warning", "opened_on": day, "last_on": day, "latest": latest}
     one = Finding(id="f-1", explanation=said, **known)  # type: ignore[arg-type]
     night = night_of(one, since=day)
-    head, line = webhook_body(night)["text"].split("\n")
+    head, line = chat_message("webhook", night)["text"].split("\n")
     assert head == "1 new finding for 2026-11-09."
     assert line.startswith("• warning, new: A provider fails at many callers: planner. a < b & <")
     assert "<!" not in line and "&amp;" not in line and "`" not in line

@@ -21,29 +21,27 @@ from analyzer.analysis.kinds.finding_fields import Handling
 from analyzer.analysis.summary.day_figures import NightFigures
 from analyzer.readable import stand_in
 from analyzer.report import render_html, render_json, render_markdown, render_text
+from analyzer.report.charts.elements import element
 from analyzer.report.escape import json_text
 from analyzer.report.night.document import (
-    night_html,
+    finding_document,
+    findings_document,
+    night_document,
     night_subject,
-    night_text,
-    render_findings,
-    render_known_finding,
-    render_night_markdown,
-    render_night_text,
-    render_nights_text,
+    nights_document,
 )
-from analyzer.report.night.job import JobStep, render_job_markdown, render_job_text
+from analyzer.report.night.job import JobStep, job_document
 from analyzer.report.night.messages import (
     alertmanager_alerts,
-    discord_message,
+    chat_message,
     pagerduty_events,
-    slack_message,
-    teams_message,
-    webhook_body,
 )
 from analyzer.report.night.metrics import render_prometheus
-from analyzer.report.page.elements import element
 from analyzer.report.rows import render_rows
+from analyzer.report.writers.html import to_html
+from analyzer.report.writers.mail import to_mail
+from analyzer.report.writers.markdown import to_markdown
+from analyzer.report.writers.text import to_text
 from analyzer.store.shown import Shown
 from tests.analysis.made_nights import night_of
 
@@ -119,32 +117,33 @@ class _Strange(Shown):
 
 STEPS = [JobStep("ingest", 3, HOSTILE, HOSTILE)]
 EXITS: dict[str, Callable[[Night], Any]] = {
-    "terminal: a night": lambda night: render_night_text(night, 80, colour=False),
-    "terminal: nights": lambda night: render_nights_text([night]),
-    "terminal: findings": lambda night: render_findings(list(night.findings), 80),
-    "terminal: a finding": lambda night: render_known_finding(night.findings[2], 80),
-    "terminal: the job": lambda night: render_job_text(STEPS, night),
+    "terminal: a night": lambda night: to_text(night_document(night), 80, colour=False),
+    "terminal: nights": lambda night: to_text(nights_document([night])),
+    "terminal: findings": lambda night: to_text(findings_document(list(night.findings)), 80),
+    "terminal: a finding": lambda night: to_text(finding_document(night.findings[2]), 80),
+    "terminal: the job": lambda night: to_text(job_document(STEPS, night)),
     "terminal: a table": lambda night: render_rows(_frame(), "table", name="x"),
     "csv": lambda night: render_rows(_frame(), "csv", name="x"),
     "markdown: a table": lambda night: render_rows(_frame(), "markdown", name="x"),
     "json: rows": lambda night: render_rows(_frame(), "json", name="x"),
     "jsonl: rows": lambda night: render_rows(_frame(), "jsonl", name="x"),
     "json: a night": lambda night: json_text(night.to_dict()),
-    "markdown: a night": render_night_markdown,
-    "markdown: the job's summary": lambda night: render_job_markdown(STEPS, night),
+    "markdown: a night": lambda night: to_markdown(night_document(night)),
+    "markdown: the job's summary": lambda night: to_markdown(job_document(STEPS, night)),
     "html: an element": lambda night: str(element("text", HOSTILE)),
     "html: a label": lambda night: label(HOSTILE),
     "html: a notebook": lambda night: _Strange()._repr_html_(),
     "prometheus": lambda night: render_prometheus(night, _figures()).decode(),
-    "slack": lambda night: list(_texts(slack_message(night))),
-    "teams": lambda night: list(_texts(teams_message(night))),
-    "discord": lambda night: list(_texts(discord_message(night))),
-    "webhook": lambda night: [webhook_body(night)["text"], json.dumps(webhook_body(night))],
+    "slack": lambda night: list(_texts(chat_message("slack", night))),
+    "teams": lambda night: list(_texts(chat_message("teams", night))),
+    "discord": lambda night: list(_texts(chat_message("discord", night))),
+    "webhook": lambda night: [chat_message("webhook", night)["text"], json.dumps(chat_message("webhook", night))],
     "pagerduty": lambda night: list(_texts([event for _, event in pagerduty_events(night, "KEY")])),
     "alertmanager": lambda night: list(_texts(alertmanager_alerts(night))),
+    "html: a night": lambda night: to_html(night_document(night), night.headline),
     "mail: subject": night_subject,
-    "mail: text": night_text,
-    "mail: page": lambda night: unescape(night_html(night)),
+    "mail: text": lambda night: to_text(night_document(night), 78),
+    "mail: page": lambda night: unescape(to_mail(night_document(night))),
 }
 """Exits → what arrives there of a night, or of the text itself."""
 
@@ -160,9 +159,9 @@ def test_nothing_that_steers_or_hides_arrives(night: Night, name: str) -> None:
 
 def test_a_terminal_in_colours_shows_the_same(night: Night) -> None:
     """Beside the plain text there are our own colours alone; those of a log are shown as their codes."""
-    coloured = render_night_text(night, 80, colour=True)
+    coloured = to_text(night_document(night), 80, colour=True)
     assert "\x1b[" in coloured
-    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == render_night_text(night, 80)
+    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == to_text(night_document(night), 80)
 
 
 LINKING = ("slack", "teams", "discord", "webhook", "mail: page")

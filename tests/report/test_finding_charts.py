@@ -16,7 +16,7 @@ from analyzer.analysis.charts.chart import milliseconds
 from analyzer.analysis.kinds.finding import KINDS as ALL_KINDS
 from analyzer.analysis.kinds.finding import NOTHING
 from analyzer.report import render_html, render_markdown
-from analyzer.report.page.picture import Drawing, draw
+from analyzer.report.charts.picture import Drawing, draw
 from analyzer.report.sections import numbers_part
 from analyzer.store import open_store
 from tests import REPOSITORY

@@ -13,7 +13,7 @@ from analyzer.analysis import Case, Overview
 from analyzer.analysis.charts import finding_chart, rules_chart
 from analyzer.analysis.kinds.families.causes import Drift
 from analyzer.report import render_html, render_markdown, render_text
-from analyzer.report.page.figures import MAX_CALLERS
+from analyzer.report.charts.figures import MAX_CALLERS
 
 Report = Callable[..., Overview]
 

@@ -22,7 +22,7 @@ from analyzer.classifier import REASONS
 from analyzer.command_lines import Asking
 from analyzer.report import render_html
 from analyzer.report.overview import render_markdown, render_text
-from analyzer.report.page.html import Made
+from analyzer.report.page import Made
 from analyzer.report.rows import MEANINGS
 from analyzer.report.sections import part_of
 from tests import REPOSITORY

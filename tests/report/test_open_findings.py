@@ -14,18 +14,18 @@ from analyzer.analysis import Finding, Night, check, overview
 from analyzer.analysis.summary.day_figures import night_figures
 from analyzer.cli.agent_answers import recent_failures
 from analyzer.report.night.document import (
-    night_html,
+    finding_document,
+    findings_document,
+    night_document,
     night_subject,
-    night_text,
-    render_findings,
-    render_known_finding,
-    render_night_markdown,
-    render_night_text,
 )
-from analyzer.report.night.messages import CHATS, alertmanager_alerts, news_document, pagerduty_events
+from analyzer.report.night.messages import alertmanager_alerts, chat_message, news_document, pagerduty_events
 from analyzer.report.night.metrics import render_prometheus
 from analyzer.report.overview import render_text
-from analyzer.report.page.html import render_html
+from analyzer.report.page import render_html
+from analyzer.report.writers.mail import to_mail
+from analyzer.report.writers.markdown import to_markdown
+from analyzer.report.writers.text import to_text
 from analyzer.store import Store, open_store
 
 LINE = "Open, last seen 4 November: craftsman: many hand-offs"
@@ -74,16 +74,16 @@ def test_documents_have_one_line_of_it(told: Told) -> None:
     one = told.finding
     report = overview(told.store, until="2026-11-06")
     shown = [
-        render_night_text(told.open),
-        night_text(told.open),
-        render_night_markdown(told.open).replace("\\", ""),
-        night_html(told.open),
+        to_text(night_document(told.open)),
+        to_text(night_document(told.open), 78),
+        to_markdown(night_document(told.open)).replace("\\", ""),
+        to_mail(night_document(told.open)),
         render_text(report),
     ]
     for text in shown:
         assert text.count(LINE) == 1
         assert one.explanation[:40] not in text
-    assert all(len(line) <= 80 for line in render_night_text(told.open).splitlines() if LINE in line)
+    assert all(len(line) <= 80 for line in to_text(night_document(told.open)).splitlines() if LINE in line)
     page = render_html(report)
     assert "WARNING · open since 2026-11-04, last seen 2026-11-04" in page
     assert "Goes on" not in page
@@ -92,8 +92,8 @@ def test_documents_have_one_line_of_it(told: Told) -> None:
 def test_lists_say_when_it_was_last_seen(told: Told) -> None:
     """`findings`, `findings show` and the answer to an agent say that it is open, and since when it is quiet."""
     one = told.finding
-    assert "open since 2026-11-04, last seen 2026-11-04" in render_findings([one])
-    assert "last seen on  2026-11-04" in render_known_finding(one)
+    assert "open since 2026-11-04, last seen 2026-11-04" in to_text(findings_document([one]))
+    assert "last seen on  2026-11-04" in to_text(finding_document(one))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("analyzer.analysis.nightly.decisions.findings", lambda _store: [one])
         assert f"- {one.id[:8]} warning: {LINE}\n" in recent_failures(told.store, "2d") + "\n"
@@ -102,7 +102,7 @@ def test_lists_say_when_it_was_last_seen(told: Told) -> None:
 def test_nobody_is_told_of_it(told: Told) -> None:
     """No chat, mailbox or pager hears of it; Alertmanager does, else its alert would end; Prometheus counts it."""
     assert pagerduty_events(told.open, "key") == []
-    assert told.finding.id not in json.dumps(CHATS["slack"](told.open))
+    assert told.finding.id not in json.dumps(chat_message("slack", told.open))
     assert [str(block) for block in news_document(told.open) if "craftsman" in str(block)] == []
     (alert,) = alertmanager_alerts(told.open)
     assert alert["labels"]["finding_id"] == told.finding.id
@@ -124,5 +124,5 @@ def test_what_got_worse_is_told_whole(told: Told) -> None:
     """Late events may make an open finding graver: that is news, with its sentence."""
     worse = replace(told.open, findings=(replace(told.finding, severity="critical", worse=True),))
     assert worse.news() == worse.findings
-    assert told.finding.explanation[:40] in render_night_text(worse)
-    assert "Open, last seen" not in render_night_text(worse)
+    assert told.finding.explanation[:40] in to_text(night_document(worse))
+    assert "Open, last seen" not in to_text(night_document(worse))

@@ -13,8 +13,9 @@ import polars as pl
 import pytest
 
 from analyzer.errors import AnalyzerError
-from analyzer.report import FORMATS, monospace, render_rows
-from analyzer.report.monospace import width_of
+from analyzer.report import FORMATS, render_rows
+from analyzer.report.writers import monospace
+from analyzer.report.writers.monospace import width_of
 
 MOMENT = datetime(2026, 11, 21, 8, 15, 30, 123000)
 

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from analyzer.report.page.figures import HEIGHT, sparkline
-from analyzer.report.page.html import environment
+from analyzer.report.charts.figures import HEIGHT, sparkline
+from analyzer.report.page import environment
 from tests.report.svg_pictures import parsed, titles
 
 

@@ -32,10 +32,10 @@ from analyzer.analysis.charts.chart import (
     milliseconds,
 )
 from analyzer.analysis.charts.figures import figure_of
-from analyzer.report.page import picture as svg_bars
-from analyzer.report.page.axes import moment, number, scale_of
-from analyzer.report.page.elements import palette, swatch
-from analyzer.report.page.picture import picture
+from analyzer.report.charts import picture as svg_bars
+from analyzer.report.charts.axes import moment, number, scale_of
+from analyzer.report.charts.elements import palette, swatch
+from analyzer.report.charts.picture import picture
 from tests.report.svg_pictures import parsed, titles
 
 HEIGHT = 200

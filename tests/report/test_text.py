@@ -14,9 +14,11 @@ import pytest
 from analyzer.analysis import Case, Overview, overview
 from analyzer.analysis.kinds.finding_fields import Cost
 from analyzer.report import render_html, render_markdown, render_text
-from analyzer.report.monospace import columns, fit, fit_middle, fold, width_of
-from analyzer.report.night.document import render_findings
+from analyzer.report.document import TableBlock
+from analyzer.report.night.document import findings_document
 from analyzer.report.overview_words import cost_words, day_title, day_words, news
+from analyzer.report.writers.monospace import fit, fit_middle, fold, width_of
+from analyzer.report.writers.text import text_lines, to_text
 from analyzer.store import Selection, Store
 
 Report = Callable[..., Overview]
@@ -173,7 +175,7 @@ def test_a_finding_is_dated_by_its_evidence(report: Report) -> None:
         assert f"since {began}" in render_text(told)
         assert f"{'new' if shown.state == 'new' else 'goes on'} since {began}" in render_html(told)
         assert f"since {one.opened_on}" not in render_html(told) + render_text(told)
-    assert str(began) in render_findings([late])
+    assert str(began) in to_text(findings_document([late]))
 
 
 def test_is_one_screen(report: Report) -> None:
@@ -330,7 +332,8 @@ def test_nothing_is_a_report_too(nothing: Overview) -> None:
 
 def test_columns_align_by_cells() -> None:
     """Wide and combining characters do not push the next column."""
-    lines = columns([["漢字", "1"], ["e\u0301", "22"], ["plain", "333"]], [False, True])
+    table = TableBlock(("", ""), (("漢字", "1"), ("e\u0301", "22"), ("plain", "333")))
+    lines = text_lines(table, 80)[1:]
     assert {width_of(line) for line in lines} == {10}
 
 

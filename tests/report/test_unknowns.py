@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import date, datetime
 
@@ -12,9 +11,11 @@ from analyzer.analysis.rules.drafts import Recoveries
 from analyzer.analysis.rules.ruleset_changes import Alarm, AlarmChanges, ChangedShare, Churn, Rejudged
 from analyzer.analysis.rules.unknowns import Neighbour, UnknownGroup, Unknowns
 from analyzer.analysis.tables import Window
-from analyzer.report.changes import render_alarms, render_churn
-from analyzer.report.monospace import width_of
-from analyzer.report.unknowns import render_unknowns, trend
+from analyzer.report.changes import alarms_document, churn_document
+from analyzer.report.document import Document
+from analyzer.report.unknowns import trend, unknowns_document
+from analyzer.report.writers.monospace import width_of
+from analyzer.report.writers.text import to_text
 
 LONG = "Canvas \x1b[2J shard <*> is parked \u202e " + "far away " * 40
 GROUP = UnknownGroup(
@@ -53,26 +54,26 @@ def _churn(count: int) -> Churn:
 
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
 @pytest.mark.parametrize(
-    "text",
-    [lambda width: render_unknowns(_unknowns(GROUP, GROUP), width), lambda width: render_churn(_churn(12), width)],
+    "document",
+    [unknowns_document(_unknowns(GROUP, GROUP)), churn_document(_churn(12))],
     ids=["unknowns", "churn"],
 )
-def test_no_line_is_wider_than_asked_and_none_steers(text: Callable[[int], str], width: int) -> None:
-    """Long and wide texts are cut with a mark; what is invisible is shown."""
-    lines = text(width).splitlines()
-    assert max(map(width_of, lines)) <= width
-    assert all(line.isprintable() for line in lines)
-    assert text(width).endswith("\n")
+def test_no_line_is_wider_than_asked_and_none_steers(document: Document, width: int) -> None:
+    """Long and wide texts are folded or cut with a mark; what is invisible is shown."""
+    text = to_text(document, width)
+    assert max(map(width_of, text.splitlines())) <= width
+    assert all(line.isprintable() for line in text.splitlines())
+    assert text.endswith("\n")
 
 
 def test_the_verdict_comes_first_and_what_is_hidden_is_told() -> None:
     """How few make most of it, on the first line; groups beyond the limit near the last one."""
-    lines = render_unknowns(_unknowns(GROUP)).splitlines()
+    lines = to_text(unknowns_document(_unknowns(GROUP))).splitlines()
     assert lines[0].startswith("1 of 3 templates make 100.0% of 1,234,567 unknown errors.")
     assert "2 more with --limit 3" in lines
     assert any("near network_transient" in line for line in lines)
-    assert "    perhaps network_transient: retried 41 times in 9 sessions, 38 recovered" in lines
-    assert render_unknowns(Unknowns((), 0, 0, 0, Window())) == "No unknown errors.\n"
+    assert "  perhaps network_transient: retried 41 times in 9 sessions, 38 recovered" in lines
+    assert to_text(unknowns_document(Unknowns((), 0, 0, 0, Window()))) == "No unknown errors.\n"
 
 
 def test_a_trend_has_a_bar_a_day_until_days_share_them() -> None:
@@ -85,7 +86,7 @@ def test_a_trend_has_a_bar_a_day_until_days_share_them() -> None:
 
 def test_churn_lists_say_how_many_they_leave_out() -> None:
     """Counts, the test, then the lists; empty ones are not shown."""
-    text = render_churn(_churn(12), 120)
+    text = to_text(churn_document(_churn(12)), 120)
     assert text.startswith("12 templates recovered, 12 templates regressed, 0 templates moved under ruleset abc.")
     assert text.count("2 more: --json lists them") == 2
     assert "Moved" not in text
@@ -96,9 +97,12 @@ def test_churn_lists_say_how_many_they_leave_out() -> None:
 def test_alarms_stay_within_the_width_and_are_safe(width: int) -> None:
     """Each side by its word, ten of each at most, and nothing of a log that steers a terminal."""
     alarm = Alarm("spike", LONG, None, "warning", date(2026, 11, 2), date(2026, 11, 4))
-    text = render_alarms(AlarmChanges((alarm,) * 12, (alarm,), ()), width)
+    text = to_text(alarms_document(AlarmChanges((alarm,) * 12, (alarm,), ())), width)
     assert text.startswith("Alarms of past nights: 12 vanished, 1 appeared, 0 stayed.")
     assert all(width_of(line) <= width for line in text.splitlines())
     assert "\x1b" not in text
     assert "2 more: --json lists them" in text
-    assert render_alarms(AlarmChanges((), (), ()), width) == "No alarms in this history, neither before nor after.\n"
+    assert (
+        to_text(alarms_document(AlarmChanges((), (), ())), width)
+        == "No alarms in this history, neither before nor after.\n"
+    )

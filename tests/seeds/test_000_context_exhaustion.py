@@ -16,7 +16,7 @@ import pytest
 from analyzer.errors import AnalyzerError
 from analyzer.events import EventLog
 from analyzer.recovery import Limits, RelayMonitor, RelaySettings, Run, Streams, supervise
-from analyzer.recovery.supervision.step_error import Observer, StepError, step_error
+from analyzer.recovery.process.step_error import Observer, StepError, step_error
 from analyzer.store import open_store
 from tests.recovery.supervised import agent, empty_stdin
 

@@ -22,12 +22,12 @@ from analyzer.recovery import (
     Turn,
     supervise,
 )
+from analyzer.recovery.process.step_error import RelayHaltedError
 from analyzer.recovery.relay.checkpoint import Checkpoint, CheckpointError, parse
 from analyzer.recovery.relay.config import manifest
 from analyzer.recovery.relay.monitor import OFTEN, Summarizer
 from analyzer.recovery.relay.summarizer_limits import limited
 from analyzer.recovery.relay.summarizers import instructions
-from analyzer.recovery.supervision.step_error import RelayHaltedError
 from analyzer.store import open_store
 from tests.recovery.supervised import agent, events
 

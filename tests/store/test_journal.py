@@ -16,9 +16,9 @@ from analyzer.errors import AnalyzerError, StoreError
 from analyzer.events import Event, encode
 from analyzer.store import Store, open_store
 from analyzer.store.journal import is_journal
+from tests import Native
 from tests.store.upkeep.test_rebuild import MOMENTS, assert_same, dump
 
-Native = Callable[..., bytes]
 Run = Callable[..., "Done"]
 FINDING = {"finding": "spike", "finding_id": "f-1", "severity": "warning", "scope": {"caller": "x"}}
 

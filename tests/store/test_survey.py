@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,8 +10,7 @@ import pytest
 from analyzer.importers.places import LogPlace
 from analyzer.store import Store, survey
 from analyzer.store.ingest import discover
-
-Native = Callable[..., bytes]
+from tests import Native
 
 
 def _place(folder: Path, *files: str) -> LogPlace:

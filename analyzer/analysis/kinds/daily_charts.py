@@ -156,3 +156,15 @@ def of_caller_around(days: pl.DataFrame, finding: Finding, last: date) -> pl.Dat
 def around(finding: Finding, last: date) -> pl.Expr:
     """Select the days between the beginning of the onset's baseline and the last day."""
     return pl.col("day").is_between(finding.onset - timedelta(days=BASELINE_DAYS), last)
+
+
+def sums_by_day(days: Iterable[pl.DataFrame], **sums: tuple[pl.DataFrame, str]) -> pl.DataFrame:
+    """Sum columns of frames by day, 0 where a frame has no row.
+
+    `days` are frames with the days of the result, `sums` the frame and its column by name.
+    """
+    rows = pl.concat([frame.select("day") for frame in days]).unique()
+    for name, (frame, column) in sums.items():
+        daily = frame.group_by("day").agg(pl.col(column).sum().alias(name))
+        rows = rows.join(daily, on="day", how="left").with_columns(pl.col(name).fill_null(0))
+    return rows.sort("day")

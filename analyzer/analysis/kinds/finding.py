@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -17,11 +17,11 @@ import polars as pl
 from analyzer.analysis.charts.chart import Chart
 from analyzer.analysis.kinds.detection import Detection
 from analyzer.analysis.kinds.finding_fields import SEVERITIES, Cost, Handling, Wording, info
+from analyzer.analysis.kinds.scope import SHARED, Identity, Scope
 from analyzer.analysis.observations import Observations
 from analyzer.analysis.periods import RECENT_DAYS
 from analyzer.command_lines import PROGRAM, command_line, whole_path, window_words
 from analyzer.errors import AnalyzerError
-from analyzer.events.model import derived_id
 from analyzer.events.times import format_time, parse_time
 from analyzer.store import MEMORY, Store
 from analyzer.store.shown import Shown
@@ -43,87 +43,35 @@ MESSAGE = "message"
 """The family of new messages, and of those that replaced what a rule matched."""
 MESSAGE_ITSELF, SESSION_ITSELF = "MESSAGE", "SESSION"
 """In the command of a kind, the most frequent message of a finding, and its session."""
-WHO_CHARS = 80
-"""So much of a caller's name is shown."""
 MOST_NAMED_CHARS = 200
 """A longer name is put into no command: nobody would paste it."""
 
 
 _PARTS = ("caller", "provider", "model", "project")
 """What the command of a finding is limited to. Not the reason: that of a store may be the recorded one."""
-SHARED_OF_ERRORS = ("provider", "model", "host", "project")
-"""What callers share that their errors name."""
-SHARED = (*SHARED_OF_ERRORS, "tool", "version")
-"""What callers share that a finding may be about: each is a field of `Scope`."""
 
 
-def who_of(caller: str) -> str:
-    """Return the name of a caller for people: a long one is cut, an empty one is `(none)`."""
-    name = caller if caller.strip() else "(none)"
-    return name if len(name) <= WHO_CHARS else f"{name[: WHO_CHARS - 1]}…"
+def scope_of(detection: Detection) -> Scope:
+    """Return what a detection is about."""
+    name = kind_of(detection.finding).scope
+    if detection.finding == "wording_changed" and detection.template is None:
+        name = "rule"  # One that fell silent; a new text is reported with its reason.
+    named = {} if name is None else {name: detection.scope}
+    for name in ("rule", "reason"):
+        if (value := getattr(detection, name)) is not None:
+            named[name] = value
+    return Scope(caller=detection.caller, template=detection.template, **named)
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """What a finding is about; None for what it does not single out."""
-
-    caller: str | None = None
-    reason: str | None = None
-    template: str | None = None
-    step: str | None = None
-    session: str | None = None
-    rule: str | None = None
-    provider: str | None = None
-    model: str | None = None
-    tool: str | None = None
-    version: str | None = None
-    """An agent and its version."""
-    project: str | None = None
-    host: str | None = None
-
-    @classmethod
-    def of(cls, detection: Detection) -> Scope:
-        """Return what a detection is about."""
-        name = kind_of(detection.finding).scope
-        if detection.finding == "wording_changed" and detection.template is None:
-            name = "rule"  # One that fell silent; a new text is reported with its reason.
-        named = {} if name is None else {name: detection.scope}
-        for name in ("rule", "reason"):
-            if (value := getattr(detection, name)) is not None:
-                named[name] = value
-        return cls(caller=detection.caller, template=detection.template, **named)
-
-    @property
-    def who(self) -> str:
-        """Name the caller for people: a long name is cut, and one without letters is `(none)`."""
-        if self.caller is None:
-            return next(filter(None, (getattr(self, name) for name in SHARED)), "the fleet")
-        return who_of(self.caller)
-
-    def to_dict(self) -> dict[str, str | None]:
-        """Return a JSON-ready dict."""
-        return {name: getattr(self, name) for name in Scope.__slots__}
-
-
-class Identity(NamedTuple):
-    """The family and scope that the detections of one incident have in common.
-
-    A sudden and a slow rise of one share are one incident.
-    """
-
-    family: str
-    scope: Scope
-
-    @classmethod
-    def of(cls, detection: Detection) -> Identity:
-        """Return the incident that a detection belongs to, whenever it opened."""
-        family, scope = family_of(detection.finding), Scope.of(detection)
-        if family == MESSAGE:
-            # Without the rule that it replaces: that may be known only later.
-            scope = Scope(caller=scope.caller, template=scope.template)
-        if detection.reason is not None:
-            scope = replace(scope, reason=None)  # what grows most may be another reason on another day
-        return cls(family, scope)
+def identity_of(detection: Detection) -> Identity:
+    """Return the incident that a detection belongs to, whenever it opened."""
+    family, scope = family_of(detection.finding), scope_of(detection)
+    if family == MESSAGE:
+        # Without the rule that it replaces: that may be known only later.
+        scope = Scope(caller=scope.caller, template=scope.template)
+    if detection.reason is not None:
+        scope = replace(scope, reason=None)  # what grows most may be another reason on another day
+    return Identity(family, scope)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -233,12 +181,12 @@ class Finding(Shown):
     @property
     def scope(self) -> Scope:
         """Return what it is about."""
-        return Scope.of(self.latest)
+        return scope_of(self.latest)
 
     @property
     def identity(self) -> Identity:
         """Return what it has in common with the same finding of other nights, beside its id."""
-        return Identity.of(self.latest)
+        return identity_of(self.latest)
 
     @property
     def onset(self) -> date:
@@ -373,15 +321,6 @@ _FIGURES = (
 )
 
 
-def finding_id(what: Identity, opened_on: date) -> str:
-    """Derive the id from the identity and the first day."""
-    # Names that came later have no part where they say nothing: ids of findings that are open stay as they are.
-    scope = what.scope.to_dict()
-    late = [scope.pop(name) for name in SHARED]
-    named = (part for part in late if part is not None)
-    return derived_id("finding", what.family, *scope.values(), *named, opened_on.isoformat())
-
-
 def at_least(severity: str, threshold: str) -> bool:
     """Return whether a severity reaches a threshold.
 
@@ -439,7 +378,7 @@ class ChartForm:
 
 
 @dataclass(frozen=True, slots=True)
-class Behind:
+class ShownErrors:
     """The errors that speak for a finding in a report."""
 
     said: str
@@ -515,7 +454,7 @@ class Evidence:
         return max(1, *self.signs.values()) if self.signs else 1
 
 
-NOTHING = Behind("", lambda _finding, _seen: pl.lit(False), its_days)
+NOTHING = ShownErrors("", lambda _finding, _seen: pl.lit(False), its_days)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -565,7 +504,7 @@ class Kind:
     """Whether sessions fail by it: then it has a cost, which its severity follows."""
     evidence: Evidence = Evidence()
     """The events that it counts, quotes and names."""
-    behind: Behind = NOTHING
+    behind: ShownErrors = NOTHING
     """The errors that a report shows behind it."""
     chart: ChartForm | None = None
     """Its chart in a report and the numbers of it; None for causes."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import UTC
 from zoneinfo import ZoneInfo
 
-from analyzer.analysis.kinds.finding import SHARED, Finding, who_of
+from analyzer.analysis.kinds.finding import Finding
 from analyzer.analysis.kinds.finding_fields import Cost
+from analyzer.analysis.kinds.scope import SHARED, who_of
 from analyzer.readable import counted, percent
 
 MAX_CALLERS = 3

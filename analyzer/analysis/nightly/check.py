@@ -19,7 +19,8 @@ import polars as pl
 from analyzer.analysis.kinds.detection import Detection
 from analyzer.analysis.kinds.families.causes import with_causes
 from analyzer.analysis.kinds.families.hours import hour_rises
-from analyzer.analysis.kinds.finding import Finding, Identity, finding_id, kind_of
+from analyzer.analysis.kinds.finding import Finding, identity_of, kind_of
+from analyzer.analysis.kinds.scope import finding_id
 from analyzer.analysis.kinds.statistics.units import since_newest
 from analyzer.analysis.nightly.decisions import handlings, warnings_a_week, with_handling, without_closed
 from analyzer.analysis.nightly.detections import detections
@@ -269,7 +270,7 @@ def _in_hours(seen: Observations, since: datetime, until: datetime) -> tuple[Fin
 
 
 def _finding(detection: Detection) -> Finding:
-    name = finding_id(Identity.of(detection), detection.day)
+    name = finding_id(identity_of(detection), detection.day)
     severity = kind_of(detection.finding).severity(detection)
     return Finding(
         id=name, state="new", severity=severity, opened_on=detection.day, last_on=detection.day, latest=detection

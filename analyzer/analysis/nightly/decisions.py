@@ -207,9 +207,8 @@ class Undelivered:
         Raises:
             QueryError: the store cannot be asked.
         """
-        rows = store.query("detection-delivered", span=night.span, timezone=night.timezone)
-        columns = rows.select("finding_id", "state", "severity", "target")
-        return cls(night, frozenset(columns.iter_rows()))
+        rows = store.rows("detection-delivered", span=night.span, timezone=night.timezone).named()
+        return cls(night, frozenset((row["finding_id"], row["state"], row["severity"], row["target"]) for row in rows))
 
     def to(self, target: str) -> Night:
         """Return the night without the findings that a target knows already.

@@ -11,7 +11,6 @@ import polars as pl
 from analyzer.analysis.kinds.detection import Detection, Settings
 from analyzer.analysis.kinds.families.bursts import longest_bursts
 from analyzer.analysis.kinds.families.hours import hour_rises
-from analyzer.analysis.kinds.families.naming import UNKNOWN
 from analyzer.analysis.kinds.families.new_messages import shared_templates, weak_templates
 from analyzer.analysis.kinds.families.relays import MANY_RELAYS, many_relays, relay_frequency
 from analyzer.analysis.kinds.families.retries import retry_changes
@@ -21,7 +20,9 @@ from analyzer.analysis.kinds.families.signals import signals
 from analyzer.analysis.kinds.families.silence import silences
 from analyzer.analysis.kinds.families.versions import worse_versions
 from analyzer.analysis.kinds.families.volumes import OUTAGES, Explained, volumes
-from analyzer.analysis.kinds.finding import KINDS, SHARE, SHARED_OF_ERRORS
+from analyzer.analysis.kinds.finding import KINDS, SHARE
+from analyzer.analysis.kinds.scope import SHARED_OF_ERRORS
+from analyzer.analysis.kinds.statistics.naming import UNKNOWN
 from analyzer.analysis.kinds.statistics.tails import false_discovery
 from analyzer.analysis.kinds.statistics.units import exposures, since_newest
 from analyzer.analysis.observations import Observations, exposed, over_midnight

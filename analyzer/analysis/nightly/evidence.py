@@ -15,8 +15,9 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 
-from analyzer.analysis.kinds.finding import SHARE, SHARED_OF_ERRORS, Finding
+from analyzer.analysis.kinds.finding import SHARE, Finding
 from analyzer.analysis.kinds.finding_fields import Wording, cost_of, with_cost
+from analyzer.analysis.kinds.scope import SHARED_OF_ERRORS
 from analyzer.analysis.kinds.sentences import sentence
 from analyzer.analysis.nightly.incidents import gravest_first
 from analyzer.analysis.observations import Observations, end_of, start_of

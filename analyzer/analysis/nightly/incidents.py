@@ -12,8 +12,9 @@ from datetime import date, timedelta
 
 from analyzer.analysis.kinds.detection import Detection
 from analyzer.analysis.kinds.families.volumes import OUTAGES
-from analyzer.analysis.kinds.finding import SHARE, STATES, Finding, Identity, family_of, finding_id, kind_of
+from analyzer.analysis.kinds.finding import SHARE, STATES, Finding, family_of, identity_of, kind_of
 from analyzer.analysis.kinds.finding_fields import SEVERITIES
+from analyzer.analysis.kinds.scope import Identity, finding_id
 from analyzer.analysis.periods import ACCEPT_DAYS, QUIET_DAYS, QUIET_RISE_DAYS
 
 _WAVES = ("volume", *OUTAGES.values())
@@ -52,7 +53,7 @@ def _runs(
     for detection in sorted(detections, key=lambda row: (row.day, row.finding)):
         if detection.day > night:
             continue
-        key = Identity.of(detection)
+        key = identity_of(detection)
         runs = days.setdefault(key, [])
         own = traffic.get(key.scope.caller or "", ())
         over, _ = _end_of(key, runs[-1][-1].day, own, detection.day - timedelta(days=1)) if runs else (None, None)

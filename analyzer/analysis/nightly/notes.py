@@ -9,7 +9,7 @@ import polars as pl
 
 from analyzer.analysis.kinds.families.causes import flips
 from analyzer.analysis.kinds.families.shares import unjudged
-from analyzer.analysis.kinds.finding import Scope
+from analyzer.analysis.kinds.scope import Scope
 from analyzer.analysis.kinds.statistics.rates import MIN_DAYS
 from analyzer.analysis.observations import Observations
 from analyzer.analysis.periods import RECENT_DAYS

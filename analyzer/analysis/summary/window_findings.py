@@ -20,7 +20,8 @@ from analyzer.analysis.charts.chart import Chart
 from analyzer.analysis.kinds.detection import Detection, frame
 from analyzer.analysis.kinds.families.causes import Drift, caller_drifts
 from analyzer.analysis.kinds.families.shares import unjudged
-from analyzer.analysis.kinds.finding import SHARE, SHARED_OF_ERRORS, Basis, Finding, its_days, kind_of
+from analyzer.analysis.kinds.finding import SHARE, Basis, Finding, its_days, kind_of
+from analyzer.analysis.kinds.scope import SHARED_OF_ERRORS
 from analyzer.analysis.nightly.check import last_whole_day
 from analyzer.analysis.nightly.decisions import as_known
 from analyzer.analysis.nightly.detections import detections

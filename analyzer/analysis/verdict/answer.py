@@ -19,8 +19,8 @@ from analyzer.errors import BLOCKED, FAILED, HOLLOW, OK, RETRY, WAIT, InputError
 from analyzer.events.times import format_time, now
 from analyzer.importers.acts import ENDS, SAYS_WORK
 from analyzer.readable import counted
+from analyzer.recovery.process.step_error import STDOUT_CHARS
 from analyzer.recovery.retry.policy import Backoff
-from analyzer.recovery.supervision.step_error import STDOUT_CHARS
 from analyzer.redaction import redact
 
 Answer = Literal["passed", "failed", "retry", "wait", "blocked", "hollow"]

@@ -131,10 +131,12 @@ def check_command(
     if out.form != "table" or not is_empty or out.path:
         write(_render(nights, each_day, out, store.asking()), out.path)
     if is_empty:
-        from analyzer.report.monospace import fold
         from analyzer.report.night.document import nothing_to_report
+        from analyzer.report.writers.text import to_text
 
-        for line in fold(nothing_to_report(nights), terminal_width() if sys.stderr.isatty() else 10_000):
+        for line in to_text(
+            [nothing_to_report(nights)], terminal_width() if sys.stderr.isatty() else None
+        ).splitlines():
             out.narrate(line)
     add_to_job_summary(lambda: _summary(nights))
     if prometheus:
@@ -163,7 +165,7 @@ def night_gauges(store: Store, night: Night) -> bytes:
 
 def _render(nights: list[Night], each_day: bool, out: Out, asking: Asking) -> str:
     from analyzer.report.escape import json_text, jsonl_text
-    from analyzer.report.night import document
+    from analyzer.report.night.document import night_document, nights_document, nothing_to_report
 
     if out.form == "json":
         if not each_day:
@@ -171,22 +173,19 @@ def _render(nights: list[Night], each_day: bool, out: Out, asking: Asking) -> st
         return json_text({"schema": "analyzer.nights/1", "nights": [night.to_dict() for night in nights]})
     if out.form == "jsonl":
         return jsonl_text(night.to_dict() for night in nights)
+    if not any(night.findings for night in nights):
+        return out.written([nothing_to_report(nights)])
     if out.form == "markdown":
-        texts = [document.render_night_markdown(night) for night in nights if night.findings]
-        return "\n".join(texts) or f"{document.nothing_to_report(nights)}\n"
-    width, colour = out.layout
-    if each_day:
-        return document.render_nights_text(nights, width)
-    if not nights[0].findings:
-        return f"{document.nothing_to_report(nights)}\n"
-    return document.render_night_text(nights[0], width, colour=colour, asking=asking)
+        return "\n".join(out.written(night_document(night)) for night in nights if night.findings)
+    return out.written(nights_document(nights) if each_day else night_document(nights[0], asking))
 
 
 def _summary(nights: list[Night]) -> str:
-    from analyzer.report.night.document import render_night_markdown
+    from analyzer.report.night.document import night_document
+    from analyzer.report.writers.markdown import to_markdown
 
     shown = nights if len(nights) == 1 else [night for night in nights if night.findings]
-    return "".join(render_night_markdown(night) + "\n" for night in shown)
+    return "".join(to_markdown(night_document(night)) + "\n" for night in shown)
 
 
 identifier = click.argument("finding", metavar="ID", shell_complete=complete_finding)
@@ -236,12 +235,12 @@ def list_command(store: NamedStore, every: bool, out: Out) -> None:
       analyzer findings list --store fleet.duckdb --all --json
     """
     from analyzer.analysis import findings
-    from analyzer.report.night.document import render_findings
+    from analyzer.report.night.document import findings_document
 
     with store.open_for_queries() as opened:
         listed = findings(opened, every=every)
     content = {"schema": "analyzer.findings/1", "findings": [finding.to_dict() for finding in listed]}
-    out.answer(content, lambda: render_findings(listed, terminal_width()))
+    out.answer(content, lambda: findings_document(listed))
 
 
 @findings_command.command("show", short_help="Show one finding whole.")
@@ -256,13 +255,13 @@ def show_command(finding: str, store: NamedStore, out: Out) -> None:
     """
     from analyzer.analysis import findings
     from analyzer.analysis.nightly.decisions import identified
-    from analyzer.report.night.document import render_known_finding
+    from analyzer.report.night.document import finding_document
 
     with store.open_for_queries() as opened:
         name = identified(opened, finding)
         shown = next(stored for stored in findings(opened, every=True) if stored.id == name)
     content = {"schema": "analyzer.finding/1", **shown.to_dict()}
-    out.answer(content, lambda: render_known_finding(shown, terminal_width(), store.asking()))
+    out.answer(content, lambda: finding_document(shown, store.asking()))
 
 
 def _add_decision(name: str, act: str, short_text: str, help_text: str) -> None:

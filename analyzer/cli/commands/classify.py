@@ -81,6 +81,7 @@ def _json_line(verdict: Classification) -> str:
 
 
 def _words(verdict: Classification) -> str:
-    from analyzer.report.rules import render_verdict
+    from analyzer.report.rules import verdict_document
+    from analyzer.report.writers.text import to_text
 
-    return render_verdict(verdict, terminal_width())
+    return to_text(verdict_document(verdict), terminal_width())

@@ -114,9 +114,11 @@ def command(
     from analyzer.analysis.nightly.decisions import Undelivered
     from analyzer.analysis.summary.leading import leading_of_night
     from analyzer.report import render_html
-    from analyzer.report.night.job import gravest_code, job_dict, render_job_markdown, render_job_text
+    from analyzer.report.night.job import gravest_code, job_dict, job_document
     from analyzer.report.overview_words import opening_words
-    from analyzer.report.page.html import Made
+    from analyzer.report.page import Made
+    from analyzer.report.writers.markdown import to_markdown
+    from analyzer.report.writers.text import to_text
 
     # All options are read before the first step, so that a wrong one stops the command.
     shown, judged = chosen_window(last=last, timezone=timezone), chosen_window(until=until, timezone=timezone)
@@ -159,12 +161,12 @@ def command(
     steps += gauged
     if nights and targets:
         steps.append(_step("deliver", lambda: _deliver(nights[0], targets, target_store.open_for_decisions)))
-    add_to_job_summary(lambda: render_job_markdown(steps, night))
+    add_to_job_summary(lambda: to_markdown(job_document(steps, night)))
     if as_json:
         write(job_dict(steps, night, target_store.name), None)
     else:
         width, colour = text_layout(None)
-        write(render_job_text(steps, night, width, colour=colour, asking=target_store.asking()), None)
+        write(to_text(job_document(steps, night, target_store.asking()), width, colour=colour), None)
     return gravest_code(steps)
 
 

@@ -36,11 +36,11 @@ def list_command(out: Out) -> None:
       analyzer prices list
       analyzer prices list --json
     """
-    from analyzer.report.store_work import render_prices
+    from analyzer.report.store_work import prices_document
     from analyzer.store.prices import prices
 
     rows = [{**asdict(price), "valid_from": str(price.valid_from or "") or None} for price in prices()]
-    out.answer({"schema": "analyzer.prices-list/1", "prices": rows}, lambda: render_prices(prices()))
+    out.answer({"schema": "analyzer.prices-list/1", "prices": rows}, lambda: prices_document(prices()), width=None)
 
 
 @command.command("check")
@@ -55,16 +55,18 @@ def check_command(file: str, out: Out) -> int:
       analyzer prices check model_prices_and_context_window.json
     """
     from analyzer.config_files import opened
-    from analyzer.report.store_work import render_differences
+    from analyzer.report.store_work import differences_document
     from analyzer.store.prices import differences
 
     try:
         with opened(file) as handle:
-            content = handle.read(_MOST_BYTES)
+            table = handle.read(_MOST_BYTES)
     except (OSError, ValueError) as error:
         reason = system_text(error) if isinstance(error, OSError) else str(error)
         raise InputError(f"{terminal_safe(file)}: cannot be read: {reason}", "name a file of prices") from None
-    different, compared = differences(content, terminal_safe(file))
+    different, compared = differences(table, terminal_safe(file))
     result = {"compared": compared, "differences": [asdict(difference) for difference in different]}
-    out.answer({"schema": "analyzer.prices-check/1", **result}, lambda: render_differences(different, compared))
+    out.answer(
+        {"schema": "analyzer.prices-check/1", **result}, lambda: differences_document(different, compared), width=None
+    )
     return FINDINGS if different else 0

@@ -47,7 +47,7 @@ def command(
       analyzer push /logs --to delta:/lake/fleet --master spark://head:7077
       analyzer push --from-lake delta:/lake/old --to delta:/lake/fleet
     """
-    from analyzer.report.store_work import render_push
+    from analyzer.report.store_work import push_document
 
     problems: list[Problem] = []
     if lake is not None and (paths or master):
@@ -69,5 +69,5 @@ def command(
             problems = read_logs(opened.ingest, paths, quiet=out.quiet).problems
             pushed = opened.push(to)
     report_problems(problems)
-    out.answer({"schema": "analyzer.push/1", **pushed.to_dict()}, partial(render_push, pushed))
+    out.answer({"schema": "analyzer.push/1", **pushed.to_dict()}, partial(push_document, pushed))
     return UNREADABLE if problems else 0

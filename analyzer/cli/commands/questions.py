@@ -69,9 +69,9 @@ def query_command(
     if listing or name is None:
         if name is None and not listing:
             raise AnalyzerError("no query named", f"{command_line('query', '--list')} shows them all")
-        from analyzer.report.store_work import described, render_catalogue
+        from analyzer.report.store_work import catalogue_document, described
 
-        out.answer(described(name), lambda: render_catalogue(name))
+        out.answer(described(name), lambda: catalogue_document(name), width=None)
         return
     query = find(name)
     if show_sql:
@@ -183,11 +183,11 @@ def show_command(name: str, store: NamedStore, out: Out) -> None:
       analyzer show 3f9c --json --output incident.json
     """
     from analyzer.analysis.timeline import timeline
-    from analyzer.report.timeline import render_timeline
+    from analyzer.report.timeline import timeline_document
 
     with store.open_for_queries() as opened:
         shown = timeline(opened, name)
-    out.answer(shown, lambda: render_timeline(shown, out.layout[0]))
+    out.answer(shown, lambda: timeline_document(shown))
 
 
 @click.command("compare")
@@ -220,15 +220,11 @@ def compare_command(
     """
     from analyzer.analysis.comparison import compare, dimension_values
     from analyzer.report.changes import comparison_document, comparison_verdict
-    from analyzer.report.document import to_markdown, to_text
 
     by, values = dimension_values(dimension)
     with store.open_for_queries() as opened:
         comparison = compare(opened, before, after, by=by, values=values, caller=caller, **words)
-    document = comparison_document(comparison, store.asking())
-    width, colour = out.layout
-    markdown = out.form == "markdown"
-    out.answer(comparison, lambda: to_markdown(document) if markdown else to_text(document, width, colour=colour))
+    out.answer(comparison, lambda: comparison_document(comparison, store.asking()))
     if out.path is not None:
         out.narrate(f"{out.path}: {comparison_verdict(comparison)}")
 
@@ -266,7 +262,7 @@ def unknowns_command(
 
     from analyzer.analysis.rules.unknowns import unknowns
     from analyzer.cli.inputs import ruleset_in_use
-    from analyzer.report.unknowns import render_rules, render_unknowns
+    from analyzer.report.unknowns import render_rules, unknowns_document
 
     rules = ruleset_in_use(rules_path)
     chosen = chosen_window(**words)
@@ -281,11 +277,7 @@ def unknowns_command(
                 failure.exit_code = USAGE
                 raise failure
         report = replace(report, groups=tuple(group for group in report.groups if group.fingerprint in fingerprints))
-
-    def text() -> str:
-        return render_rules(report) if suggest else render_unknowns(report, out.layout[0], store.asking())
-
-    out.answer(report, text)
+    out.answer(report, lambda: render_rules(report) if suggest else unknowns_document(report, store.asking()))
     if suggest and out.form == "table" and out.path is not None:
         ready = sum(group.suggestion is not None and group.suggestion.ready for group in report.groups)
         out.narrate(f"{out.path}: rules for {ready} of {len(report.groups)} groups; the others need a reason")

@@ -17,7 +17,7 @@ from analyzer.cli.options import (
     result_options,
     store_path_option,
 )
-from analyzer.cli.output import Out, report_problems, rows_width
+from analyzer.cli.output import Out, report_problems
 from analyzer.cli.stores import NamedStore, home_folder, places_here, read_logs, store_to_fill
 from analyzer.command_lines import TABLE
 from analyzer.errors import PARTIAL, UNREADABLE, AnalyzerError, InputError, StoreBusyError, system_text
@@ -52,7 +52,7 @@ def ingest_command(paths: tuple[str, ...], store_path: str | None, follow: bool,
       analyzer ingest 'logs/*.jsonl.gz' telemetry/ --json
       analyzer ingest delta:/lake/fleet --store fleet.duckdb
     """
-    from analyzer.report.store_work import render_ingest
+    from analyzer.report.store_work import ingest_document
 
     if follow and (strict or "-" in paths):
         raise AnalyzerError("--follow goes with neither --strict nor -", "follow files or folders")
@@ -79,7 +79,7 @@ def ingest_command(paths: tuple[str, ...], store_path: str | None, follow: bool,
             report_problems(result.problems)
             reported = result.problems
         if not follow or result.total.events or result.total.quarantined:
-            out.answer(result, partial(render_ingest, result, store.name, store.asking()))
+            out.answer(result, partial(ingest_document, result, store.name, store.asking()), width=None)
         if not follow:
             break
         time.sleep(POLL_SECONDS)
@@ -138,7 +138,7 @@ def sources_command(store_path: str, unknown: str | None, out: Out) -> int:
         _tell_shape(unknown, out)
         return 0
     from analyzer.command_lines import Asking
-    from analyzer.report.store_work import render_sources
+    from analyzer.report.store_work import sources_document
 
     survey = NamedStore(store_path).survey()
     report_problems(survey.problems)
@@ -146,7 +146,8 @@ def sources_command(store_path: str, unknown: str | None, out: Out) -> int:
     asking = Asking(None if store_path == usual else store_path)
     out.answer(
         {"schema": "analyzer.sources/1", "store": store_path, **survey.to_dict()},
-        lambda: render_sources(survey, store_path, home_folder(), rows_width("table", None), asking),
+        lambda: sources_document(survey, store_path, home_folder(), asking),
+        width=None,
     )
     return UNREADABLE if survey.problems else 0
 

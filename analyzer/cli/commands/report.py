@@ -121,7 +121,7 @@ def command(
                 return UNREADABLE
         from analyzer import report
         from analyzer.analysis import overview
-        from analyzer.report.page.html import Made
+        from analyzer.report.page import Made
 
         content = overview(opened, chosen, rules=rules_in_use(None), only=only)
     target = output or "report.html"
@@ -134,7 +134,7 @@ def command(
         write(report.render_markdown(content, replace(elsewhere, chat=True)), output)
     elif kind == "summary":
         width, colour = text_layout(None)
-        write(report.render_text(content, width=width, colour=colour, asking=asking), None)
+        write(report.render_text(content, width or 80, colour=colour, asking=asking), None)
     if kind in ("summary", "html"):
         if not kept:
             write(report.render_html(content, made, interactive=interactive), target)
@@ -153,7 +153,7 @@ def _load(page: bool) -> None:
 
     load_frugal_polars()
     if page:
-        from analyzer.report.page.html import load_templates
+        from analyzer.report.page import load_templates
 
         load_templates()
     else:

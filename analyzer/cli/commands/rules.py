@@ -14,7 +14,7 @@ import click
 
 from analyzer.cli.inputs import read_lines, rules_in_use, ruleset_in_use, stated_time, time_option
 from analyzer.cli.options import ListingGroup, json_option, rules_option, store_path_option
-from analyzer.cli.output import Out, counting, narrate, terminal_width, write
+from analyzer.cli.output import Out, counting, narrate, write
 from analyzer.cli.stores import NamedStore, default_store
 from analyzer.command_lines import command_line
 from analyzer.errors import FINDINGS, AnalyzerError, InputError
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from analyzer.analysis.rules.ruleset_changes import AlarmChanges, Churn
     from analyzer.classifier.rules.loading import Pack
     from analyzer.classifier.rules.ruleset import Ruleset
+    from analyzer.report.document import Document
 
     Trial = tuple[Churn, AlarmChanges, Sequence[tuple[str, Recoveries]]]
 
@@ -61,7 +62,7 @@ def list_command(rules_path: str | None, reason: str | None, by_age: bool, out: 
       analyzer rules list --reason rate_limited
       analyzer rules list --by-age
     """
-    from analyzer.report.rules import listed, render_ages, render_listing
+    from analyzer.report.rules import ages_document, listed, listing_document
 
     _refuse_reason(reason)
     ruleset = ruleset_in_use(rules_path)
@@ -69,8 +70,8 @@ def list_command(rules_path: str | None, reason: str | None, by_age: bool, out: 
     if by_age:
         chosen.sort(key=lambda rule: rule.dated)
     pack = _pack_in_use(rules_path)
-    render = render_ages if by_age and chosen else render_listing
-    _answer(out, "rules-list", listed(ruleset, chosen, pack), lambda: render(ruleset, chosen, pack))
+    make = ages_document if by_age and chosen else listing_document
+    _answer(out, "rules-list", listed(ruleset, chosen, pack), lambda: make(ruleset, chosen, pack))
 
 
 @command.command("test")
@@ -97,12 +98,12 @@ def test_command(rules_path: str | None, corpus: str | None, stream: str | None,
         return 0
     from analyzer.classifier.rules.lint import lint
     from analyzer.classifier.rules.loading import default_ruleset
-    from analyzer.report.rules import render_lint
+    from analyzer.report.rules import lint_document
 
     ruleset = ruleset_in_use(rules_path)
     report = lint(ruleset, None if corpus is None else (error for _, error in _lines(corpus)))
     own = {rule.id for rule in ruleset.rules} - {rule.id for rule in default_ruleset().rules}
-    _answer(out, "rules-test", {"ok": not report.findings, **asdict(report)}, lambda: render_lint(report, own))
+    _answer(out, "rules-test", {"ok": not report.findings, **asdict(report)}, lambda: lint_document(report, own))
     return FINDINGS if report.findings else 0
 
 
@@ -125,12 +126,12 @@ def explain_command(
       echo '{"status": 429, "message": "slow down"}' | analyzer rules explain -
     """
     from analyzer.classifier.rules.explain import explain
-    from analyzer.report.rules import explained, render_explanation
+    from analyzer.report.rules import explained, explanation_document
 
     error = _error(text, status, exit_code)
     moment = time_option(at) or stated_time(error.get("timestamp") if isinstance(error, dict) else None)
     explanation = explain(error, at=moment, rules=ruleset_in_use(rules_path))
-    _answer(out, "rules-explain", explained(explanation), lambda: render_explanation(explanation))
+    _answer(out, "rules-explain", explained(explanation), lambda: explanation_document(explanation), width=80)
 
 
 @command.command("backtest")
@@ -156,7 +157,7 @@ def backtest_command(rules_path: str | None, labels: str | None, store_path: str
         _score(rules_path, labels, out)
     else:
         trial = _try_rules(ruleset_in_use(rules_path), str(store_path))
-        _answer(out, "rules-churn", _to_dict(trial), lambda: _render(trial))
+        _answer(out, "rules-churn", _to_dict(trial), lambda: _document(trial))
 
 
 @command.command("accept")
@@ -238,7 +239,7 @@ def update_command(
     from analyzer.classifier.rules.lint import lint
     from analyzer.classifier.rules.loading import pack_in, read_rules, ruleset_for, ruleset_of
     from analyzer.readable import counted
-    from analyzer.report.rules import pack_sentence
+    from analyzer.report.rules import pack_document
 
     if undo == (pack_path is not None):
         raise click.UsageError("give either the FILE of a pack or --undo")
@@ -267,12 +268,12 @@ def update_command(
         )
     store_path = store_path or (default_store() if os.path.exists(default_store()) else None)
     if out.form != "json":
-        write(pack_sentence(chosen, present), None)
+        write(out.written(pack_document(chosen, present), None), None)
     if store_path is None:
         narrate("there is no store here to try it on; --store FILE names one")
     trial = None if store_path is None else _try_rules(ruleset, store_path)
     if trial is not None and out.form != "json":
-        write(f"\n{_render(trial)}", None)
+        write("\n" + out.written(_document(trial)), None)
     if apply:
         with contextlib.ExitStack() as stack:
             # Opened first: a store that is busy refuses before anything is written.
@@ -329,26 +330,26 @@ def _refuse_version(chosen: Pack, present: Pack | None, new: bytes, kept: str) -
 def _score_stream(rules_path: str | None, stream: str, out: Out) -> None:
     """Score the rules on labelled, dated errors, by half-year."""
     from analyzer.classifier.rules.scoring import dated, score_stream
-    from analyzer.report.rules import render_stream, streamed
+    from analyzer.report.rules import stream_document, streamed
 
     ruleset = ruleset_in_use(rules_path)
     shape = 'each line is {"date": "2026-05-04", "status": 429, "message": "…", "expected": "rate_limited"}'
     rows, bad = _read_labelled(stream, lambda record, _: dated(record), "labelled, dated errors", shape)
     halves = score_stream(rows, ruleset)
-    _answer(out, "rules-stream", streamed(ruleset, halves, bad), lambda: render_stream(ruleset, halves))
+    _answer(out, "rules-stream", streamed(ruleset, halves, bad), lambda: stream_document(ruleset, halves))
 
 
 def _score(rules_path: str | None, labels: str, out: Out) -> None:
     """Score the rules on labelled errors, beside the rules before."""
     from analyzer.classifier.rules.loading import default_ruleset
     from analyzer.classifier.rules.scoring import backtest, label
-    from analyzer.report.rules import render_backtest, scored
+    from analyzer.report.rules import backtest_document, scored
 
     before = default_ruleset() if rules_path is None else ruleset_in_use(None)
     shape = 'each line is {"input": …, "reason": "rate_limited"}'
     cases, bad = _read_labelled(labels, label, "labelled errors", shape)
     result = backtest(cases, before, ruleset_in_use(rules_path))
-    _answer(out, "rules-backtest", scored(result, bad), lambda: render_backtest(result))
+    _answer(out, "rules-backtest", scored(result, bad), lambda: backtest_document(result))
 
 
 def _read_labelled(path: str, read: Callable[[object, int], T | None], plural: str, shape: str) -> tuple[list[T], int]:
@@ -385,14 +386,12 @@ def _to_dict(trial: Trial) -> dict[str, Any]:
     return {**changes.to_dict(), "alarms": alarms.to_dict(), "helped_by_retries": rows}
 
 
-def _render(trial: Trial) -> str:
-    """Render a trial for a terminal."""
-    from analyzer.report.changes import render_alarms, render_churn, render_helped
+def _document(trial: Trial) -> Document:
+    """Return the document of a trial."""
+    from analyzer.report.changes import alarms_document, churn_document, helped_document
 
-    width = terminal_width()
     changes, alarms, helped = trial
-    parts = (render_churn(changes, width), render_alarms(alarms, width), render_helped(helped, width))
-    return "\n".join(filter(None, parts))
+    return [*churn_document(changes), *alarms_document(alarms), *helped_document(helped)]
 
 
 def _pack_in_use(option: str | None) -> Pack | None:
@@ -439,5 +438,7 @@ def _refuse_reason(reason: str | None) -> None:
         raise AnalyzerError.unknown_value("reason", reason, REASONS)
 
 
-def _answer(out: Out, schema: str, content: dict[str, Any], text: Callable[[], str]) -> None:
-    out.answer({"schema": f"analyzer.{schema}/1", **content}, text, default=str)
+def _answer(
+    out: Out, schema: str, content: dict[str, Any], make: Callable[[], str | Document], width: int | None = None
+) -> None:
+    out.answer({"schema": f"analyzer.{schema}/1", **content}, make, default=str, width=width)

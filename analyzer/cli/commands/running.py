@@ -213,7 +213,8 @@ def verdict_command(
     """
     from analyzer.analysis.verdict.answer import EXIT_CODES, run_verdict
     from analyzer.report.escape import json_text
-    from analyzer.report.timeline import render_junit, render_verdict_text, workflow_annotation, workflow_outputs
+    from analyzer.report.run_verdict import render_junit, verdict_document, workflow_annotation, workflow_outputs
+    from analyzer.report.writers.text import to_text
 
     rules = ruleset_in_use(rules_path)
     if runs:
@@ -225,7 +226,7 @@ def verdict_command(
             raise AnalyzerError("nothing to judge", "give a PATH, a run's output on stdin, or --run -- COMMAND...")
         answer = run_verdict(words or ("-",), exit_code=exit_code, agent=agent, rules=rules)
     width, _ = text_layout(output)
-    text = json_text(answer.to_dict()) if out.form == "json" else render_verdict_text(answer, width)
+    text = json_text(answer.to_dict()) if out.form == "json" else to_text(verdict_document(answer), width)
     if not runs or output is not None:
         write(text, output)
     elif not quiet:
@@ -267,9 +268,10 @@ def _judge_command(words: tuple[str, ...], agent: str | None, rules: Ruleset, qu
 
 def _tell_job(answer: RunVerdict, outputs: str, annotation: str) -> None:
     """Tell a job of GitHub Actions, if this is one; tell on stderr what cannot be written there."""
-    from analyzer.report.timeline import render_verdict_markdown
+    from analyzer.report.run_verdict import verdict_summary
+    from analyzer.report.writers.markdown import to_markdown
 
-    add_to_job_summary(lambda: render_verdict_markdown(answer))
+    add_to_job_summary(lambda: to_markdown(verdict_summary(answer)))
     if path := os.environ.get("GITHUB_OUTPUT"):
         try:
             append(outputs, path)

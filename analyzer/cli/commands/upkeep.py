@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from analyzer.cli.inputs import rules_in_use
 from analyzer.cli.options import PathsCommand, result_options, rules_option, store_option
-from analyzer.cli.output import Out, counting, progress, report_problems, rows_width
+from analyzer.cli.output import Out, counting, progress, report_problems
 from analyzer.cli.stores import NamedStore
 from analyzer.errors import FINDINGS, UNREADABLE, AnalyzerError
 from analyzer.report import FORMATS
+
+if TYPE_CHECKING:
+    from analyzer.report.document import Document
 
 _KEEPS = "The store's file keeps its size; it is made smaller by:"
 
@@ -30,7 +35,7 @@ def doctor_command(folders: tuple[str, ...], store: NamedStore, out: Out) -> int
       analyzer doctor --store fleet.duckdb
       analyzer doctor telemetry/ --store fleet.duckdb --json
     """
-    from analyzer.report.store_work import render_checks
+    from analyzer.report.store_work import checks_document
     from analyzer.store import examine
 
     checks = examine(store.name, folders)
@@ -38,7 +43,7 @@ def doctor_command(folders: tuple[str, ...], store: NamedStore, out: Out) -> int
     shown = [check for check in checks if not out.quiet or check.state != "ok"]
     if out.form == "json" or shown or out.path or not out.quiet:
         content = {"schema": "analyzer.doctor/1", "problems": problems, "checks": [check.to_dict() for check in checks]}
-        out.answer(content, lambda: render_checks(shown, problems, rows_width("table", out.path)))
+        out.answer(content, lambda: checks_document(shown, problems), width=None)
     return FINDINGS if problems else 0
 
 
@@ -64,13 +69,13 @@ def prune_command(older_than: str, files: bool, dry_run: bool, store: NamedStore
       analyzer prune --older-than 90d --dry-run --store fleet.duckdb
       analyzer prune --older-than 90d --files --store fleet.duckdb
     """
-    from analyzer.report.store_work import render_prune
+    from analyzer.report.store_work import prune_document
     from analyzer.store import kept_since
 
     before = kept_since(older_than)
     with store.open_for_queries() if dry_run else store.open_for_decisions() as opened:
         result = opened.prune(before, files=files, dry_run=dry_run)
-    out.answer(result, lambda: render_prune(result, files=files))
+    out.answer(result, lambda: prune_document(result, files=files), width=None)
     if out.form == "table" and result.done and result.events:
         out.narrate(f"{_KEEPS} {store.asking().command('rebuild')}")
 
@@ -98,11 +103,11 @@ def quarantine_command(act: str, store: NamedStore, out: Out) -> None:
         return
     if out.form not in {"table", "json"}:
         raise AnalyzerError(f"retry has no rows to write as {out.form}", "write --format table or --json")
-    from analyzer.report.store_work import render_retry
+    from analyzer.report.store_work import retry_document
 
     with store.open_for_decisions() as opened:
         result = opened.retry_quarantine()
-    out.answer(result, lambda: render_retry(result, store.asking()))
+    out.answer(result, lambda: retry_document(result, store.asking()), width=None)
 
 
 @click.command("rebuild", cls=PathsCommand)
@@ -121,13 +126,13 @@ def rebuild_command(paths: tuple[str, ...], store: NamedStore, out: Out) -> int:
       analyzer rebuild --store fleet.duckdb
       analyzer rebuild ~/.claude/projects telemetry/ --store fleet.duckdb
     """
-    from analyzer.report.store_work import render_rebuild
+    from analyzer.report.store_work import rebuild_document
     from analyzer.store import rebuild
 
     with progress(quiet=out.quiet) as shown:
         result = rebuild(store.name, paths, shown)
     report_problems(result.problems)
-    out.answer(result, lambda: render_rebuild(result, store.name, store.asking()))
+    out.answer(result, lambda: rebuild_document(result, store.name, store.asking()), width=None)
     return UNREADABLE if result.problems else 0
 
 
@@ -156,10 +161,10 @@ def reclassify_command(
       analyzer reclassify --apply
     """
 
-    def render() -> str:
-        from analyzer.report.changes import render_reclassification
+    def document() -> Document:
+        from analyzer.report.changes import reclassification_document
 
-        return render_reclassification(result, store.asking())
+        return reclassification_document(result, store.asking())
 
     rules_path = rules_in_use(rules_path)
     with (
@@ -167,5 +172,5 @@ def reclassify_command(
         counting("facts", quiet=out.quiet) as shown,
     ):
         result = opened.reclassify(rules_path, apply=apply, progress=shown)
-    out.answer(result, render)
+    out.answer(result, document)
     return FINDINGS if fail_on_change is not None and result.changed >= fail_on_change else 0

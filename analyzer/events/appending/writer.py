@@ -100,8 +100,6 @@ _MILLISECONDS = int((LAST - EPOCH).total_seconds() * 1_000)
 _BEGINNING = b'{"v":%d,"id":"' % SCHEMA_VERSION
 _BODY = b'%s%s%s%d,%s"payload":%s'
 _json = lru_cache(maxsize=256)(msgspec.json.encode)
-GROUP_EVENTS = 500
-"""Lines that are handed to `record` together."""
 _PIECE_BYTES = 64 * 1024
 """Bytes of whole lines in one write; a larger write would not fit in the parts of bounded logs."""
 

@@ -63,7 +63,7 @@ class _Input(msgspec.Struct, gc=False):
     command: Any = None
 
 
-class Part(msgspec.Struct, gc=False):
+class PartFields(msgspec.Struct, gc=False):
     """A part of a message: a text, a call of a tool, or the result of a call."""
 
     id: Any = None
@@ -72,20 +72,20 @@ class Part(msgspec.Struct, gc=False):
     is_error: Any = None
 
 
-class Message(msgspec.Struct, gc=False):
+class MessageFields(msgspec.Struct, gc=False):
     """A reply, or what the user and the tools answer to it."""
 
     id: str | None = None
     model: str | None = None
     usage: Usage | None = None
-    content: list[Part | str] | str | None = None
-    message: Message | None = None
+    content: list[PartFields | str] | str | None = None
+    message: MessageFields | None = None
     """The message of a sub-agent, which its parent's line repeats."""
 
     @property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[PartFields]:
         """Return the parts of the content that are no plain texts."""
-        return [part for part in self.content if type(part) is Part] if type(self.content) is list else []
+        return [part for part in self.content if type(part) is PartFields] if type(self.content) is list else []
 
     @property
     def made_by(self) -> str | None:
@@ -95,7 +95,7 @@ class Message(msgspec.Struct, gc=False):
 
 
 class _Nested(msgspec.Struct, gc=False):
-    message: Message | None = None
+    message: MessageFields | None = None
     timestamp: Any = None
 
 
@@ -117,12 +117,12 @@ class Record(msgspec.Struct, gc=False, rename="camel"):
     git_branch: Any = None
     version: Any = None
     stream_version: Any = msgspec.field(default=None, name="claude_code_version")
-    message: Message | None = None
+    message: MessageFields | None = None
     data: _Nested | None = None
     snapshot: _Nested | None = None
 
     @property
-    def repeated(self) -> Message | None:
+    def repeated(self) -> MessageFields | None:
         """Return the message of a sub-agent that a record of its parent repeats."""
         return self.data.message.message if self.data and self.data.message else None
 
@@ -163,7 +163,7 @@ def served(name: str) -> str | None:
     return PROVIDERS[prefix[1]] if prefix else None
 
 
-def reply_facts(reply: Message | None) -> dict[str, Any]:
+def reply_facts(reply: MessageFields | None) -> dict[str, Any]:
     """Return the model of a reply, and who serves it, as far as they are known."""
     return present({"model": reply.made_by, "provider": served(reply.id or "")}) if reply else {}
 

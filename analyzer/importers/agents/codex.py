@@ -14,7 +14,7 @@ from analyzer.events.codec import parsed
 from analyzer.events.model import derived_id, present
 from analyzer.events.rows import Rows
 from analyzer.events.times import format_time
-from analyzer.importers.base import RAW, Block, Hit, Source, glance, shape
+from analyzer.importers.base import Block, Hit, Source, glance, shape
 from analyzer.importers.failures import digits, number, quantity
 from analyzer.importers.records import MAIN, RecordReader, identity_of, kept, moment_of
 from analyzer.importers.replies import Replies, ReplyReader, Shared, shared
@@ -87,10 +87,8 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
     """Reads a rollout; remembers the context in use, for the next compaction."""
 
     glance: ClassVar[Any] = glance(
-        "timestamp type role name call_id output",
-        arguments=RAW,
-        instructions=RAW,
-        payload=shape("type name call_id output info rate_limits", arguments=RAW),
+        "timestamp type role name call_id output arguments instructions",
+        payload=shape("type name call_id output arguments info rate_limits"),
     )
     openings: ClassVar[tuple[bytes, ...]] = (b'{"timestamp"', b'{"type"', b'{"id"')
     _used: int | None = kept()
@@ -156,8 +154,11 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
                 self._block_tools.append(tool)
                 if call:
                     self._block_calls[call] = tool, item.get("arguments")
-        elif item_type in _OUTPUTS and _ended_badly(_output_text(item.get("output"))):
-            return None
+        elif item_type in _OUTPUTS:
+            output = _output_text(item.get("output"))
+            if _ended_badly(output):
+                self.time(record.get("timestamp"))
+                return self._tool_failed(item, output)
         return ()
 
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
@@ -177,8 +178,6 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
             return self._compacted("compacted", payload)
         elif kind == "event_msg":
             return self._event_message(payload)
-        elif text((item := payload if kind == "response_item" else record).get("type")) in _OUTPUTS:
-            return self._tool_ended(item)
         elif record.get("role") == "assistant":
             self.see(requests=1)  # the first generation counts no tokens
         return ()
@@ -256,19 +255,16 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
         ]
         return max(full, default=None)
 
-    def _tool_ended(self, item: Mapping[str, Any]) -> list[Event]:
+    def _tool_failed(self, item: Mapping[str, Any], output: str) -> list[Event]:
         """Record a failed call of a tool, by its result."""
-        output = _output_text(item.get("output"))
-        if not _ended_badly(output):
-            return []
         kind = None
         if exited := _EXIT.match(output):
             code = int(exited[1])
             kind = "timeout" if code == _TIMED_OUT else "exit_code"
             output = f"Exit code {code}\n{output.partition(_OUTPUT)[2]}"
         call = text(item.get("call_id"))
-        tool, raw = self._block_calls.get(call or "", (None, None))
-        arguments = mapping(parsed(parsed(bytes(raw)) if isinstance(raw, RAW) else raw))
+        tool, written = self._block_calls.get(call or "", (None, None))
+        arguments = mapping(parsed(written))
         command = arguments.get("command") or arguments.get("cmd")
         return self.tool_failed(tool, output, call, format_time(self.at), kind=kind, command=command)
 

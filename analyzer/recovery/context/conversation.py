@@ -195,12 +195,9 @@ def calls_of(message: Message) -> list[str]:
     """Return the ids of the tool calls that a message makes; instructions make none."""
     if is_system(message):
         return []
-    ids = [get(block, "id") for block in blocks_of(message) if get(block, "type") == "tool_use"]
-    ids += [get(_keyed(block, "functionCall", "function_call"), "id") for block in blocks_of(message)]
-    ids += [get(_keyed(block, "toolUse"), "toolUseId") for block in blocks_of(message)]
+    ids = _block_ids(message, ("tool_use", "id"), ("functionCall", "function_call"), "toolUse", "_call")
     calls = get(message, "tool_calls")
     ids += [get(call, "id") for call in calls] if isinstance(calls, (list, tuple)) else []
-    ids += [get(message, "call_id")] if _item(message).endswith("_call") else []
     return [call_id for call_id in ids if isinstance(call_id, str)]
 
 
@@ -218,12 +215,22 @@ def results_of(message: Message) -> list[str]:
     """Return the ids of the tool calls that a message answers; instructions answer none."""
     if is_system(message):
         return []
-    ids = [get(block, "tool_use_id") for block in blocks_of(message) if get(block, "type") == "tool_result"]
-    ids += [get(_keyed(block, "functionResponse", "function_response"), "id") for block in blocks_of(message)]
-    ids += [get(_keyed(block, "toolResult"), "toolUseId") for block in blocks_of(message)]
+    names = ("functionResponse", "function_response")
+    ids = _block_ids(message, ("tool_result", "tool_use_id"), names, "toolResult", "_output")
     ids.append(get(message, "tool_call_id"))
-    ids += [get(message, "call_id")] if _item(message).endswith("_output") else []
     return [call_id for call_id in ids if isinstance(call_id, str)]
+
+
+def _block_ids(
+    message: Message, anthropic: tuple[str, str], gemini: tuple[str, str], bedrock: str, responses: str
+) -> list[Any]:
+    """Return the ids in a message's blocks, by each provider's shape of a call or of a result."""
+    ids = [get(message, "call_id")] if _item(message).endswith(responses) else []
+    block_type, key = anthropic
+    for block in blocks_of(message):
+        ids.append(get(block, key) if get(block, "type") == block_type else None)
+        ids += [get(_keyed(block, *gemini), "id"), get(_keyed(block, bedrock), "toolUseId")]
+    return ids
 
 
 def answers_a_call(message: Message) -> bool:

@@ -229,7 +229,7 @@ class ContextRecoveryHook:
     def _may_try(self, session_id: str, session: SessionState, messages: Messages) -> bool:
         """Count one more attempt; False if none is left.
 
-        A recovery that lasted starts the count again: an answer or a question followed it, or no overflow for
+        A recovery that lasted starts the count again: the session went on after it, or no overflow followed for
         `lasting_seconds`.
         """
         settings, attempts = self._recovery.settings, session.retry.attempts

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, MutableSequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,14 +52,7 @@ class Work:
         self._pruned = 0
         self._sizes: dict[str, tuple[int, int]] = {}
 
-    def apply(
-        self,
-        name: str,
-        smaller: list[Message],
-        *,
-        changed: AbstractSet[int] = frozenset(),
-        gone: AbstractSet[int] = frozenset(),
-    ) -> None:
+    def apply(self, name: str, smaller: list[Message], changed: set[int], gone: set[int]) -> None:
         """Replace the conversation by a smaller one, if that saves tokens.
 
         `changed` are the positions of messages that lost a part of them, `gone` those of removed messages.
@@ -219,33 +211,33 @@ class ContextRecovery:
         for name in settings.strategies:
             if work.used and work.total <= target:
                 break
-            scale = strategies.weigh(work.present, work.total)
+            present, changed, gone = work.present, set[int](), set[int]()
+            scale = strategies.weigh(present, work.total)
             if name == "truncate_tool_outputs":
-                smaller, changed = strategies.truncated(work.present, settings.truncate_over_chars)
-                work.apply(name, smaller, changed=changed)
+                smaller, changed = strategies.truncated(present, settings.truncate_over_chars)
             elif name == "drop_attachments":
-                smaller, changed = without_attachments(work.present, scale.share, work.total - target)
-                work.apply(name, smaller, changed=changed)
+                smaller, changed = without_attachments(present, scale.share, work.total - target)
             elif name == "remove_old_messages":
-                gone = strategies.all_but_recent(work.present, scale)
-                work.apply(name, strategies.without(work.present, gone), gone=gone)
+                gone = strategies.all_but_recent(present, scale)
+                smaller = strategies.without(present, gone)
             else:
-                gone = strategies.old_enough(work.present, scale, work.total - target)
-                shorter: list[Message] | None = strategies.without(work.present, gone)
-                if name == "summarize" and gone:
-                    if self._summarizer is None:
-                        work.skipped.append("summarize: there is no summarizer")
-                        continue
-                    summary = await self._summary(runner, [work.present[index] for index in sorted(gone)])
-                    shorter = strategies.with_summary(work.present, gone, summary) if summary else None
-                    if shorter is None:
-                        work.skipped.append("summarize: the summarizer gave nothing that fits in")
-                        continue
-                work.apply(name, shorter, gone=gone)
+                gone = strategies.old_enough(present, scale, work.total - target)
+                smaller = strategies.without(present, gone)
+            if name == "summarize" and gone:
+                if self._summarizer is None:
+                    work.skipped.append("summarize: there is no summarizer")
+                    continue
+                summary = await self._summary(runner, [present[index] for index in sorted(gone)])
+                summed = strategies.with_summary(present, gone, summary) if summary else None
+                if summed is None:
+                    work.skipped.append("summarize: the summarizer gave nothing that fits in")
+                    continue
+                smaller = summed
+            work.apply(name, smaller, changed, gone)
         if (not work.used or work.total > most) and "drop_attachments" in settings.strategies:
             share = strategies.weigh(work.present, work.total).share
             smaller, changed = without_attachments(work.present, share, work.total - target, newest=True)
-            work.apply("drop_attachments", smaller, changed=changed)
+            work.apply("drop_attachments", smaller, changed, set())
         if not work.used or work.total > most or work.total >= before.total:
             return Fitted(messages, None, tuple(work.skipped))
         return work.fitted(before.total)

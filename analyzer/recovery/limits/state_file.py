@@ -44,8 +44,9 @@ class StateFile:
     """One JSON object in one file with mode 0600, safe between threads and processes of one machine.
 
     A reader needs no lock. A writer holds `<path>.lock` while it reads, changes and replaces. The kernel frees the lock
-    of a process that died. A holder that lives but does not move (stopped, or a forked child that holds it unknowingly)
-    is overruled after `stale_after_seconds`: the lock file is replaced, and a later write of that holder is refused.
+    of a process that died. A holder that lives but does not move is overruled after `stale_after_seconds`: the lock
+    file is replaced, and a later write of that holder is refused. A relay stops agents wherever they are, for the
+    minutes of a summary, so that this happens; with the library `filelock` all others would wait as long.
     There is no fsync: the state survives the death of processes, not a power cut.
     """
 
@@ -139,11 +140,11 @@ class StateFile:
             os.close(lock)
 
     def _take_lock(self) -> int:
-        begun = time.monotonic()
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+        begun = seen_since = time.monotonic()
         holder: tuple[int, int] | None = None
-        seen_since = begun
         while True:
-            lock = self._open_lock()
+            lock = os.open(self._lock_path, flags, 0o600)
             if _try_lock(lock) and self._holds(lock):
                 os.utime(lock)  # a sign of life, by which waiting processes see that the holder changed
                 return lock
@@ -160,10 +161,6 @@ class StateFile:
                     "Try again later; fuser on the .lock file names them.",
                 )
             time.sleep(POLL_SECONDS)
-
-    def _open_lock(self) -> int:
-        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-        return os.open(self._lock_path, flags, 0o600)
 
     def _holds(self, lock: int) -> bool:
         """Return true if this descriptor's lock file is still the one at the lock's path."""

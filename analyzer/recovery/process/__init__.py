@@ -1,1 +1,1 @@
-"""A command as a group of processes: its start, its streams and its end."""
+"""A command and its processes: its start, its streams, its end, and its supervision."""

@@ -87,7 +87,7 @@ def strays(group: int, others: Collection[int], earlier: Collection[Stray] = ())
     return outside & living
 
 
-def bury(commands: Collection[int]) -> None:
+def reap_orphans(commands: Collection[int]) -> None:
     """Reap the orphans that have ended, but none of `commands`, whose end others wait for."""
     if not _adopts:
         return
@@ -220,7 +220,7 @@ class Process:
             if self._exited.is_set():
                 return "exited"
             left = None if deadline is None else deadline - time.monotonic()
-            bury(_running)
+            reap_orphans(_running)
             if left is not None and left <= 0:
                 return "timed_out"
             if cancel is not None and cancel.is_set():
@@ -334,7 +334,7 @@ class Process:
         self._news.put("exited")
 
     def _group_lives(self) -> bool:
-        bury(_running)
+        reap_orphans(_running)
         try:
             os.killpg(self.pid, 0)
         except ProcessLookupError:

@@ -20,13 +20,13 @@ from analyzer.errors import AnalyzerError
 from analyzer.events import EventLog
 from analyzer.events.model import new_id, present
 from analyzer.events.payloads import RelayPayload
+from analyzer.recovery.process.step_error import RelayHaltedError, context_tokens, context_window, parse
 from analyzer.recovery.process.streams import CHUNK_BYTES, Lines, last_lines, write_all
 from analyzer.recovery.relay import checkpoint as documents
 from analyzer.recovery.relay import summarizers
 from analyzer.recovery.relay.checkpoint import Checkpoint, SummarizerLimitError, Transcript, tool_calls
 from analyzer.recovery.relay.config import DEFAULT_CONTEXT_WINDOW, RelaySettings
 from analyzer.recovery.relay.summarizers import CommandSummarizer, prompt_of
-from analyzer.recovery.supervision.step_error import RelayHaltedError, context_tokens, context_window, parse
 
 OFTEN = 3
 """The number of relays of one step from which it should be split."""

@@ -56,7 +56,7 @@ class Preset:
     """True if temperature 0 is among the limits: most agents have no option for it."""
     packages: tuple[str, ...] = ()
     """Other names of the program."""
-    behind: tuple[str, ...] = ()
+    subcommands: tuple[str, ...] = ()
     """Subcommands that its options come after."""
     opening: tuple[str, ...] = ()
     """Options that lift all limits."""
@@ -79,7 +79,7 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
             "codex exec",
             (SummarizerLimit(("--sandbox", "read-only"), ("--sandbox", "-s"), frozenset({"read-only"})),),
             packages=("@openai/codex",),
-            behind=("exec", "e"),
+            subcommands=("exec", "e"),
             opening=("--dangerously-bypass-approvals-and-sandbox", "--yolo", "--full-auto"),
         ),
         "gemini": Preset(
@@ -99,7 +99,7 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
             (SummarizerLimit(("--agent", _AGENT), ("--agent",), frozenset({_AGENT})),),
             temperature=True,
             packages=("opencode-ai",),
-            behind=("run",),
+            subcommands=("run",),
             opening=("--auto", "--dangerously-skip-permissions"),
             environment=MappingProxyType({"OPENCODE_CONFIG_CONTENT": json.dumps(_OPENCODE)}),
         ),
@@ -116,7 +116,7 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
             ),
             model="-m",
             temperature=True,
-            behind=("prompt",),
+            subcommands=("prompt",),
             opening=("-T", "--tool", "--functions"),
         ),
     }
@@ -154,7 +154,7 @@ def limited(command: str, limits: str = PRESET) -> Limited:
         note = f"nothing is known of the summarizer {name!r}: what it may do is up to its command"
         return Limited(tuple(words), {}, note)
     missing = _missing(name, preset, words[position + 1 :])
-    position = next((at for at in range(position + 1, len(words)) if words[at] in preset.behind), position) + 1
+    position = next((at for at in range(position + 1, len(words)) if words[at] in preset.subcommands), position) + 1
     limited_words = (*words[:position], *missing, *words[position:])
     does = f"runs with {shlex.join(missing)}" if missing else "has its limits"
     cold = "at temperature 0" if preset.temperature else "at its own temperature, for which it has no option"

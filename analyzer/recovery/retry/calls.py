@@ -144,7 +144,8 @@ class CallChain(Chain):
         self._setting = setting
         self._helps = helps
         self._backoffs = 0
-        self._verdict: Classification | None = None
+        self._verdict: Classification
+        """The verdict on the last failure; not there before one."""
 
     def admit(self) -> Step | None:
         """Return the step before the first call; None if a silent policy skips the call.
@@ -199,7 +200,7 @@ class CallChain(Chain):
         if policy.silent:
             return None
         if outcome is not None:
-            self._end(error, outcome)
+            self.end(error, outcome)
             return None
         self._spend(error)
         return step
@@ -214,21 +215,13 @@ class CallChain(Chain):
         change = result if isinstance(result, Compression) else None
         self.context_changed(change)
         if change is None:
-            self._end(error, "escalated")
+            self.end(error, "escalated")
         return change is not None
 
     def waited(self, seconds: float) -> None:
         """Add to the time waited. A wait before the first call does not count."""
         if self.attempt:
             self.waited_seconds += seconds
-
-    def still_limited(self, error: BaseException) -> None:
-        """End the chain because the limit now holds longer than the policy waits."""
-        self._end(error, "surfaced")
-
-    def left(self) -> None:
-        """End the chain because an error was raised between two calls."""
-        self.settle("surfaced")
 
     def succeeded(self, *, cache_hit: bool) -> None:
         """End the chain because a call returned."""
@@ -237,11 +230,10 @@ class CallChain(Chain):
             if cache_hit and self._setting.budget is not None:
                 self._setting.budget.refund(1)
 
-    def aborted(self, error: BaseException, *, in_call: bool) -> None:
-        """End the chain because it was cancelled, in a call or in the wait before one."""
-        if in_call:
-            verdict = classify(error, at=self._setting.clock.now())
-            self.error_classified(verdict, action="record", again=False, outcome="aborted")
+    def aborted(self, error: BaseException) -> None:
+        """End the chain because a call was cancelled."""
+        verdict = classify(error, at=self._setting.clock.now())
+        self.error_classified(verdict, action="record", again=False, outcome="aborted")
         self.settle("aborted")
 
     def _action(self, verdict: Classification, retried: bool) -> str:
@@ -279,18 +271,19 @@ class CallChain(Chain):
         except IterationBudgetExhaustedError as exhausted:
             self.budget_exhausted(budget)
             self.settle("exhausted", ended_by="iteration_budget")
-            verdict = self._last_verdict()
+            verdict = self._verdict
             exhausted.add_note(
                 f"{self._setting.caller}: the iteration budget ended the retries after {calls(self.attempt)}; "
                 f"what failed is {verdict.reason}{quoted_message(verdict)}"
             )
             raise exhausted from error
 
-    def _end(self, error: BaseException, outcome: str) -> None:
+    def end(self, error: BaseException, outcome: str) -> None:
+        """End the chain, and note on the error what to do now."""
         setting = self._setting
         self.settle(outcome)
         note = advice(
-            self._last_verdict(),
+            self._verdict,
             caller=setting.caller,
             provider=setting.provider,
             credential=setting.credential,
@@ -300,7 +293,3 @@ class CallChain(Chain):
         )
         if outcome != "aborted":
             error.add_note(note)
-
-    def _last_verdict(self) -> Classification:
-        assert self._verdict is not None  # only called after a failure
-        return self._verdict

@@ -14,7 +14,7 @@ import inspect
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -179,6 +179,23 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
+def within(context: Callable[[tuple[Any, ...], dict[str, Any]], AbstractContextManager[None]], function: T) -> T:
+    """Return a function, or a coroutine function, that runs in a context; `context` gets its arguments."""
+    called = cast("Callable[..., Any]", function)
+
+    @functools.wraps(called)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        with context(args, kwargs):
+            return called(*args, **kwargs)
+
+    @functools.wraps(called)
+    async def run_async(*args: Any, **kwargs: Any) -> Any:
+        with context(args, kwargs):
+            return await called(*args, **kwargs)
+
+    return cast("T", run_async if inspect.iscoroutinefunction(function) else run)
+
+
 class RetryWatch:
     """A decorator and hooks for functions that another library retries, with the same events as `Retry`.
 
@@ -195,21 +212,7 @@ class RetryWatch:
 
     def __call__(self, function: Callable[P, T]) -> Callable[P, T]:
         """Decorate a function or a coroutine function that another library retries."""
-        if inspect.iscoroutinefunction(function):
-
-            @functools.wraps(function)
-            async def watched_async(*args: P.args, **kwargs: P.kwargs) -> Any:
-                with self.chain():
-                    return await function(*args, **kwargs)
-
-            return cast("Callable[P, T]", watched_async)
-
-        @functools.wraps(function)
-        def watched(*args: P.args, **kwargs: P.kwargs) -> T:
-            with self.chain():
-                return function(*args, **kwargs)
-
-        return watched
+        return within(lambda *_: self.chain(), function)
 
     @contextmanager
     def chain(self) -> Iterator[None]:

@@ -19,7 +19,8 @@ from typing import Any, TypeVar
 
 from analyzer.classifier import classify
 from analyzer.events import EventLog
-from analyzer.recovery.retry.chain import Chain
+from analyzer.recovery.retry.chain import Chain, within
+from analyzer.recovery.waiting import BLOCKING, ON_LOOP, finish
 
 T = TypeVar("T")
 
@@ -86,16 +87,6 @@ class _Watch:
         request, copy, http = client.request, client.copy, client._client
         send = http.send
 
-        @functools.wraps(request)
-        def called(*args: Any, **kwargs: Any) -> Any:
-            with self._calling(client, args, kwargs):
-                return request(*args, **kwargs)
-
-        @functools.wraps(request)
-        async def called_async(*args: Any, **kwargs: Any) -> Any:
-            with self._calling(client, args, kwargs):
-                return await request(*args, **kwargs)
-
         @functools.wraps(copy)
         def copied(*args: Any, **kwargs: Any) -> Any:
             made = copy(*args, **kwargs)
@@ -104,9 +95,9 @@ class _Watch:
 
         if _MARK not in vars(http):
             setattr(http, _MARK, True)
-            http.send = _sending_async(send) if inspect.iscoroutinefunction(send) else _sending(send)
+            http.send = _sending(send)
         setattr(client, _MARK, True)
-        client.request = called_async if inspect.iscoroutinefunction(request) else called
+        client.request = within(functools.partial(self._calling, client), request)
         client.copy = client.with_options = copied
 
     @contextmanager
@@ -127,37 +118,28 @@ class _Watch:
 
 
 def _sending(send: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(send)
-    def sent(*args: Any, **kwargs: Any) -> Any:
+    runner = ON_LOOP if inspect.iscoroutinefunction(send) else BLOCKING
+
+    async def send_watched(*args: Any, **kwargs: Any) -> Any:
         if (call := _present.get()) is None:
-            return send(*args, **kwargs)
+            return await runner.result(send(*args, **kwargs))
         with call.attempt() as answered:
-            response = send(*args, **kwargs)
+            response = await runner.result(send(*args, **kwargs))
             if _is_error(response) and not response.is_closed:  # a streamed call, whose body has the error
-                if call.is_tried_again(response):
+                is_tried_again = call.is_tried_again(response)
+                if runner.is_async:
+                    await (_read_some_async(response) if is_tried_again else response.aread())
+                elif is_tried_again:
                     _read_some(response)
                 else:
                     response.read()  # as the SDK itself does next
             answered(response)
         return response
 
-    return sent
-
-
-def _sending_async(send: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(send)
-    async def sent(*args: Any, **kwargs: Any) -> Any:
-        if (call := _present.get()) is None:
-            return await send(*args, **kwargs)
-        with call.attempt() as answered:
-            response = await send(*args, **kwargs)
-            if _is_error(response) and not response.is_closed:
-                if call.is_tried_again(response):
-                    await _read_some_async(response)
-                else:
-                    await response.aread()
-            answered(response)
-        return response
+    def sent(*args: Any, **kwargs: Any) -> Any:
+        work = send_watched(*args, **kwargs)
+        return work if runner.is_async else finish(work)
 
     return sent
 
@@ -168,7 +150,7 @@ def _read_some(response: Any) -> None:
     """
     body = bytearray()
     with suppress(Exception):
-        until = _hurry(response)
+        until = _limit_read_time(response)
         with closing(response.iter_bytes()) as chunks:
             for chunk in chunks:
                 body += chunk
@@ -180,7 +162,7 @@ def _read_some(response: Any) -> None:
 async def _read_some_async(response: Any) -> None:
     body = bytearray()
     with suppress(Exception):
-        until = _hurry(response)
+        until = _limit_read_time(response)
         async with aclosing(response.aiter_bytes()) as chunks:
             async for chunk in chunks:
                 body += chunk
@@ -190,7 +172,7 @@ async def _read_some_async(response: Any) -> None:
     response._content = bytes(body)
 
 
-def _hurry(response: Any) -> float:
+def _limit_read_time(response: Any) -> float:
     """Let each read of a body end soon; return the moment after which there may be no other one."""
     extensions = response.request.extensions
     extensions["timeout"] = {**extensions.get("timeout", {}), "read": _BODY_SECONDS}

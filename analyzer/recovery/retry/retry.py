@@ -72,7 +72,7 @@ class Attempts:
             return False
         if not isinstance(error, Exception) or isinstance(error, WaitCancelledError):
             self._done = True
-            self._chain.aborted(error, in_call=True)
+            self._chain.aborted(error)
             return False
         if isinstance(error, _LEAVES_LOOPS):
             self._done = True
@@ -107,9 +107,9 @@ class Attempts:
         except BaseException as ended_by:
             self._done = True
             if not isinstance(ended_by, Exception) or isinstance(ended_by, WaitCancelledError):
-                self._chain.aborted(ended_by, in_call=False)
+                self._chain.settle("aborted")
             else:
-                self._chain.left()
+                self._chain.settle("surfaced")
                 if ended_by is not error:
                     ended_by.__cause__ = ended_by.__cause__ or error
             raise
@@ -150,7 +150,7 @@ class Attempts:
             return True
         if error is None:
             raise chain.short_circuit(refused.reset_at)
-        chain.still_limited(error)
+        chain.end(error, "surfaced")
         raise error
 
 

@@ -1,1 +1,1 @@
-"""Turn a night of `analyzer check` into text, Markdown, mail, messages, metrics; run it nightly."""
+"""Nights of `analyzer check`: their documents, messages, metrics, and the job that runs every night."""

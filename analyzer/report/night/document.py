@@ -1,4 +1,4 @@
-"""Write a night and its findings as text, Markdown and mail, the gravest finding first."""
+"""Documents about nights of `analyzer check` and their findings, the gravest finding first."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from analyzer.analysis.kinds.finding import Finding
 from analyzer.analysis.nightly.night import Night
 from analyzer.command_lines import HERE, Asking
 from analyzer.readable import counted, percent
-from analyzer.report.document import Block, Command, Heading, Items, Paragraph, TextTable, to_mail, to_markdown, to_text
-from analyzer.report.escape import one_line, terminal_safe
-from analyzer.report.monospace import columns, fit, indented
+from analyzer.report.document import Block, Command, Document, Heading, Items, Paragraph, TableBlock
+from analyzer.report.escape import one_line
 from analyzer.report.overview_words import course, draft_words, entry_of, handled, open_words, title_of
 
-NARROWEST, WIDEST = 60, 100
 _ID = 8
 """The characters of an id in a list: enough to name a finding with."""
 
@@ -28,11 +26,10 @@ def night_document(night: Night, asking: Asking | None = None) -> list[Block]:
     loud = [finding for finding in night.findings if not finding.is_quiet]
     if loud:
         names = ("Severity", "State", "Finding", "Caller", "Observed", "Expected", "Sessions")
-        right = (False, False, False, False, True, True, True)
-        blocks.append(TextTable(names, tuple(map(_row, loud)), right, repeats=True))
+        blocks.append(TableBlock(names, [*map(_row, loud)], repeats=True))
     blocks += [entry_of(finding, asking) for finding in loud]
     if quiet:
-        blocks.append(Items(tuple(f"{open_words(finding)}; id {finding.id[:_ID]}" for finding in quiet)))
+        blocks.append(Items([f"{open_words(finding)}; id {finding.id[:_ID]}" for finding in quiet]))
     return [*blocks, *(Paragraph(f"Note: {note}") for note in night.remarks), Paragraph(ground(night))]
 
 
@@ -62,64 +59,36 @@ def _figure(finding: Finding, value: float | None) -> str:
     return "" if value is None else f"{value:,.2f}"
 
 
-def render_night_text(night: Night, width: int = 80, *, colour: bool = False, asking: Asking | None = None) -> str:
-    """Write a night for a terminal in lines of at most `width` cells, which are 60 to 100.
-
-    The text ends with a newline.
-    """
-    return to_text(night_document(night, asking), night_width(width), colour=colour)
-
-
-def night_width(width: int) -> int:
-    """Return the cells that a night takes of a terminal, which are 60 to 100."""
-    return max(NARROWEST, min(width, WIDEST))
-
-
-def render_night_markdown(night: Night) -> str:
-    """Write a night as Markdown for job summaries and chats."""
-    return to_markdown(night_document(night))
-
-
 def night_subject(night: Night) -> str:
     """Write the verdict of a night in one line, the gravest severity first."""
     worst = night.worst()
     return f"analyzer: {f'{worst}: ' if worst else ''}{one_line(night.headline)}"
 
 
-def night_text(night: Night) -> str:
-    """Write the text of a mail: the text of the terminal, in 78 columns."""
-    return render_night_text(night, 78)
-
-
-def night_html(night: Night) -> str:
-    """Write the HTML of a mail."""
-    return to_mail(night_document(night))
-
-
-def render_nights_text(nights: Sequence[Night], width: int = 80) -> str:
-    """Write a line for each finding that opens or ends in many nights, in order."""
-    rows = tuple(
+def nights_document(nights: Sequence[Night]) -> Document:
+    """Return a table of the findings that open or end in many nights, in order."""
+    rows = [
         (night.day.isoformat(), finding.state, finding.severity, finding.kind.title, finding.scope.who)
         for night in nights
         for finding in night.findings
         if finding.state not in {"ongoing", "open"}
-    )
+    ]
     if not rows:
-        return f"No findings in {len(nights):,} nights{_unjudged_words(nights)}.\n"
+        return [Paragraph(f"No findings in {len(nights):,} nights{_unjudged_words(nights)}.")]
     opened = sum(len(night.of("new")) for night in nights)
     still = sum(finding.is_open for finding in nights[-1].findings)
     summary = f"{counted(opened, 'finding')} in {len(nights):,} nights, {still:,} still open on the last."
-    table = TextTable(("night", "", "severity", "finding", "caller"), rows, (False,) * 5)
-    return to_text((Paragraph(summary), table), width)
+    return [Paragraph(summary), TableBlock(("night", "", "severity", "finding", "caller"), rows)]
 
 
-def nothing_to_report(nights: Sequence[Night]) -> str:
-    """Describe nights without any finding in one line; for a single night its remarks follow."""
+def nothing_to_report(nights: Sequence[Night]) -> Items:
+    """Describe nights without any finding; the remarks of a single night follow."""
     if not nights:
-        return "No findings: there is no history in this window."
+        return Items(("No findings: there is no history in this window.",))
     if len(nights) > 1:
-        return f"No findings for {len(nights)} nights up to {nights[-1].day}{_unjudged_words(nights)}."
-    return "\n".join([nights[0].headline, *(f"Note: {note}" for note in nights[0].remarks)])
+        words = f"No findings for {len(nights)} nights up to {nights[-1].day}{_unjudged_words(nights)}."
+        return Items((words,))
+    return Items((nights[0].headline, *(f"Note: {note}" for note in nights[0].remarks)))
 
 
 def _unjudged_words(nights: Sequence[Night]) -> str:
@@ -127,31 +96,22 @@ def _unjudged_words(nights: Sequence[Night]) -> str:
     return f"; {unjudged:,} of them could not be judged, too little history" if unjudged else ""
 
 
-def render_findings(findings: Sequence[Finding], width: int = 80) -> str:
-    """Write a line a finding, below it its sentence and the decision about it."""
+def findings_document(findings: Sequence[Finding]) -> Document:
+    """Return a table of findings, each with its sentence and the decision about it."""
     if not findings:
-        return "No open findings.\n"
-    size = max(NARROWEST, width)
-    rows = [("id", "severity", "state", "since", "finding")]
-    rows += [
-        (finding.id[:_ID], finding.severity, finding.state, finding.onset.isoformat(), terminal_safe(title_of(finding)))
-        for finding in findings
-    ]
-    head, *lines = [fit(line, size) for line in columns(rows, [False] * 5)]
-    blocks = [head]
-    for finding, line in zip(findings, lines, strict=True):
-        texts = [
-            finding.explanation,
-            *([course(finding)] if finding.is_quiet else []),
-            *([handled(finding.handling)] if finding.handling else []),
-        ]
-        blocks += [line, *(folded for text in texts for folded in indented(terminal_safe(text), size, _ID + 2))]
-    return "\n".join(blocks) + "\n"
+        return [Paragraph("No open findings.")]
+    rows, notes = [], []
+    for finding in findings:
+        rows.append((finding.id[:_ID], finding.severity, finding.state, finding.onset.isoformat(), title_of(finding)))
+        dates = course(finding) if finding.is_quiet else ""
+        decision = handled(finding.handling) if finding.handling else ""
+        notes.append([*filter(None, (finding.explanation, dates, decision))])
+    return [TableBlock(("id", "severity", "state", "since", "finding"), rows, notes)]
 
 
-def render_known_finding(finding: Finding, width: int = 80, asking: Asking = HERE) -> str:
-    """Write all that the last night recorded of a finding."""
-    facts = [
+def finding_document(finding: Finding, asking: Asking = HERE) -> Document:
+    """Return all that the last night recorded of a finding."""
+    facts = (
         ("id", finding.id),
         ("severity", finding.severity),
         ("state", finding.state),
@@ -162,12 +122,12 @@ def render_known_finding(finding: Finding, width: int = 80, asking: Asking = HER
         ("resolved", "" if finding.is_open else course(finding).partition(", resolved on ")[2]),
         ("decided", handled(finding.handling) if finding.handling else ""),
         ("draft", draft_words(finding).removeprefix("draft of a rule: ")),
-    ]
+    )
     blocks: list[Block] = [Heading(title_of(finding)), Paragraph(finding.explanation)]
-    blocks.append(TextTable((), tuple(fact for fact in facts if fact[1]), (False, False)))
+    blocks.append(TableBlock((), [fact for fact in facts if fact[1]]))
     blocks.append(Command(asking.command(*finding.words), finding.advice))
     lists = (("messages", finding.samples), ("events", finding.evidence))
     blocks += [Items(texts, name) for name, texts in lists if texts]
     if (more := (finding.errors or 0) - len(finding.evidence)) > 0:
         blocks.append(Command(asking.command("show", finding.id), f"and {more:,} more"))
-    return to_text(blocks, max(NARROWEST, width))
+    return blocks

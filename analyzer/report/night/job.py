@@ -1,4 +1,4 @@
-"""Write the steps of the nightly job, and the units that run it every night.
+"""The document of the steps of the nightly job, and the units that run it every night.
 
 A failed step has its reason and its hint, and the exit code is that of the gravest step. Every
 argument of a unit is quoted for the program that reads it.
@@ -13,12 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from analyzer.analysis.nightly.night import Night
-from analyzer.command_lines import HERE, Asking
+from analyzer.command_lines import Asking
 from analyzer.errors import FINDINGS, OK, PARTIAL, UNREADABLE, USAGE
-from analyzer.report.document import TextTable, to_markdown, to_text
-from analyzer.report.escape import terminal_safe
-from analyzer.report.monospace import columns, hanging
-from analyzer.report.night.document import night_document, night_width
+from analyzer.report.document import Document, Heading, TableBlock
+from analyzer.report.night.document import night_document
 
 SCHEMA = "analyzer.nightly/1"
 _GRAVEST = (UNREADABLE, USAGE, PARTIAL, FINDINGS, OK)
@@ -67,27 +65,17 @@ def job_dict(steps: Sequence[JobStep], night: Night | None, store: str) -> dict[
     }
 
 
-def render_job_text(
-    steps: Sequence[JobStep], night: Night | None, width: int = 80, *, colour: bool = False, asking: Asking = HERE
-) -> str:
-    """Write a line a step, and below them the night if it has findings or remarks."""
-    names = columns([(step.name, _WORDS.get(step.exit_code, "FAILED")) for step in steps], [False, False])
-    widest = max(map(len, names))
-    lines = []
-    for name, step in zip(names, steps, strict=True):
-        lines += hanging(f"{name:{widest}}  ", terminal_safe(step.said), width)
-    text = "\n".join(lines) + "\n"
-    if not night or not (night.findings or night.remarks or night.opening):
-        return text
-    # The step has its headline already.
-    return f"{text}\n{to_text(night_document(night, asking)[1:], night_width(width), colour=colour)}"
-
-
-def render_job_markdown(steps: Sequence[JobStep], night: Night | None) -> str:
-    """Write a table of the steps, with the hints of those that failed, and below it the night."""
-    rows = [(step.name, str(step.exit_code), "; ".join(filter(None, (step.said, step.hint)))) for step in steps]
-    table = TextTable(("Step", "Exit code", "What came of it"), tuple(rows), (False, True, False))
-    return to_markdown([table, *(night_document(night) if night else ())])
+def job_document(steps: Sequence[JobStep], night: Night | None, asking: Asking | None = None) -> Document:
+    """Return a table of the steps, with the hints of those that failed, and below it the night."""
+    rows = []
+    for step in steps:
+        came = "; ".join(filter(None, (step.said, step.hint)))
+        rows.append((step.name, _WORDS.get(step.exit_code, "FAILED"), str(step.exit_code), came))
+    table = TableBlock(("Step", "Result", "Exit code", "What came of it"), rows)
+    if night is None:
+        return [table]
+    # The step of the check has the headline already.
+    return [table, Heading(night.headline, 2, repeats=True), *night_document(night, asking)[1:]]
 
 
 KINDS = ("systemd", "cron", "launchd", "github-actions")

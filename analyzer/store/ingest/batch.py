@@ -224,8 +224,10 @@ class Rejected(msgspec.Struct, frozen=True, gc=False):
     source_id: int
     path: str
     line: int
+    """0 for an event of a file as a whole."""
     offset: int
     length: int
+    newline_bytes: int
     why: str
     detail: str
     text: bytes
@@ -255,8 +257,6 @@ class SealedBatch:
     event_lines: pl.Series | None
     """The event lines, in the same order; None once the journal has them."""
     rejected: list[Rejected]
-    bad_lines: set[tuple[int, int]]
-    """Source and line of everything that is counted as quarantined."""
     sources: list[SourceChange]
     forgotten: list[int]
 
@@ -277,7 +277,6 @@ class Batch:
         self._rejected: list[Rejected] = []
         self._touched: dict[int, Progress] = {}
         self._forgotten: list[int] = []
-        self._bad_lines: set[tuple[int, int]] = set()
         self._height = self._weight = 0
 
     @property
@@ -339,15 +338,10 @@ class Batch:
             self._frames.append(staged(self._rows, self._lines, self._blocks))
             self._rows, self._lines, self._blocks = Rows(), [], []
 
-    def add_rejected(self, progress: Progress, rejected: Rejected, newline_bytes: int) -> None:
+    def add_rejected(self, rejected: Rejected) -> None:
         """Add a line that goes to quarantine; it counts once, whatever else came out of it."""
         self._rejected.append(rejected)
         self._weight += len(rejected.text)
-        key = rejected.source_id, rejected.line
-        if key not in self._bad_lines:
-            self._bad_lines.add(key)
-            progress.gained.quarantined += 1
-            progress.gained.quarantined_bytes += rejected.length + newline_bytes
 
     def abandon(self, progress: Progress) -> None:
         """Take back what this batch holds of a source that could not be read to its end."""
@@ -356,7 +350,6 @@ class Batch:
         self._frames = [frame.filter(frame["source_id"] != source_id) for frame in self._frames]
         self._height = sum(frame.height for frame in self._frames)
         self._rejected = [bad for bad in self._rejected if bad.source_id != source_id]
-        self._bad_lines = {key for key in self._bad_lines if key[0] != source_id}
         self._touched.pop(source_id, None)
         progress.gained = Tally()
         progress.status, progress.pending_bytes, progress.retracted_bytes = "failed", 0, 0
@@ -392,6 +385,6 @@ class Batch:
                 )
             )
             progress.gained, progress.retracted_bytes = Tally(), 0
-        sealed = SealedBatch(new_id(), events, event_lines, self._rejected, self._bad_lines, sources, self._forgotten)
+        sealed = SealedBatch(new_id(), events, event_lines, self._rejected, sources, self._forgotten)
         self._clear()
         return sealed

@@ -312,7 +312,6 @@ class SourceRun:
     def _reject(
         self, line: int, offset: int, length: int, stretch: Stretch, why: str, detail: str, text: bytes
     ) -> None:
-        whole = stretch.overlong or offset + length >= stretch.length
         checkpoint = self._checkpoint
         rejected = Rejected(
             checkpoint.source_id,
@@ -320,12 +319,13 @@ class SourceRun:
             checkpoint.lines + line,
             stretch.offset + offset,
             length,
+            int(not stretch.overlong and offset + length < stretch.length),
             "torn_tail" if stretch.torn else why,
             detail,
             text[:KEPT_BYTES],
         )
         self._batch.touch(self._progress)
-        self._batch.add_rejected(self._progress, rejected, newline_bytes=0 if whole else 1)
+        self._batch.add_rejected(rejected)
 
 
 def lines_of(rows: Rows, kind: str, path: str) -> list[bytes]:

@@ -14,13 +14,13 @@ from typing import Any
 import duckdb
 import msgspec
 
-from analyzer.errors import InputError, StoreError
+from analyzer.errors import InputError
 from analyzer.events.times import EPOCH, now
 from analyzer.importers import BY_NAME, HEAD_BYTES, detect, head_of
 from analyzer.importers.places import LogPlace
 from analyzer.store.db.frames import sql
 from analyzer.store.db.location import MEMORY, files_of, kept
-from analyzer.store.ingest.batch import AccountingError, Batch, Progress, Tally
+from analyzer.store.ingest.batch import Batch, Progress, Tally
 from analyzer.store.ingest.discover import STDIN, Discovery, Problem, discover
 from analyzer.store.ingest.identity import Checkpoints, SourceCheckpoint
 from analyzer.store.ingest.inputs import Input
@@ -124,7 +124,7 @@ def ingest(
     moment = next_moment(connection)
     known_sources = Checkpoints(checkpoints(connection))
     with open_journal(store_path) as journal:
-        writer = Writer(connection, journal, moment, reopen=reopen)
+        writer = Writer(connection, journal, moment, reopen=reopen, rereads=limits is not None)
         run = _Ingest(known_sources, writer, result, journal_parts=journal_parts)
         for index, path in enumerate(discovery.files):
             if progress is not None:
@@ -170,7 +170,8 @@ class _Ingest:
             with Input(path, limit, below=below) as source:
                 self._read(source, limit)
         except InputError as error:
-            self._result.problems.append(unread(path, error))
+            message = error.message.removeprefix(f"{path}: ")
+            self._result.problems.append(Problem(path, message, error.hint))
 
     def mark_incidents(self) -> None:
         """Save what happened to sources that are gone.
@@ -207,7 +208,7 @@ class _Ingest:
             source.go_on((checkpoint.state or {}).get("cursor") or {}, checkpoint.offset)
         progress = Progress(checkpoint, codec=source.codec, kept=replace(checkpoint))
         self._result.sources.append(progress)
-        for _ in reading(source, progress, self._batch, self._result.problems, journal=self._journal_parts):
+        for _ in self._reading(source, progress):
             self.save()
         if self._batch.full:
             self.save()
@@ -231,43 +232,29 @@ class _Ingest:
         self._checkpoints.add(checkpoint)
         return checkpoint
 
+    def _reading(self, source: Input, progress: Progress) -> Iterator[None]:
+        """Read a source into the batch; yield whenever the batch is full and must be saved.
 
-def reading(
-    source: Input,
-    progress: Progress,
-    batch: Batch,
-    problems: list[Problem],
-    *,
-    journal: bool = False,
-) -> Iterator[None]:
-    """Read a source into a batch; yield whenever the batch is full and must be saved.
+        If reading fails, that joins the problems, and the batch drops what it holds of the source.
 
-    If reading fails, that joins `problems`, and the batch drops what it holds of the source.
-
-    Raises:
-        InputError: it cannot be read.
-    """
-    kind = BY_NAME[progress.checkpoint.format]
-    try:
-        yield from SourceRun(source, progress, kind, batch, journal=journal).run()
-    except (StoreError, AccountingError):
-        raise
-    except InputError:
-        batch.abandon(progress)
-        raise
-    except Exception as error:  # noqa: BLE001 - whatever one log holds, the others are read
-        batch.abandon(progress)
-        hint = "nothing new of it was kept; it is read again next time. Please report this"
-        problems.append(Problem(source.path, f"{type(error).__name__}: {error}"[:300], hint))
-        return
-    if source.damage:
-        progress.status, progress.detail, progress.checkpoint.incident = "damaged", source.damage, "damaged"
-        problems.append(Problem(source.path, source.damage, DAMAGED_HINT))
-
-
-def unread(path: str, error: InputError) -> Problem:
-    """Return the problem of an input that cannot be read."""
-    return Problem(path, error.message.removeprefix(f"{path}: "), error.hint)
+        Raises:
+            InputError: it cannot be read.
+        """
+        kind = BY_NAME[progress.checkpoint.format]
+        problems = self._result.problems
+        try:
+            yield from SourceRun(source, progress, kind, self._batch, journal=self._journal_parts).run()
+        except InputError:
+            self._batch.abandon(progress)
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever one log holds, the others are read
+            self._batch.abandon(progress)
+            hint = "nothing new of it was kept; it is read again next time. Please report this"
+            problems.append(Problem(source.path, f"{type(error).__name__}: {error}"[:300], hint))
+            return
+        if source.damage:
+            progress.status, progress.detail, progress.checkpoint.incident = "damaged", source.damage, "damaged"
+            problems.append(Problem(source.path, source.damage, DAMAGED_HINT))
 
 
 def _readable(name: str) -> bool:

@@ -1,7 +1,8 @@
 """Build the statements that put a batch into the store, and the schemas of their frames.
 
 Frames: `staged_event` (`batch.STAGED` and `place`), `staged_reject`, `staged_source`, `bad_line`.
-The table `repeated` has the places of events that are not new; `claimed` the ids of events that get
+The table `repeated` has the places of events that are not new, and says of each whether the stored event was read out
+of the very same line before (`is_origin`); `claimed` the ids of events that get
 another id, with the place of staged events and without one for stored events.
 """
 
@@ -99,6 +100,8 @@ with stored as (
     e.session_id,
     e.payload,
     e.facts_id,
+    e.source_path,
+    e.source_line,
     e.source_format = 'analyzer' as own
   from internal.event_v1 as e
   semi join staged_event as s
@@ -117,6 +120,8 @@ read as (
     session_id,
     payload,
     {facts_id} as facts_id,
+    source_path,
+    source_line,
     source_format = 'analyzer' as own,
     place,
     row_number() over (partition by event_id order by place) as nth
@@ -174,7 +179,11 @@ first as (
 select
   r.place,
   -- What is derived from a foreign record may be told differently by a later version; what a log says never changes.
-  (r.own or f.own) and {other_content}
+  (r.own or f.own) and {other_content},
+  $3
+  and r.nth = 1
+  and not r.own
+  and row(r.source_path, r.source_line) is not distinct from row(f.source_path, f.source_line)
 from read as r
 inner join first as f
   on r.event_id = f.event_id
@@ -190,7 +199,7 @@ with line as (
   select
     s.source_id,
     s.line,
-    count(*) filter (r.place is null) as events,
+    count(*) filter (r.place is null or r.is_origin) as events,
     any_value(s.byte_length + s.newline_bytes) as bytes,
     coalesce(bool_or(r.conflict), false) as conflict
   from staged_event as s

@@ -74,9 +74,13 @@ class Writer:
         now: datetime,
         *,
         reopen: Reopen | None = None,
+        rereads: bool = False,
     ) -> None:
+        """With `rereads` the lines of foreign logs that gave stored events count as those that gave them, not as
+        duplicates: a rebuild reads the journal before the logs.
+        """
         self._connection, self._journal, self._now = connection, journal, now
-        self._reopen = reopen
+        self._reopen, self._rereads = reopen, rereads
         self._tallies: dict[int, Tally] = {}
 
     def commit(self, batch: SealedBatch | None) -> None:
@@ -122,8 +126,8 @@ class Writer:
         conflicts = self._prepare(batch)
         if self._journal is not None and batch.event_lines is not None:
             repeated = [row[0] for row in self._connection.execute("select place from repeated").fetchall()]
-            new = batch.event_lines.filter(~batch.events["place"].is_in(repeated)).drop_nulls()
-            record_all(self._journal, new)
+            new = batch.events["place"].filter(~batch.events["place"].is_in(repeated))
+            record_all(self._journal, batch.event_lines.gather(new).drop_nulls())
             batch.event_lines = None
         with transaction(self._connection):
             self._write(batch, conflicts)
@@ -232,7 +236,7 @@ class Writer:
         connection = self._connection
         ids = batch.events["event_id"]
         bounds = [ids.min() or "", ids.max() or ""]
-        connection.execute("create or replace temp table repeated (place ubigint, conflict boolean)")
+        connection.execute("create or replace temp table repeated (place ubigint, conflict boolean, is_origin boolean)")
         connection.execute("create or replace temp table claimed (event_id varchar, place ubigint)")
         stored = connection.execute(COUNT_KNOWN, bounds).fetchall()[0][0] if batch.events.height else 0
         if not stored and ids.n_unique() == batch.events.height:
@@ -245,14 +249,16 @@ class Writer:
             events = prefix_ids(batch.events, renamed, CLAIMED)
             register(connection, "staged_event", events)
             bounds = [events["event_id"].min() or "", events["event_id"].max() or ""]
-        connection.execute(FILL_REPEATED, bounds).fetchall()
+        connection.execute(FILL_REPEATED, [*bounds, self._rereads]).fetchall()
         paths = {change.checkpoint.source_id: change.checkpoint.path for change in batch.sources}
         rows = connection.execute(
             "select source_id, line, byte_offset, byte_length, event_id, payload from staged_event"
             " semi join (from repeated where conflict) as r using (place) order by place"
         ).fetchall()
         return [
-            Rejected(source, paths[source], line, offset, length, "conflict", f"id {event_id}"[:300], payload.encode())
+            Rejected(
+                source, paths[source], line, offset, length, 0, "conflict", f"id {event_id}"[:300], payload.encode()
+            )
             for source, line, offset, length, event_id, payload in rows
         ]
 
@@ -266,7 +272,11 @@ class Writer:
         for change in batch.sources:
             tallies[change.checkpoint.source_id] = tally = Tally()
             tally.add(change.gained)
-        register(self._connection, "bad_line", frame_of(_BAD_LINE, batch.bad_lines))
+        bad_lines = {(bad.source_id, bad.line): bad for bad in batch.rejected if bad.line}
+        for bad in bad_lines.values():
+            tallies[bad.source_id].quarantined += 1
+            tallies[bad.source_id].quarantined_bytes += bad.length + bad.newline_bytes
+        register(self._connection, "bad_line", frame_of(_BAD_LINE, list(bad_lines)))
         for row in self._connection.execute(COUNT_LINES).fetchall():
             tally = tallies[row[0]]
             tally.events += row[1]
@@ -359,30 +369,22 @@ def _shown_text(text: str) -> str:
 def _without(batch: SealedBatch, places: list[int]) -> SealedBatch:
     """Return the batch without these rows; their lines go to quarantine."""
     lost = batch.events["place"].is_in(places)
-    poison = batch.events.filter(lost)
     paths = {change.checkpoint.source_id: change.checkpoint.path for change in batch.sources}
-    rejected = list(batch.rejected)
-    bad_lines = set(batch.bad_lines)
-    gained = {change.checkpoint.source_id: replace(change.gained) for change in batch.sources}
-    for row in poison.iter_rows(named=True):
-        source, line, length = row["source_id"], row["line"], row["byte_length"]
-        text = row["payload"].encode()
-        rejected.append(
-            Rejected(
-                source, paths[source], line or 0, row["byte_offset"], length, "poison", f"id {row['event_id']}", text
-            )
+    rejected = [
+        Rejected(
+            row["source_id"],
+            paths[row["source_id"]],
+            row["line"] or 0,
+            row["byte_offset"],
+            row["byte_length"],
+            row["newline_bytes"],
+            "poison",
+            f"id {row['event_id']}",
+            row["payload"].encode(),
         )
-        if line is not None and (source, line) not in bad_lines:
-            bad_lines.add((source, line))
-            gained[source].quarantined += 1
-            gained[source].quarantined_bytes += length + row["newline_bytes"]
-    return replace(
-        batch,
-        events=batch.events.filter(~lost),
-        rejected=rejected,
-        bad_lines=bad_lines,
-        sources=[replace(change, gained=gained[change.checkpoint.source_id]) for change in batch.sources],
-    )
+        for row in batch.events.filter(lost).iter_rows(named=True)
+    ]
+    return replace(batch, events=batch.events.filter(~lost), rejected=[*batch.rejected, *rejected])
 
 
 def _refusal(error: duckdb.Error | None) -> StoreError:

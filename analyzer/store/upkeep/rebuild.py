@@ -36,7 +36,7 @@ from analyzer.store.ingest.identity import Checkpoints, SourceCheckpoint
 from analyzer.store.ingest.inputs import Input
 from analyzer.store.ingest.run import ingest
 from analyzer.store.journal import as_decided, journal_of, parts_of, was_store
-from analyzer.store.upkeep.carry_over import FormerStore, split_by_events, unreadable
+from analyzer.store.upkeep.carry_over import FormerStore, unreadable
 from analyzer.store.upkeep.prune import restore_horizon
 from analyzer.store.verdicts.rulesets import applied, judge_with, keep_up, kept_rules, restore_active
 
@@ -178,9 +178,20 @@ class _Rebuilding:
             )
             self._result.problems += [item for item in read.problems if item.path not in limits]
         with transaction(self._connection):
-            split_by_events(self._connection)
+            # A log that was read in parts has events in the journal that reading it at once does not give.
+            self._connection.execute(
+                "update internal.source_v1 as s set events = e.events from (select source_path, source_format,"
+                " count(*) as events from internal.event_v1 where source_format <> 'analyzer' group by all) as e"
+                " where e.source_path = s.path and e.source_format = s.format"
+            ).fetchall()
             if former is not None:
-                self._adopt(former, sources, matched, order)
+                here = {
+                    str(row[0]) for row in self._connection.execute("select path from internal.source_v1").fetchall()
+                }
+                again = {name: item.source_id for name, item in matched.readable.items() if name in here}
+                vanished = {item.source_id for item in matched.vanished}
+                self._result.vanished = sorted({item.path for item in matched.vanished})
+                self._result.carried_events = former.take_over(again, vanished, order)
             restore_horizon(self._connection)
             self._restore_ruleset(judge_all=former is None)
         if former is not None:
@@ -213,12 +224,6 @@ class _Rebuilding:
         self._result.problems += discovery.problems
         self._below = {kept(name): folder for name, folder in discovery.below.items()}
         return [kept(name) for name in discovery.files if name != STDIN]
-
-    def _adopt(
-        self, former: FormerStore, sources: list[SourceCheckpoint], matched: MatchedSources, read: list[str]
-    ) -> None:
-        self._result.vanished = adopt_sources(self._connection, former, sources, matched)
-        self._result.carried_events = former.adopt_events(read)
 
     def _restore_ruleset(self, *, judge_all: bool) -> None:
         """Make the last applied ruleset active.
@@ -275,20 +280,6 @@ def match(sources: list[SourceCheckpoint], files: list[str]) -> MatchedSources:
     # A shared table is never vanished: what it has given is carried over, and the next ingest goes on after it.
     gone = [item for item in sources if item.source_id not in matched_ids and not item.path.startswith(TABLE)]
     return MatchedSources(readable, gone)
-
-
-def adopt_sources(
-    connection: duckdb.DuckDBPyConnection, former: FormerStore, sources: list[SourceCheckpoint], matched: MatchedSources
-) -> list[str]:
-    """Take over the former store's sources, rejects and settings; return the vanished paths."""
-    read = {str(row[0]) for row in connection.execute("select path from internal.source_v1").fetchall()}
-    again = {name: item.source_id for name, item in matched.readable.items() if name in read}
-    numbers = set(again.values())
-    former.adopt_sources(again, {item.source_id for item in matched.vanished})
-    former.adopt_quarantine()
-    former.adopt_rejects_of([item.source_id for item in sources if item.source_id not in numbers])
-    former.adopt_settings()
-    return sorted({item.path for item in matched.vanished})
 
 
 def _fits(checkpoint: SourceCheckpoint) -> bool:

@@ -12,8 +12,9 @@ from analyzer.analysis.kinds.detection import Detection
 from analyzer.analysis.kinds.families.signals import SIGNALS
 from analyzer.analysis.kinds.families.silence import SILENCE
 from analyzer.analysis.kinds.families.versions import VERSIONS
-from analyzer.analysis.kinds.finding import KINDS, NOTHING, RESOLUTIONS, Finding, Kind, Scope, family_of, kind_of
+from analyzer.analysis.kinds.finding import KINDS, NOTHING, RESOLUTIONS, Finding, Kind, family_of, kind_of
 from analyzer.analysis.kinds.finding_fields import SEVERITIES
+from analyzer.analysis.kinds.scope import Scope
 from analyzer.analysis.periods import ACCEPT_DAYS, BASELINE_DAYS, RECENT_DAYS
 from analyzer.cli.commands.checking import check_command as check
 from analyzer.report.overview_words import course

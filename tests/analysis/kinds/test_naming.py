@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from analyzer.analysis.kinds.families.naming import Names, Suspect
+from analyzer.analysis.kinds.statistics.naming import Names, Suspect
 
 CALLERS = {
     # caller: provider, model, host, project

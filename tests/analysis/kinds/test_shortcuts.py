@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+from analyzer.analysis.kinds.detection import frame
 from analyzer.analysis.kinds.families.relays import relay_days, relay_frequency
 from analyzer.analysis.kinds.statistics import units as volume_units
 from tests.analysis.detection_data import FIRST
@@ -65,7 +66,7 @@ def test_hand_offs_that_cannot_be_many_are_left_out_alone() -> None:
     unusual = relay_days(of).filter("found")
     assert unusual.height == 3
     assert_frame_equal(
-        relay_frequency(of).select("day", "caller", "p_value", "expected", "high"),
+        frame(relay_frequency(of)).select("day", "caller", "p_value", "expected", "high"),
         unusual.select("day", "caller", "p_value", "expected", "high").sort("day", "caller"),
         check_exact=True,
     )

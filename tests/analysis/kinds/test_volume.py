@@ -109,26 +109,30 @@ def test_twice_the_sessions_with_twice_the_errors_is_no_rise() -> None:
     assert found(both) == []
 
 
-def test_without_sessions_a_day_is_what_errors_are_held_against() -> None:
-    """The finding says so by the words for it; ten times the errors of a day are found all the same."""
-    rises = found(fleet({"a": 20.0}, lambda day, _: {"network_transient": 60} if day == CHANGE else {}, seen=False))
-    assert about(rises) == {("volume", "a", None)}
-    assert "expected of so many days" in str(rises[0].note)
-    assert "network_transient errors in" in str(rises[0].note)
-    assert rises[0].reason == "network_transient"
-
-
-def test_a_reason_that_was_never_there_is_a_rise() -> None:
-    """Every session of one day refused."""
-    rises = found(fleet({"a": 20.0}, lambda day, _: {"auth_error": 20} if day == CHANGE else {}))
-    assert about(rises) == {("volume", "a", None)}
-    assert "auth_error" in str(rises[0].note)
-
-
-def test_unknown_errors_are_held_against_sessions_too() -> None:
-    """A wave of known ones beside them hides nothing."""
-    rises = found(fleet({"a": 30.0}, lambda day, _: {"unknown": 9} if day >= CHANGE else {}))
-    assert about(rises) == {("unknown_rate", "a", None)}
+@pytest.mark.parametrize(
+    ("usual", "more", "seen", "finding", "noted"),
+    [
+        pytest.param(20, {"auth_error": 20}, True, "volume", ("auth_error",), id="never there"),
+        pytest.param(30, {"unknown": 9}, True, "unknown_rate", (), id="unknown"),
+        pytest.param(30, {"unknown": 9, "validation": 3}, True, "unknown_rate", (), id="named by what made it"),
+        pytest.param(
+            20,
+            {"network_transient": 60},
+            False,
+            "volume",
+            ("expected of so many days", "network_transient errors in"),
+            id="against days where no log shows sessions",
+        ),
+    ],
+)
+def test_more_errors_of_a_reason_are_a_rise_of_their_caller(
+    usual: float, more: dict[str, int], seen: bool, finding: str, noted: tuple[str, ...]
+) -> None:
+    """Of the kind that fits, named by the reason; a wave of other errors beside them hides nothing."""
+    rises = found(fleet({"a": usual}, lambda day, _: more if day == CHANGE else {}, seen=seen))
+    assert about(rises) == {(finding, "a", None)}
+    assert all(words in str(rises[0].note) for words in noted)
+    assert rises[0].reason == (None if finding == "unknown_rate" else next(iter(more)))
 
 
 def test_a_rise_is_named_by_what_grew() -> None:
@@ -136,12 +140,6 @@ def test_a_rise_is_named_by_what_grew() -> None:
     more = {"unknown": 24, "rate_limited": 12}
     rises = found(fleet({"a": 30.0}, lambda day, _: more if day == CHANGE else {}))
     assert {(one.finding, one.reason) for one in rises} == {("unknown_rate", None), ("volume", "rate_limited")}
-
-
-def test_a_rise_that_no_reason_shows_alone_is_named_by_the_one_that_made_it() -> None:
-    """Of some unknown errors among many the test of all errors alone may show them."""
-    few = found(fleet({"a": 30.0}, lambda day, _: {"unknown": 9, "validation": 3} if day == CHANGE else {}))
-    assert {one.finding for one in few} == {"unknown_rate"}
 
 
 def test_a_slow_rise_adds_up_over_days() -> None:

@@ -16,8 +16,9 @@ from analyzer.analysis.kinds.finding import KINDS
 from analyzer.analysis.timeline import timeline
 from analyzer.classifier.fingerprint import template
 from analyzer.events import Event, decode, encode
-from analyzer.report.night.document import render_known_finding, render_night_text
+from analyzer.report.night.document import finding_document, night_document
 from analyzer.report.overview import render_text
+from analyzer.report.writers.text import to_text
 from analyzer.store import Store, open_store
 from tests import LONG_RUNS
 from tests.analysis import histories
@@ -119,7 +120,7 @@ def test_a_day_without_new_evidence_fails_no_night(tmp_path: Path, samples: Path
         first, second = (check(store, until=f"2026-11-0{number}") for number in (5, 6))
         (one,) = second.findings
         assert (first.fails("info"), second.fails("info"), second.worst(), second.news()) == (True, False, None, ())
-        text = render_night_text(second)
+        text = to_text(night_document(second))
         assert f"  Open, last seen 4 November: craftsman: many hand-offs; id {one.id[:8]}\n" in text
         assert one.explanation not in text
         assert "Goes on" not in render_text(overview(store))
@@ -202,7 +203,7 @@ def test_whatever_a_finding_states_can_be_recounted_from_its_evidence(
     # Both list the evidence and nothing else; what a night writes down is the beginning of it.
     ids = {event.id for event in own}
     assert 0 < len(one.evidence) == len(set(one.evidence) & ids) <= len(ids)
-    shown = render_known_finding(one, 500)
+    shown = to_text(finding_document(one), 500)
     assert events.keys() & set(shown.split()) == set(one.evidence)
     assert (f"and {len(ids) - len(one.evidence):,} more\n" in shown) == (len(one.evidence) < len(ids))
     assert set(one.samples) <= (texts := texts_of(events.values(), own))

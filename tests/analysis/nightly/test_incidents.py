@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analyzer.analysis.kinds.detection import Detection
-from analyzer.analysis.kinds.finding import Finding, Scope
+from analyzer.analysis.kinds.finding import Finding
+from analyzer.analysis.kinds.scope import Scope
 from analyzer.analysis.nightly.incidents import SILENT_DAYS, incidents
 from analyzer.analysis.nightly.night import carried_on
 from analyzer.analysis.periods import QUIET_DAYS

@@ -14,7 +14,7 @@ import pytest
 from analyzer.analysis.kinds.detection import Detection
 from analyzer.analysis.kinds.families.causes import with_causes
 from analyzer.analysis.kinds.families.retries import retry_changes
-from analyzer.analysis.kinds.finding import KINDS, Finding, Scope
+from analyzer.analysis.kinds.finding import KINDS, Finding, scope_of
 from analyzer.analysis.kinds.sentences import sentence
 from analyzer.analysis.nightly.detections import detections
 from analyzer.analysis.nightly.incidents import incidents
@@ -251,4 +251,4 @@ def test_every_kind_has_its_words_and_its_scope(kind: str) -> None:
     assert said.startswith("probe: ")
     assert "None" not in said and "–" not in said
     assert bool(found.kind.advice) == (kind != "traffic_changed")
-    assert Finding.from_dict(found.to_dict()).scope == found.scope == Scope.of(found.latest)
+    assert Finding.from_dict(found.to_dict()).scope == found.scope == scope_of(found.latest)

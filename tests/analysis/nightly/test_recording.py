@@ -14,13 +14,15 @@ import pytest
 
 from analyzer.analysis import check
 from analyzer.analysis.kinds.detection import Detection
-from analyzer.analysis.kinds.finding import Finding, Identity, Scope, finding_id
+from analyzer.analysis.kinds.finding import Finding, scope_of
+from analyzer.analysis.kinds.scope import Identity, finding_id
 from analyzer.analysis.nightly.decisions import findings
 from analyzer.analysis.nightly.night import Night, night_before, recorded, write_down
 from analyzer.errors import StoreError
 from analyzer.events import EventLog
 from analyzer.events.appending.appender import MAX_LINE_BYTES
-from analyzer.report.night.document import render_night_text
+from analyzer.report.night.document import night_document
+from analyzer.report.writers.text import to_text
 from analyzer.store import Store, open_store, rebuild
 from tests import LONG_RUNS
 from tests.store.killing import Victims
@@ -34,7 +36,7 @@ def found(number: int, parts: tuple[Finding, ...] = (), sample: str = "") -> Fin
     one = Detection(
         day=DAY, finding="template", caller=f"caller-{number}", template=f"t{number}", p_value=1e-9, sessions=12
     )
-    scope = Scope.of(one)
+    scope = scope_of(one)
     return Finding(
         id=finding_id(Identity("template", scope), DAY),
         state="new",
@@ -133,7 +135,7 @@ def test_a_kind_that_is_no_longer_told_ends_on_the_next_night(store: Store) -> N
     night = check(store, until=f"{DAY + timedelta(days=2)}")
     (over,) = night.findings
     assert (over.id, over.state, over.resolution) == ("x", "resolved", "rejudged")
-    assert "probe: validation grew." in render_night_text(recorded(store, DAY, "UTC") or night)
+    assert "probe: validation grew." in to_text(night_document(recorded(store, DAY, "UTC") or night))
     assert findings(store) == []
 
 

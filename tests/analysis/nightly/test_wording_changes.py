@@ -12,8 +12,10 @@ import pytest
 from analyzer.analysis import Night, check, each_night
 from analyzer.analysis.kinds.finding import Finding
 from analyzer.analysis.tables import window
-from analyzer.report.night.document import render_known_finding, render_night_markdown, render_night_text
-from analyzer.report.night.messages import webhook_body
+from analyzer.report.night.document import finding_document, night_document
+from analyzer.report.night.messages import chat_message
+from analyzer.report.writers.markdown import to_markdown
+from analyzer.report.writers.text import to_text
 from analyzer.store import Store, open_store
 
 Native = Callable[..., bytes]
@@ -92,16 +94,16 @@ def test_every_medium_says_so(store: Store) -> None:
     (found,) = judged.findings
     assert found.wording is not None
     for said in (
-        render_night_text(judged, 100),
-        render_night_markdown(judged).replace("\\", ""),
-        str(webhook_body(judged)["text"]),
-        render_known_finding(found, 200),
+        to_text(night_document(judged), 100),
+        to_markdown(night_document(judged)).replace("\\", ""),
+        str(chat_message("webhook", judged)["text"]),
+        to_text(finding_document(found), 200),
     ):
         flat = " ".join(said.split())
         assert "draft" in flat
         assert "quota heron of lane" in flat
         assert found.wording.rule in flat
-    assert webhook_body(judged)["findings"][0]["wording"]["old"] == OLD
+    assert chat_message("webhook", judged)["findings"][0]["wording"]["old"] == OLD
 
 
 def test_it_goes_on_and_ends_as_one_finding(store: Store) -> None:

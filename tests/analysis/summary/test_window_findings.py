@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
@@ -13,9 +13,8 @@ from analyzer.analysis.nightly.night import Night
 from analyzer.errors import AnalyzerError
 from analyzer.events import Event, encode
 from analyzer.store import Store, open_store
+from tests import Native
 from tests.analysis.nightly.test_check import START, history, line
-
-Native = Callable[..., bytes]
 
 
 def day(number: int) -> str:

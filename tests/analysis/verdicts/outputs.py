@@ -80,6 +80,16 @@ def end(said: str = "", *, error: bool = False, subtype: str = "success", **keys
     }
 
 
+def answer(text: str) -> tuple[Row, Row]:
+    """The last reply, which the end of the run repeats."""
+    return say(text), end(text)
+
+
+def work() -> tuple[Row, Row]:
+    """A call of a tool and its result."""
+    return use("a"), got("a", "ok")
+
+
 def claude(*rows: Row | str) -> str:
     """A run of `claude -p`."""
     head = {"type": "system", "subtype": "init", "session_id": "s", "tools": ["Edit"], "model": "claude-opus-4-5"}

@@ -18,6 +18,7 @@ from tests.analysis.verdicts.outputs import (
     OC_START,
     OC_STOP,
     aider,
+    answer,
     claude,
     codex,
     copilot,
@@ -27,7 +28,6 @@ from tests.analysis.verdicts.outputs import (
     g_said,
     gemini,
     goose,
-    got,
     lines,
     oc,
     oc_error,
@@ -45,12 +45,12 @@ from tests.analysis.verdicts.outputs import (
     text,
     transcript,
     turn_failed,
-    use,
+    work,
 )
 
 NOON = datetime(2026, 3, 5, 12)
 GOOD = {
-    "claude": claude(say("On it."), use("a"), got("a", "ok"), say("Done."), end("Done.")),
+    "claude": claude(say("On it."), *work(), *answer("Done.")),
     "codex": codex(ran("ls"), said("Done."), DONE),
     "gemini": gemini(g("tool_use", tool_name="ls", tool_id="c", parameters={}), g_said("Done."), g_end()),
     "opencode": lines(OC_START, oc_tool(), oc("step_finish", reason="tool-calls"), OC_START, oc_said("Done."), OC_STOP),
@@ -69,9 +69,7 @@ BAD = {
     "rollout": rollout({"type": "task_started"}, {"type": "error", "message": "You've hit your usage limit."}),
 }
 REPLIES = {
-    "transcript": transcript(
-        {"type": "user", "message": {"role": "user", "content": "go"}}, use("a"), got("a", "ok"), say("Done.")
-    ),
+    "transcript": transcript({"type": "user", "message": {"role": "user", "content": "go"}}, *work(), say("Done.")),
     "copilot": copilot(
         ("user.message", {"content": "go"}),
         ("tool.execution_start", {"toolCallId": "c", "toolName": "bash"}),

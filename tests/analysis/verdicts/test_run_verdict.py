@@ -20,6 +20,7 @@ from tests.analysis.verdicts.outputs import (
     DONE,
     Case,
     again,
+    answer,
     claude,
     codex,
     end,
@@ -30,6 +31,7 @@ from tests.analysis.verdicts.outputs import (
     synthetic,
     turn_failed,
     use,
+    work,
 )
 from tests.analysis.verdicts.runs import DEV, HELD_BACK, LATER
 from tests.shown_formats import FILES, LOGS
@@ -173,7 +175,7 @@ def test_secrets_are_in_no_part_of_an_answer(judged: Judge) -> None:
 
 def test_tokens_and_cost_are_told_where_the_output_counts_them(judged: Judge) -> None:
     """Of Claude Code both, of Codex tokens alone, of a text neither."""
-    found = judged(claude(say("Done."), end("Done.")), exit_code=0)
+    found = judged(claude(*answer("Done.")), exit_code=0)
     assert (found.tokens, found.cost_usd) == ({"input_tokens": 900, "output_tokens": 80}, 0.02)
     found = judged(codex(said("Done."), DONE), exit_code=0)
     assert (found.tokens, found.cost_usd) == ({"input_tokens": 500, "output_tokens": 40}, None)
@@ -213,16 +215,14 @@ def test_a_run_without_a_known_exit_code_is_judged_by_its_records(judged: Judge)
 
 def test_a_failure_that_work_followed_is_over(judged: Judge) -> None:
     """Retries before a reply decide nothing; those after the last one do."""
-    assert judged(claude(again(1, 529, "overloaded"), say("Done."), end("Done.")), exit_code=0).verdict == "passed"
+    assert judged(claude(again(1, 529, "overloaded"), *answer("Done.")), exit_code=0).verdict == "passed"
     assert judged(claude(say("Hm."), again(1, 529, "overloaded")), exit_code=137).verdict == "retry"
 
 
 @pytest.mark.parametrize("last", ["API Error: rate limited", "Looking.", ""])
 def test_the_words_of_an_end_overcome_no_failure(judged: Judge, last: str) -> None:
     """Work began, the limit came, and the last record says success, in whatever words."""
-    output = claude(
-        say("Looking."), use("a"), got("a", "ok"), synthetic("You've hit your limit · resets 3pm"), end(last)
-    )
+    output = claude(say("Looking."), *work(), synthetic("You've hit your limit · resets 3pm"), end(last))
     assert judged(output, exit_code=0).verdict == "wait"
 
 
@@ -262,13 +262,13 @@ def test_the_line_of_a_text_is_that_of_its_file(judged: Judge) -> None:
 def test_a_line_without_an_end_is_no_record(judged: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is dropped as it is read, and what stands behind it is judged."""
     monkeypatch.setattr("analyzer.analysis.verdict.output.LONGEST_HEAD", 1_000_000)
-    found = judged(claude("x" * 9_000_000, say("Done."), end("Done.")), exit_code=0)
+    found = judged(claude("x" * 9_000_000, *answer("Done.")), exit_code=0)
     assert (found.verdict, found.evidence[0].line) == ("passed", 4)
 
 
 def test_a_document_and_a_packed_file_are_read(judged: Judge, tmp_path: Path) -> None:
     """`--output-format json --verbose` prints one array; a log may be packed."""
-    rows = [json.loads(line) for line in claude(say("Done."), end("Done.")).splitlines()]
+    rows = [json.loads(line) for line in claude(*answer("Done.")).splitlines()]
     assert judged(json.dumps(rows), exit_code=0).verdict == "passed"
     packed = tmp_path / "run.ndjson.gz"
     packed.write_bytes(gzip.compress(codex(turn_failed("You've hit your usage limit.")).encode()))

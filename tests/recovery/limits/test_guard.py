@@ -15,8 +15,8 @@ import pytest
 
 from analyzer.recovery import RateGuard, RateLimitedError, StateError, WaitCancelledError
 from analyzer.recovery.limits.state_file import StateFile
-from tests.recovery.limits.test_state_file import ENVIRONMENT
 from tests.recovery.simulated import FakeClock, threads_at_state_files
+from tests.recovery.supervised import ENVIRONMENT
 
 
 @pytest.fixture

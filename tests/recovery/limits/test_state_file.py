@@ -18,9 +18,7 @@ import pytest
 from analyzer.recovery.limits.guard import RateGuard
 from analyzer.recovery.limits.pool import AgentPool, Exhaustion
 from analyzer.recovery.limits.state_file import State, StateBusyError, StateError, StateFile
-from tests import REPOSITORY
-
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+from tests.recovery.supervised import ENVIRONMENT
 
 
 def python(program: str, *arguments: str) -> subprocess.Popen[str]:

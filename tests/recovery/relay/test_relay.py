@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from analyzer.errors import AnalyzerError
 from analyzer.events import EventLog
+from analyzer.recovery.process.step_error import RelayHaltedError
 from analyzer.recovery.relay.checkpoint import SummarizerLimitError, Transcript, Turn, parse
 from analyzer.recovery.relay.config import RelayConfig, RelaySettings, relay_config, threshold
 from analyzer.recovery.relay.monitor import MOST, OFTEN, Relay, RelayMonitor, Summarizer
 from analyzer.recovery.relay.summarizers import summarize
-from analyzer.recovery.supervision.step_error import RelayHaltedError
 from tests.recovery.supervised import events
 
 SESSION = Transcript("Add the endpoint", (Turn("assistant", "- [ ] the handler\n- [ ] the tests"),))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from analyzer.recovery import Compression, ContextRecovery, Credential, Retry
-from analyzer.recovery.supervision.step_error import Observed, step_error
+from analyzer.recovery.process.step_error import Observed, step_error
 from tests.recovery.simulated import OVERFLOW, FakeClock, Flaky, HttpError, Log, alone, conversation, note, settled
 
 

@@ -14,8 +14,8 @@ import pytest
 from analyzer.recovery import ContextRecovery, IterationBudget, Policy, RateGuard, RateLimitedError, Retry
 from analyzer.recovery.retry.policy import IterationBudgetExhaustedError
 from analyzer.store import Store, open_store
-from tests.recovery.limits.test_state_file import ENVIRONMENT
 from tests.recovery.simulated import OVERFLOW, STEADY, FakeClock, Flaky, HttpError, Log, conversation, limited
+from tests.recovery.supervised import ENVIRONMENT
 
 
 def test_every_outcome_stands_in_the_views(memory: Store, clock: FakeClock, log: Log) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -13,11 +12,10 @@ import pytest
 
 from analyzer.errors import StoreError
 from analyzer.store import open_store, rebuild
-from tests import LONG_RUNS
+from tests import LONG_RUNS, Native
 from tests.store.ingest.test_exactly_once import GDD, assert_same, contents
 from tests.store.killing import Victims
 
-Native = Callable[..., bytes]
 LEFT_OPEN = """
 store = open_store({store!r}, writable=True)
 store.ingest([{first!r}])

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,10 +19,8 @@ from analyzer.errors import StoreBusyError, StoreError
 from analyzer.store import open_store
 from analyzer.store.db import location
 from analyzer.store.db.location import exclusive, holder, lock_of
-from tests import LONG_RUNS
+from tests import LONG_RUNS, Native
 from tests.store.upkeep.test_rebuild import feed
-
-Native = Callable[..., bytes]
 
 HOLD = """
 import sys, time

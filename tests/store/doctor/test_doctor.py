@@ -20,9 +20,8 @@ from analyzer.store.db.location import work_of
 from analyzer.store.doctor import examine as logfolder
 from analyzer.store.doctor import examine as selftest
 from analyzer.store.ingest.discover import SELF_TEST_FOLDER
+from tests import Native
 from tests.store.upkeep.test_rebuild import RULES, feed, spoil
-
-Native = Callable[..., bytes]
 
 
 def found(checks: list[Check], name: str) -> Check:

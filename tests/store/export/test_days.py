@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
@@ -13,8 +12,7 @@ import pytest
 from analyzer.errors import AnalyzerError, StoreBusyError
 from analyzer.store import Store, open_store
 from analyzer.store.export.days import ExportedView, Folder
-
-Native = Callable[..., bytes]
+from tests import Native
 
 
 def error(native: Native, event_id: str, day: int, **known: object) -> bytes:

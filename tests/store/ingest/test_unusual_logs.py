@@ -12,7 +12,6 @@ import zstandard
 
 from analyzer.errors import InputError
 from analyzer.store import Store, open_store
-from analyzer.store.ingest.batch import Batch, SealedBatch
 from analyzer.store.ingest.read import SourceRun
 
 Native = Callable[..., bytes]
@@ -31,25 +30,6 @@ def test_very_many_small_files_are_read_once(memory: Store, native: Native, tmp_
     assert memory.ingest([str(tmp_path)]).total.events == 1_000
     assert memory.ingest([str(tmp_path)]).unchanged == 1_000
     assert len(ids(memory)) == 1_000
-
-
-def test_small_files_share_a_frame(
-    memory: Store, native: Native, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A frame a file would cost a hundred times the event in it, in time and in memory."""
-    for number in range(300):
-        (tmp_path / f"{number:03}.jsonl").write_bytes(native(f"e-{number}") if number % 3 else GDD % number)
-    pieces: list[int] = []
-    seal = Batch.seal
-
-    def counted(batch: Batch) -> SealedBatch | None:
-        sealed = seal(batch)
-        pieces.append(sealed.events.n_chunks() if sealed else 0)
-        return sealed
-
-    monkeypatch.setattr(Batch, "seal", counted)
-    assert memory.ingest([str(tmp_path)]).total.events == 300
-    assert max(pieces) == 1
 
 
 @pytest.mark.parametrize("small", [0, 2, 4, 100])

@@ -19,7 +19,8 @@ from analyzer.classifier.recovery_table import UNCOUNTED
 from analyzer.errors import AnalyzerError, QueryError
 from analyzer.events import Event
 from analyzer.recovery.relay.config import STRATEGIES
-from analyzer.report.store_work import render_catalogue
+from analyzer.report.store_work import catalogue_document
+from analyzer.report.writers.text import to_text
 from analyzer.store import Store, catalogue, find, open_store, views
 from analyzer.store.db.connection import connect
 from analyzer.store.db.tables.schema import parse_header
@@ -256,10 +257,10 @@ def test_the_queries_that_people_ask_come_first() -> None:
     assert names[2].startswith("errors-")
     inner = [name for name in names if name.startswith("detection-")]
     assert names[-len(inner) :] == inner
-    listed = render_catalogue()
+    listed = to_text(catalogue_document())
     assert listed.count("What checks and reports ask for themselves:") == 1
     assert listed.index("What checks") < listed.index(inner[0])
-    assert "What checks" not in render_catalogue(inner[0])
+    assert "What checks" not in to_text(catalogue_document(inner[0]))
 
 
 @pytest.mark.parametrize(

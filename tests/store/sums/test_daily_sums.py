@@ -17,9 +17,9 @@ from analyzer.analysis.kinds.families.bursts import MIN_REPEATS
 from analyzer.analysis.observations import DATED, Observations, end_of, observe, start_of
 from analyzer.store import LOUD, CallerDays, Store, open_store
 from analyzer.store.sums.counting import counted
+from tests import Native
 from tests.analysis.observed import observations
 
-Native = Callable[..., bytes]
 START = datetime(2026, 10, 20)
 """Clocks are put back in Berlin five days later."""
 DAYS = 9

@@ -332,7 +332,7 @@ def test_a_rebuild_that_fails_leaves_the_store_as_it_was(store: Path, monkeypatc
         def fail(*_: object, failure: BaseException = failure) -> None:
             raise failure
 
-        monkeypatch.setattr(import_module("analyzer.store.upkeep.rebuild"), "split_by_events", fail)
+        monkeypatch.setattr(import_module("analyzer.store.upkeep.rebuild"), "restore_horizon", fail)
         with pytest.raises((StoreError, KeyboardInterrupt)):
             rebuild(str(store))
         assert_same(dump(store), before)

@@ -17,15 +17,8 @@ from analyzer.analysis.kinds.daily_charts import (
     MARKED,
 )
 from analyzer.analysis.kinds.detection import Detection, ordered
-from analyzer.analysis.kinds.families.shared import WITH_MESSAGE
-from analyzer.analysis.kinds.finding import (
-    SESSION_ITSELF,
-    Basis,
-    Charted,
-    ChartForm,
-    Finding,
-    Kind,
-)
+from analyzer.analysis.kinds.finding import SESSION_ITSELF, Basis, Charted, ChartForm, Finding, Kind
+from analyzer.analysis.kinds.shared import WITH_MESSAGE
 from analyzer.analysis.observations import Observations, end_of, start_of
 
 MIN_REPEATS = 30
@@ -103,20 +96,12 @@ _MOMENTS: dict[str, pl.DataType | type[pl.DataType]] = {
 
 def longest_bursts(seen: Observations) -> Iterable[Detection]:
     """Yield the longest burst of each message a day, with the number of other sessions with it."""
-    longest: dict[tuple[date, str | None, str | None], Detection] = {}
-    more: dict[tuple[date, str | None, str | None], int] = {}
+    by_message: dict[tuple[date, str | None, str | None], list[Detection]] = {}
     for burst in bursts(seen.loud, seen.repeats):
-        key = burst.day, burst.caller, burst.template
-        more[key] = more.get(key, 0) + 1
-        former = longest.get(key)
-        if former is None or (-(burst.observed or 0), burst.scope or "") < (
-            -(former.observed or 0),
-            former.scope or "",
-        ):
-            longest[key] = burst
-    for key, burst in longest.items():
-        others = more[key] - 1
-        yield replace(burst, note=f"{burst.note}, and {others} more do so too") if others else burst
+        by_message.setdefault((burst.day, burst.caller, burst.template), []).append(burst)
+    for own in by_message.values():
+        longest, *others = sorted(own, key=lambda burst: (-(burst.observed or 0), burst.scope or ""))
+        yield replace(longest, note=f"{longest.note}, and {len(others)} more do so too") if others else longest
 
 
 def burst_rows(finding: Finding, basis: Basis) -> pl.DataFrame:

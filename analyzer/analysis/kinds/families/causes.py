@@ -9,15 +9,8 @@ from datetime import date, timedelta
 import polars as pl
 
 from analyzer.analysis.kinds.detection import Detection, ordered
-from analyzer.analysis.kinds.finding import (
-    KINDS,
-    Evidence,
-    Finding,
-    Identity,
-    Kind,
-    Scope,
-    finding_id,
-)
+from analyzer.analysis.kinds.finding import KINDS, Evidence, Finding, Kind, scope_of
+from analyzer.analysis.kinds.scope import Identity, finding_id
 from analyzer.analysis.kinds.statistics.tails import (
     beta_binomial_tail,
     negative_binomial_tail,
@@ -268,7 +261,7 @@ def _sampled(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _part(detection: Detection) -> Finding:
     return Finding(
-        id=finding_id(Identity(detection.finding, Scope.of(detection)), detection.day),
+        id=finding_id(Identity(detection.finding, scope_of(detection)), detection.day),
         state="new",
         severity="info",
         opened_on=detection.day,

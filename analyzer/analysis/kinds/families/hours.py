@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from analyzer.analysis.kinds.detection import Detection, Settings, above, clearest, ordinal
-from analyzer.analysis.kinds.families.naming import UNKNOWN, Names, Suspect
 from analyzer.analysis.kinds.families.volumes import (
     OUTAGES,
     UNSEEN_RARER,
@@ -26,6 +25,7 @@ from analyzer.analysis.kinds.families.volumes import (
     rarer,
     without,
 )
+from analyzer.analysis.kinds.statistics.naming import UNKNOWN, Names, Suspect
 from analyzer.analysis.kinds.statistics.rates import CountedDay, RateTail, rate_tail
 
 WINDOWS = (1, 3, 6, 12)

@@ -22,15 +22,9 @@ from analyzer.analysis.kinds.daily_charts import (
     around,
     counted_beside_expected,
     counts_chart,
+    sums_by_day,
 )
 from analyzer.analysis.kinds.detection import Detection, Settings, above, ordered
-from analyzer.analysis.kinds.families.shared import (
-    DRAFT_RULES,
-    UNKNOWN_ERRORS,
-    UNKNOWN_SHOWN,
-    WITH_MESSAGE,
-    WRITE_A_RULE,
-)
 from analyzer.analysis.kinds.finding import (
     MESSAGE,
     MESSAGE_ITSELF,
@@ -45,6 +39,13 @@ from analyzer.analysis.kinds.finding import (
 )
 from analyzer.analysis.kinds.finding_fields import warning
 from analyzer.analysis.kinds.sentences import in_sessions
+from analyzer.analysis.kinds.shared import (
+    DRAFT_RULES,
+    UNKNOWN_ERRORS,
+    UNKNOWN_SHOWN,
+    WITH_MESSAGE,
+    WRITE_A_RULE,
+)
 from analyzer.analysis.kinds.statistics.rates import RateTail
 from analyzer.analysis.kinds.statistics.tails import (
     false_discovery,
@@ -353,16 +354,11 @@ def sighting_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
     shown, days = shown.filter(pl.col("template") == finding.scope.template), basis.seen.counts
     if finding.scope.caller is not None:
         shown, days = (rows.filter(pl.col("caller") == finding.scope.caller) for rows in (shown, days))
-    own = shown.group_by("day").agg(
-        pl.col("sessions").sum().alias("message_sessions"), pl.col("events").sum().alias("message_events")
-    )
-    return (
-        days.filter(around(finding, basis.last))
-        .group_by("day")
-        .agg(pl.col("sessions").sum())
-        .join(own, on="day", how="left")
-        .select("day", pl.col("message_sessions", "message_events").fill_null(0), "sessions")
-        .sort("day")
+    return sums_by_day(
+        [days.filter(around(finding, basis.last))],
+        message_sessions=(shown, "sessions"),
+        message_events=(shown, "events"),
+        sessions=(days, "sessions"),
     )
 
 

@@ -29,16 +29,7 @@ from analyzer.analysis.kinds.daily_charts import (
     panels,
 )
 from analyzer.analysis.kinds.detection import Detection, above, ordered
-from analyzer.analysis.kinds.finding import (
-    Basis,
-    Behind,
-    Charted,
-    ChartForm,
-    Evidence,
-    Finding,
-    Kind,
-    its_days,
-)
+from analyzer.analysis.kinds.finding import Basis, Charted, ChartForm, Evidence, Finding, Kind, ShownErrors, its_days
 from analyzer.analysis.kinds.finding_fields import warning
 from analyzer.analysis.kinds.sentences import as_number, in_sessions
 from analyzer.analysis.kinds.statistics.rates import (
@@ -229,7 +220,7 @@ RELAYS = {
         asks=("query", "relays-by-step"),
         scope="step",
         evidence=Evidence({"hand_off": 0}),
-        behind=Behind("of its days", lambda _finding, _seen: pl.lit(False), its_days, hand_offs="Hand-offs"),
+        behind=ShownErrors("of its days", lambda _finding, _seen: pl.lit(False), its_days, hand_offs="Hand-offs"),
         chart=HAND_OFFS,
     )
 }

@@ -21,19 +21,10 @@ from analyzer.analysis.kinds.daily_charts import (
     shares_axis,
 )
 from analyzer.analysis.kinds.detection import Detection, ordered
-from analyzer.analysis.kinds.families.shared import BY_OUTCOME
-from analyzer.analysis.kinds.finding import (
-    Basis,
-    Behind,
-    Charted,
-    ChartForm,
-    Evidence,
-    Finding,
-    Kind,
-    its_week,
-)
+from analyzer.analysis.kinds.finding import Basis, Charted, ChartForm, Evidence, Finding, Kind, ShownErrors, its_week
 from analyzer.analysis.kinds.finding_fields import info, warning
 from analyzer.analysis.kinds.sentences import expected_share
+from analyzer.analysis.kinds.shared import BY_OUTCOME
 from analyzer.analysis.kinds.statistics.tails import (
     beta_binomial_tail,
     wilson_interval,
@@ -277,7 +268,7 @@ _RETRIES = Kind(
     asks=_CHAINS,
     scope="reason",
     evidence=Evidence({"tried": RECENT_DAYS}),
-    behind=Behind(
+    behind=ShownErrors(
         "of the last week with its reason", lambda finding, _seen: pl.col("reason") == finding.scope.reason, its_week
     ),
     chart=RECOVERY,

@@ -26,18 +26,11 @@ from analyzer.analysis.kinds.daily_charts import (
     bars,
     counts_axis,
     panels,
+    sums_by_day,
 )
 from analyzer.analysis.kinds.detection import Detection, Settings, ordered
 from analyzer.analysis.kinds.families.new_messages import LEAST_HISTORY, MESSAGES, novelty
-from analyzer.analysis.kinds.finding import (
-    Basis,
-    Charted,
-    ChartForm,
-    Evidence,
-    Finding,
-    note_of,
-    since,
-)
+from analyzer.analysis.kinds.finding import Basis, Charted, ChartForm, Evidence, Finding, note_of, since
 from analyzer.analysis.kinds.finding_fields import warning
 from analyzer.analysis.kinds.statistics.rates import (
     CountedDay,
@@ -344,16 +337,13 @@ def wording_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
         shown = shown.filter(pl.col("caller") == scope.caller)
     own = pl.col("caller").is_in(shown["caller"].unique().to_list()) & around(finding, basis.last)
     matched = seen.rules.filter(own & (pl.col("rule") == scope.rule))
-    parts = {
-        "rule_sessions": matched,
-        "message_sessions": shown.filter(own),
-        "sessions": seen.work.filter(own),
-    }
-    days = pl.concat([rows.select("day") for rows in parts.values()]).unique()
-    for name, rows in parts.items():
-        daily = rows.group_by("day").agg(pl.col("sessions").sum().alias(name))
-        days = days.join(daily, on="day", how="left").with_columns(pl.col(name).fill_null(0))
-    return days.sort("day")
+    shown, work = shown.filter(own), seen.work.filter(own)
+    return sums_by_day(
+        [matched, shown, work],
+        rule_sessions=(matched, "sessions"),
+        message_sessions=(shown, "sessions"),
+        sessions=(work, "sessions"),
+    )
 
 
 def wording_chart(case: Charted) -> Chart:

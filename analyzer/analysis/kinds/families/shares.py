@@ -28,23 +28,16 @@ from analyzer.analysis.kinds.daily_charts import (
 )
 from analyzer.analysis.kinds.detection import Detection, Settings, ordered
 from analyzer.analysis.kinds.families.new_messages import new_templates
-from analyzer.analysis.kinds.families.shared import (
+from analyzer.analysis.kinds.finding import SHARE, Basis, Charted, ChartForm, Finding, Kind
+from analyzer.analysis.kinds.finding_fields import MANY_SESSIONS
+from analyzer.analysis.kinds.sentences import expected_share, in_sessions
+from analyzer.analysis.kinds.shared import (
     DRAFT_RULES,
     UNKNOWN_ERRORS,
     UNKNOWN_SHOWN,
     WRITE_A_RULE,
     onset_if_earlier,
 )
-from analyzer.analysis.kinds.finding import (
-    SHARE,
-    Basis,
-    Charted,
-    ChartForm,
-    Finding,
-    Kind,
-)
-from analyzer.analysis.kinds.finding_fields import MANY_SESSIONS
-from analyzer.analysis.kinds.sentences import expected_share, in_sessions
 from analyzer.analysis.kinds.statistics.rates import (
     MIN_DAYS_OF_SHARES,
 )
@@ -85,7 +78,7 @@ def detect(counts: pl.DataFrame, templates: pl.DataFrame, settings: Settings | N
     return ordered([*_shares(totals, chosen), *new_templates(templates.select(wanted), totals, chosen)])
 
 
-def _totals(counts: pl.DataFrame) -> list[Detection]:
+def _totals(counts: pl.DataFrame) -> pl.DataFrame:
     """Sum and sort the counts by day and caller; raise `DetectionError` if they are unusable."""
     wanted = ("day", "caller", *COUNT_COLUMNS)
     if missing := [name for name in wanted if name not in counts.columns]:
@@ -130,7 +123,6 @@ def _shares(totals: pl.DataFrame, settings: Settings) -> Iterator[Detection]:
 
 
 def _detection(caller: str, day: int, rise: Rise, state: str, onset: int) -> Detection:
-    days = day - rise.first + 1
     expected = rise.tail.expected
     return Detection(
         day=date.fromordinal(day),
@@ -146,9 +138,7 @@ def _detection(caller: str, day: int, rise: Rise, state: str, onset: int) -> Det
         statistic=rise.count / expected,
         sessions=rise.sessions,
         groups=rise.count,
-        note=f"{rise.count:,} of {rise.exposure:,.0f} errors are unknown"
-        + (" on one day" if days == 1 else f" within {days} days")
-        + f", {expected:,.1f} expected",
+        note=f"{rise.count:,} of {rise.exposure:,.0f} errors are unknown {rise.over(day)}, {expected:,.1f} expected",
     )
 
 

@@ -23,16 +23,9 @@ from analyzer.analysis.kinds.daily_charts import (
     counts_chart,
 )
 from analyzer.analysis.kinds.detection import Detection, above
-from analyzer.analysis.kinds.families.shared import noted_of_days, noted_part
-from analyzer.analysis.kinds.finding import (
-    Basis,
-    Charted,
-    ChartForm,
-    Evidence,
-    Finding,
-    Kind,
-)
+from analyzer.analysis.kinds.finding import Basis, Charted, ChartForm, Evidence, Finding, Kind
 from analyzer.analysis.kinds.finding_fields import warning
+from analyzer.analysis.kinds.shared import noted_of_days, noted_part
 from analyzer.analysis.kinds.statistics.rates import (
     CountedDay,
 )
@@ -101,7 +94,7 @@ SIGNALS = {
         counted="tool",
         title="A tool fails more often",
         metric="failed calls of the span that was judged, three of a session at most",
-        note="the tool {name} failed in {sessions:,} of {exposure:,.0f} sessions that used it{over}, {count:,} times "
+        note="the tool {name} failed in {sessions:,} of {exposure:,.0f} sessions that used it {over}, {count:,} times "
         "(three a session at most)",
         drawn="failed calls",
         drawn_of="sessions that used it",
@@ -115,7 +108,7 @@ SIGNALS = {
         counted="wait",
         title="Retries wait longer",
         metric="retry chains of the span that was judged that waited longer than nine in ten before",
-        note="{count:,} of {exposure:,.0f} retry chains waited for {seconds:,} s or more{over}",
+        note="{count:,} of {exposure:,.0f} retry chains waited for {seconds:,} s or more {over}",
         drawn="seconds waited",
         drawn_of="retry chains",
         advice="ask the provider, or wait for it to recover; call it less often",
@@ -128,7 +121,7 @@ SIGNALS = {
         counted="exhausted",
         title="Retries run out",
         metric="retry chains of the span that was judged that ran out of tries",
-        note="{count:,} of {exposure:,.0f} retry chains ran out of tries{over}",
+        note="{count:,} of {exposure:,.0f} retry chains ran out of tries {over}",
         drawn="chains that ran out",
         drawn_of="retry chains",
         advice="ask the provider; more tries would only wait for longer",
@@ -140,7 +133,8 @@ SIGNALS = {
         counted="aborted",
         title="People stop their sessions",
         metric="stopped turns of the span that was judged, three of a session at most",
-        note="people stopped {sessions:,} of {exposure:,.0f} sessions{over}, {count:,} times (three a session at most)",
+        note="people stopped {sessions:,} of {exposure:,.0f} sessions {over}, {count:,} times "
+        "(three a session at most)",
         drawn="times stopped",
         drawn_of="sessions",
         advice="ask who stopped them why: it does what nobody wants, or nothing for too long",
@@ -150,7 +144,7 @@ SIGNALS = {
         counted="empty",
         title="Sessions ask nothing",
         metric="sessions of the span that was judged without any request",
-        note="{sessions:,} of {exposure:,.0f} sessions asked nothing{over}",
+        note="{sessions:,} of {exposure:,.0f} sessions asked nothing {over}",
         drawn="empty sessions",
         drawn_of="sessions",
         advice="start one by hand: it begins, and never reaches its model",
@@ -160,7 +154,7 @@ SIGNALS = {
         counted="unanswered",
         title="Sessions end without an answer",
         metric="sessions of the span that was judged that ended with a failure",
-        note="{sessions:,} of {exposure:,.0f} sessions ended with a failure and without an answer{over}",
+        note="{sessions:,} of {exposure:,.0f} sessions ended with a failure and without an answer {over}",
         drawn="unanswered sessions",
         drawn_of="sessions",
         advice="see what they ended with",
@@ -171,7 +165,7 @@ SIGNALS = {
         counted="copy",
         title="Logs arrive twice",
         metric="sessions of the span that was judged that stand in the logs twice",
-        note="the logs have {sessions:,} sessions twice, word for word, under other ids{over}",
+        note="the logs have {sessions:,} sessions twice, word for word, under other ids {over}",
         drawn="sessions that are there twice",
         drawn_of="sessions",
         advice="ship each log once: counts of this host are too high until the copies are gone",
@@ -324,14 +318,14 @@ def _series(counts: pl.DataFrame, by: str, exposure: pl.DataFrame) -> Iterator[t
 
 
 def _detection(finding: str, signal: Signal, day_rise: _DayRise, by: str, name: str) -> Detection:
-    rise, days = day_rise.rise, day_rise.day - day_rise.rise.first + 1
+    rise = day_rise.rise
     note = signal.note.format(
         name=name,
         sessions=rise.sessions,
         count=rise.count,
         exposure=rise.exposure,
         seconds=2 ** (day_rise.level + 1),
-        over=" on one day" if days == 1 else f" within {days} days",
+        over=rise.over(day_rise.day),
     )
     return above(
         rise.count,

@@ -22,17 +22,11 @@ from analyzer.analysis.kinds.daily_charts import (
     around,
     counted_beside_expected,
     counts_chart,
+    sums_by_day,
 )
 from analyzer.analysis.kinds.detection import Detection, ordinal
-from analyzer.analysis.kinds.families.shared import noted_of_days, noted_part
-from analyzer.analysis.kinds.finding import (
-    Basis,
-    Charted,
-    ChartForm,
-    Evidence,
-    Finding,
-    Kind,
-)
+from analyzer.analysis.kinds.finding import Basis, Charted, ChartForm, Evidence, Finding, Kind
+from analyzer.analysis.kinds.shared import noted_of_days, noted_part
 from analyzer.analysis.kinds.statistics.rates import (
     CountedDay,
     is_weekend,
@@ -218,11 +212,9 @@ def session_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
     """Return the rows of the chart, a day each."""
     work, caller = basis.seen.work, finding.scope.caller
     own = work if caller is None else work.filter(pl.col("caller") == caller)
-    logged = work.select("day").unique().filter(around(finding, basis.last))
-    daily = own.group_by("day").agg(pl.sum("sessions"))
-    others = work.group_by("day").agg(pl.sum("sessions").alias("fleet_sessions"))
-    rows = logged.join(daily, on="day", how="left").join(others, on="day", how="left").sort("day")
-    return rows.with_columns(pl.col("sessions", "fleet_sessions").fill_null(0))
+    return sums_by_day(
+        [work.filter(around(finding, basis.last))], sessions=(own, "sessions"), fleet_sessions=(work, "sessions")
+    )
 
 
 def session_chart(case: Charted) -> Chart:

@@ -24,17 +24,9 @@ from analyzer.analysis.kinds.daily_charts import (
     counts_chart,
 )
 from analyzer.analysis.kinds.detection import Detection, above
-from analyzer.analysis.kinds.families.shared import noted_part
-from analyzer.analysis.kinds.finding import (
-    Basis,
-    Charted,
-    ChartForm,
-    Evidence,
-    Finding,
-    Kind,
-    note_of,
-)
+from analyzer.analysis.kinds.finding import Basis, Charted, ChartForm, Evidence, Finding, Kind, note_of
 from analyzer.analysis.kinds.finding_fields import warning
+from analyzer.analysis.kinds.shared import noted_part
 from analyzer.analysis.kinds.statistics.rates import (
     CountedDay,
     RateTail,

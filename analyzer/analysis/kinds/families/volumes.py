@@ -21,10 +21,13 @@ from analyzer.analysis.kinds.daily_charts import (
     around,
     counted_beside_expected,
     counts_chart,
+    sums_by_day,
 )
 from analyzer.analysis.kinds.detection import Detection, Settings, above, clearest, ordered, ordinal
-from analyzer.analysis.kinds.families.naming import ASKED, UNKNOWN, Names, Suspect
-from analyzer.analysis.kinds.families.shared import (
+from analyzer.analysis.kinds.finding import Basis, Charted, ChartForm, Finding, Kind, note_of
+from analyzer.analysis.kinds.finding_fields import MANY_SESSIONS
+from analyzer.analysis.kinds.scope import SHARED_OF_ERRORS
+from analyzer.analysis.kinds.shared import (
     BY_OUTCOME,
     DRAFT_RULES,
     EVERY,
@@ -32,16 +35,7 @@ from analyzer.analysis.kinds.families.shared import (
     UNKNOWN_SHOWN,
     WRITE_A_RULE,
 )
-from analyzer.analysis.kinds.finding import (
-    SHARED_OF_ERRORS,
-    Basis,
-    Charted,
-    ChartForm,
-    Finding,
-    Kind,
-    note_of,
-)
-from analyzer.analysis.kinds.finding_fields import MANY_SESSIONS
+from analyzer.analysis.kinds.statistics.naming import ASKED, UNKNOWN, Names, Suspect
 from analyzer.analysis.kinds.statistics.units import ANY, DAY_RATIO, Rise, Unit, units
 from analyzer.analysis.periods import (
     BASELINE_DAYS,
@@ -338,12 +332,10 @@ def least_callers(dimension: str, known_callers: int) -> int:
 
 def _note(rise: Rise, day: int, reason: str, *, seen: bool) -> str:
     """Describe the figures of a rise in words."""
-    days = day - rise.first + 1
-    over = "on one day" if days == 1 else f"within {days} days"
     sessions = f"{min(rise.sessions, rise.exposure):,.0f} of {rise.exposure:,.0f}" if seen else f"{rise.sessions:,}"
     usual = f"{rise.tail.expected:,.1f} expected" + ("" if seen else " of so many days")
     errors = f"{rise.count:,} distinct {'' if reason == ANY else f'{reason} '}errors"
-    return f"{errors} in {sessions} sessions {over}, {usual}"
+    return f"{errors} in {sessions} sessions {rise.over(day)}, {usual}"
 
 
 def _detection(
@@ -414,11 +406,8 @@ def volume_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
         errors = seen.volumes.filter(own)
     if (reason := "unknown" if finding.finding == "unknown_rate" else scope.reason) is not None:
         errors = errors.filter(pl.col("reason") == reason)
-    daily = errors.group_by("day").agg(pl.col("groups").sum().alias("errors"))
-    work = seen.work.filter(own).group_by("day").agg(pl.sum("sessions"))
-    days = pl.concat([daily.select("day"), work.select("day")]).unique().filter(around(finding, basis.last))
-    rows = days.join(daily, on="day", how="left").join(work, on="day", how="left").sort("day")
-    return rows.with_columns(pl.col("errors", "sessions").fill_null(0))
+    work, days = seen.work.filter(own), around(finding, basis.last)
+    return sums_by_day([errors.filter(days), work.filter(days)], errors=(errors, "groups"), sessions=(work, "sessions"))
 
 
 def volume_chart(case: Charted) -> Chart:

@@ -1,1 +1,1 @@
-"""The probabilities that detection rests on: tails, expectations, noise, onsets and false-alarm rates."""
+"""The statistics that the tests of families rest on: tails, rates, units with rises, onsets, and whose a rise is."""

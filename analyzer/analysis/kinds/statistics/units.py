@@ -64,6 +64,11 @@ class Rise:
     sessions: int
     exposure: float
 
+    def over(self, day: int) -> str:
+        """Say how long the span is that ends with a day."""
+        days = day - self.first + 1
+        return "on one day" if days == 1 else f"within {days} days"
+
 
 @dataclass(slots=True)
 class Unit:

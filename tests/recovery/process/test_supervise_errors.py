@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from analyzer.classifier import REASONS, RECOVERY
-from analyzer.recovery.supervision.step_error import Observed, Observer, StepError, TokenUsage, step_error
+from analyzer.recovery.process.step_error import Observed, Observer, StepError, TokenUsage, step_error
 from tests.recovery.supervised import LINE
 
 

@@ -80,7 +80,7 @@ def test_the_history_has_every_kind_of_finding(cases: dict[str, Case]) -> None:
 
 
 @pytest.mark.parametrize("kind", TOLD_ALONE)
-def test_every_finding_comes_with_its_numbers_and_sessions(cases: dict[str, Case], kind: str) -> None:
+def test_every_finding_comes_with_its_numbers_chart_and_sessions(cases: dict[str, Case], kind: str) -> None:
     """And with messages, unless it is about hand-offs, or about what is no error at all and in no session."""
     case = cases[kind]
     assert not case.numbers.is_empty()
@@ -88,6 +88,7 @@ def test_every_finding_comes_with_its_numbers_and_sessions(cases: dict[str, Case
     assert set(case.sessions["session"].str.extract(r"^(\w+)-\d+-\d+$")) <= {kind}
     assert case.templates.is_empty() == (KINDS[kind].behind is NOTHING or bool(KINDS[kind].behind.hand_offs))
     assert all(case.templates["message"].to_list())
+    assert case.chart.title
 
 
 def test_the_store_is_asked_once_for_all_findings(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,8 +16,8 @@ from analyzer.analysis.summary.leading import failure_usd, whole_usd
 from analyzer.classifier import REASONS
 from analyzer.command_lines import Asking
 from analyzer.readable import counted, percent
+from analyzer.report.charts.elements import Svg, element, pixels
 from analyzer.report.overview_words import ended_chains, sessions_words
-from analyzer.report.page.elements import Svg, element, pixels
 from analyzer.report.rows import count
 from analyzer.report.sections import part_of
 

@@ -19,7 +19,7 @@ from analyzer.events import EventLog
 from analyzer.recovery import Limits, Run, Streams, supervise
 from analyzer.recovery.process import streams as process_stdin
 from analyzer.recovery.process.group import OutputError, held_back
-from analyzer.recovery.supervision.step_error import StepError
+from analyzer.recovery.process.step_error import StepError
 from analyzer.recovery.waiting import WaitCancelledError
 from tests.recovery.simulated import FakeClock
 from tests.recovery.supervised import agent, empty_stdin, events, time_over_once

@@ -1,20 +1,13 @@
-"""Write the report as one HTML file that needs no other file and no network: all charts are inside.
-
-Invariants: the environment of the templates escapes every text, none is escaped by hand; a policy
-forbids the network and all scripts except our own, by hash; charts are there without a script.
-"""
+"""The page of the report: its key figures, findings and sections, with all charts inside."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import html
 import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +15,9 @@ from analyzer.analysis import Case, Overview, charts
 from analyzer.analysis.summary.window_findings import MAX_CASES
 from analyzer.command_lines import HERE, Asking, command_line
 from analyzer.readable import counted, gist
+from analyzer.report.charts.elements import Svg
+from analyzer.report.charts.figures import heat_map, tiles
+from analyzer.report.charts.picture import Drawing, draw, plotly_script
 from analyzer.report.escape import terminal_safe
 from analyzer.report.overview_words import (
     completeness,
@@ -41,11 +37,9 @@ from analyzer.report.overview_words import (
     window_details,
     window_words,
 )
-from analyzer.report.page.elements import Svg, palette
-from analyzer.report.page.figures import heat_map, tiles
-from analyzer.report.page.picture import Drawing, draw, plotly_script
 from analyzer.report.rows import MEANINGS, count, minute, plain_heading
 from analyzer.report.sections import drift_part, excerpts_part, numbers_part, places_part, sections, templates_part
+from analyzer.report.writers.html import escaping_templates, resource, style
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -126,7 +120,7 @@ def render_html(overview: Overview, made: Made = ANYWHERE, *, interactive: bool 
     drawn = [*(drawing for _, drawing in findings if drawing is not None), *drawings.values()]
     plotly = [plotly_script()] if drawn and interactive else []
     # Without an event there is nothing to look through.
-    last = [*([_file("print.js")] if plotly else []), *([_file("page.js")] if overview.totals.events else [])]
+    last = [*([resource("print.js")] if plotly else []), *([resource("page.js")] if overview.totals.events else [])]
     page: str = (
         environment()
         .get_template("page.html.jinja")
@@ -149,7 +143,7 @@ def render_html(overview: Overview, made: Made = ANYWHERE, *, interactive: bool 
             heat=heat_map(overview, made.asking),
             listing=command_line("query", "--list"),
             unsupported=overview.completeness.unsupported,
-            style=palette() + _file("style.css"),
+            style=style(),
             plotly=plotly,
             scripts=[*plotly, *(drawing.script for drawing in drawn if interactive), *last],
             last=last,
@@ -167,17 +161,8 @@ def page_title(overview: Overview, made: Made) -> str:
 
 @lru_cache(maxsize=1)
 def environment() -> Environment:
-    """Return the templates, which escape every text and fail on a name without a value."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    templates = Environment(
-        loader=PackageLoader("analyzer.report.page"),
-        autoescape=True,
-        finalize=_visible,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    """Return the templates, with the filters that word the page."""
+    templates = escaping_templates()
     filters: tuple[Callable[..., Any], ...] = (
         *(
             completeness,
@@ -196,7 +181,7 @@ def environment() -> Environment:
         *(drift_part, excerpts_part, numbers_part, places_part, templates_part),
         *(cost_beside, cost_words, dated, dates, day_title, day_words, filtered, plain_heading),
     )
-    templates.filters.update({function.__name__: function for function in filters}, digest=_digest, figure=count)
+    templates.filters.update({function.__name__: function for function in filters}, figure=count)
     templates.globals["icons"] = ICONS
     return templates
 
@@ -211,19 +196,6 @@ def dated(text: str) -> Svg:
     """Mark the dates of a text, so that no line ends inside of a date."""
     escaped = html.escape(terminal_safe(text), quote=False)
     return Svg(_DATE.sub(r"<time>\g<0></time>", escaped))
-
-
-def _visible(value: object) -> object:
-    """Show invisible and control characters as codes, before a template escapes the value."""
-    return value if hasattr(value, "__html__") else terminal_safe(str(value))
-
-
-def _digest(script: str) -> str:
-    return base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
-
-
-def _file(name: str) -> str:
-    return resources.files("analyzer.report.page").joinpath("templates", name).read_text("utf-8")
 
 
 def _finding_drawing(index: int, case: Case, *, interactive: bool) -> Drawing | None:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from analyzer.errors import AnalyzerError
 from analyzer.recovery.process.group import Process, start
+from analyzer.recovery.process.step_error import Observed, Observer, RelayHaltedError
 from analyzer.recovery.process.streams import write_all
-from analyzer.recovery.supervision.step_error import Observed, Observer, RelayHaltedError
 from analyzer.recovery.waiting import cancelled
 
 if TYPE_CHECKING:

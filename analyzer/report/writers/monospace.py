@@ -6,7 +6,7 @@ terminal.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from analyzer.report.escape import terminal_safe
 
@@ -86,19 +86,6 @@ def step(command: str, advice: str, width: int, by: int = 2) -> list[str]:
     lines = [f"{' ' * by}→ {command}"] if command else []
     words = terminal_safe(advice if command else f"→ {advice}") if advice else ""
     return lines + (indented(words, width, by) if words else [])
-
-
-def columns(rows: Sequence[Sequence[str]], right: Sequence[bool], *, gap: str = "  ") -> list[str]:
-    """Align rows of cells in lines without spaces at their ends.
-
-    `right` says which columns are flush right.
-    """
-    widths = [max(map(width_of, column)) for column in zip(*rows, strict=True)]
-    lines = []
-    for row in rows:
-        cells = zip(row, widths, right, strict=True)
-        lines.append(gap.join(pad(cell, size, right=flush) for cell, size, flush in cells).rstrip())
-    return lines
 
 
 def _pieces(text: str, width: int) -> Iterator[str]:

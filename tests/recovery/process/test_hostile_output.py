@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from analyzer.recovery import StateError, StateFile, Transcript, Turn
+from analyzer.recovery.process.step_error import Observer, StepError, step_error
 from analyzer.recovery.relay.checkpoint import CheckpointError, parse, write
 from analyzer.recovery.relay.summarizers import summarize
-from analyzer.recovery.supervision.step_error import Observer, StepError, step_error
 from tests.growth import assert_linear, assert_takes
+from tests.recovery.process.test_run import Place
+from tests.recovery.process.test_supervise import python
 from tests.recovery.relay.test_relay_checkpoint import DOCUMENT
-from tests.recovery.supervision.test_run import Place
-from tests.recovery.supervision.test_supervise import python
 
 LONG = 80_000
 

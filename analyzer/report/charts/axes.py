@@ -14,7 +14,7 @@ from datetime import date, datetime, timedelta
 
 from analyzer.analysis.charts.chart import DAY_MILLISECONDS as DAY
 from analyzer.analysis.charts.chart import LOWER_TOP, UPPER_BOTTOM, At, Axis, as_number, milliseconds
-from analyzer.report.page.elements import Svg, element, pixels
+from analyzer.report.charts.elements import Svg, element, pixels
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))

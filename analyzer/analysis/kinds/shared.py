@@ -6,7 +6,7 @@ import re
 
 import polars as pl
 
-from analyzer.analysis.kinds.finding import Behind, Evidence, Finding, its_days, note_of
+from analyzer.analysis.kinds.finding import Evidence, Finding, ShownErrors, its_days, note_of
 from analyzer.analysis.observations import Observations
 
 UNKNOWN_ERRORS = Evidence(reason=lambda _finding: "unknown")
@@ -17,7 +17,7 @@ def _unknown_errors(finding: Finding, _seen: Observations) -> pl.Expr:
     return errors if finding.scope.template is None else errors & (pl.col("template") == finding.scope.template)
 
 
-UNKNOWN_SHOWN = Behind(
+UNKNOWN_SHOWN = ShownErrors(
     "that are unknown, since its onset",
     _unknown_errors,
     lambda finding, last: (finding.onset, finding.resolved_on or last),
@@ -30,10 +30,10 @@ def _of_reason(finding: Finding, _seen: Observations) -> pl.Expr:
     return pl.lit(True) if reason is None else pl.col("reason") == reason
 
 
-EVERY = Behind("of its days", _of_reason, its_days)
+EVERY = ShownErrors("of its days", _of_reason, its_days)
 
 
-WITH_MESSAGE = Behind(
+WITH_MESSAGE = ShownErrors(
     "of its days with the message", lambda finding, _seen: pl.col("template") == finding.scope.template, its_days
 )
 

@@ -17,8 +17,8 @@ from itertools import chain, pairwise
 
 from analyzer.analysis.charts.chart import At, Axis, Bars, Chart, Note, Points, Upright, as_number
 from analyzer.readable import counted, percent
-from analyzer.report.page.axes import RIGHT, Frame, frame, number, part, scale_of, stroke
-from analyzer.report.page.elements import (
+from analyzer.report.charts.axes import RIGHT, Frame, frame, number, part, scale_of, stroke
+from analyzer.report.charts.elements import (
     BAND,
     DASHES,
     FAINT,

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 from analyzer.errors import BUSY, TIMED_OUT, AnalyzerError
 from analyzer.recovery.process.group import NotStartedError, held_back
+from analyzer.recovery.process.instance import Ending, Instance, Limits, Run, Streams
+from analyzer.recovery.process.step_error import RelayHaltedError, StepError, start_error, step_error
 from analyzer.recovery.retry.chain import Chain
 from analyzer.recovery.retry.policy import Backoff
-from analyzer.recovery.supervision.instance import Ending, Instance, Limits, Run, Streams
-from analyzer.recovery.supervision.step_error import RelayHaltedError, StepError, start_error, step_error
 from analyzer.recovery.waiting import BLOCKING, SYSTEM_CLOCK, Clock, finish
 
 if TYPE_CHECKING:

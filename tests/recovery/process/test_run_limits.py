@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from analyzer.recovery import Limits, RateGuard, Retry
+from tests.recovery.process.test_supervise import Bench, bench, python
 from tests.recovery.simulated import Flaky
 from tests.recovery.supervised import empty_stdin
-from tests.recovery.supervision.test_supervise import Bench, bench, python
 
 __all__ = ["bench", "empty_stdin"]
 

@@ -1,1 +1,0 @@
-"""An agent's command under supervision: admitted, started, observed, judged, started again."""
