@@ -630,7 +630,8 @@ _MIXED = r"(?:[\"'\\]+[^\s\"'\\+,)]|[^\s=]*(?:[^0-9\s=][0-9]|[0-9][^0-9\s=]|(?-i
 """The beginning of a value in quotes, or of one that is more than a word or a number."""
 _LISTED_TRACE = (
     # A list under such a name is walked, whatever its first item is: `{"token": [1, "x"]}`.
-    r"[\])]?\"\s*:\s*(?:\"[0-9.,]*[^0-9.,\"]|\[\s*[^\s\]])"
+    # So is an object: its member `value`, or one without a name, stands under that name (`{"token": {"value": "x"}}`).
+    r"[\])]?\"\s*:\s*(?:\"[0-9.,]*[^0-9.,\"]|\[\s*[^\s\]]|\{\s*\")"
     rf"|[\"'\\]*(?:[ \t]|\\t)+{_MIXED}"
 )
 _SPOKEN_TRACE = (

@@ -210,6 +210,15 @@ def test_no_structure_keeps_its_secret(value):
     assert redact_value(clean) == clean
 
 
+@pytest.mark.parametrize("member", ["", "value", "data"])
+@pytest.mark.parametrize("secret", ["hunter2x9", 100000000000000, 1e14])
+def test_a_member_that_its_object_names_is_seen_behind_other_members(member, secret):
+    """A value under no name of its own stands under the name of the object, wherever it is in the object."""
+    value = {"token": {"0": None, member: secret}}
+    assert may_hold_secret(json.dumps(value).encode())
+    assert "REDACTED" in str(redact_value(value))
+
+
 def test_a_value_without_secrets_comes_back_as_it_is():
     """No copy is made of what holds none."""
     value = {"message": "slow down", "headers": {"retry-after": "5"}, "list": [1, "two", None]}
