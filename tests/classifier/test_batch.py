@@ -236,7 +236,7 @@ def test_benchmark_runs(capsys, monkeypatch):
     monkeypatch.syspath_prepend(str(root))
     from benchmarks import classify as benchmark
 
-    benchmark.main(["--facts", "130", "--texts", "300", "--runs", "1", "--processes", "1"])
+    benchmark.main(["--facts", "130", "--texts", "300", "--runs", "1"])
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 8
     assert {line.count("  ") > 3 for line in lines} == {True}

@@ -97,10 +97,10 @@ def test_a_context_is_full_by_its_numbers_or_its_code(sentence: str) -> None:
 
 @pytest.mark.parametrize(
     "mark",
-    ["// ", "/* ", " * @throws ", "| ", "- [ ] ", "- ", "* ", "3. ", "2) ", "If ", "When ", "e.g. ", "For example, "],
+    ["// ", "/* ", " * @throws ", "- [ ] ", "- ", "* ", "3. ", "2) ", "If ", "When ", "e.g. ", "For example, "],
 )
 def test_words_behind_a_mark_of_lists_and_comments_are_about_errors(mark):
-    """A comment, a row, an item of a list or a condition mentions an error; an item labelled as an error is one."""
+    """A comment, an item of a list or a condition mentions an error; an item labelled as an error is one."""
     assert classify(f"{mark}the rate limit is exceeded, wait and retry").reason == "unknown"
     if mark in ("- ", "* ", "3. ", "2) "):
         assert classify(f"{mark}Error: rate limit exceeded").reason == "rate_limited"
