@@ -23,6 +23,8 @@ INNER = {
         "Evidence",
         "Identity",
         "Index",
+        "Remains",
+        "Runner",
         "Setting",
     ),
     "SourceCheckpoint",

@@ -243,7 +243,7 @@ def rows_width(row_format: str, output: str | None) -> int | None:
     Raises:
         AnalyzerError: Parquet onto a terminal.
     """
-    if output is not None or not sys.stdout.isatty():
+    if output is not None or not on_terminal():
         return None
     if row_format == "parquet":
         raise AnalyzerError("parquet is no text for a terminal", "add --output FILE")
@@ -299,12 +299,17 @@ def terminal_width() -> int:
     return shutil.get_terminal_size((80, 24)).columns
 
 
+def on_terminal() -> bool:
+    """Tell whether the answer goes to a terminal; who closed stdout wants none."""
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
 def text_layout(output: str | None, width: int | None = 80) -> tuple[int | None, bool]:
     """Return the cells of a line of text, and whether it may have colour (not under $NO_COLOR).
 
     Without a terminal it is the given `width`; None folds nothing.
     """
-    terminal = output is None and sys.stdout.isatty()
+    terminal = output is None and on_terminal()
     return terminal_width() if terminal else width, terminal and not os.environ.get("NO_COLOR")
 
 

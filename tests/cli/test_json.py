@@ -23,6 +23,7 @@ ARGUMENTS = {
     "findings show": ["ID"],
     "prices check": ["prices.json"],
     "prune": ["--older-than", "9000d"],
+    "push": ["run.jsonl", "--to", "delta:table"],
     "query": ["errors-by-reason"],
     "rules backtest": ["--labels", "labels.jsonl"],
     "rules explain": ["HTTP 529 Overloaded"],

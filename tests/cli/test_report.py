@@ -138,7 +138,7 @@ def test_report_spans_what_happened_and_not_what_was_decided(run: Run, store: st
     before = json.loads(run("report", "--store", store, "--json").stdout)["totals"]
     assert run("check", "--store", store, "--until", "2026-11-10").returncode == 1
     assert json.loads(run("report", "--store", store, "--json").stdout)["totals"] == before
-    (age,) = [line for line in run("doctor", "--store", store).stdout.splitlines() if line.startswith("ok       age")]
+    (age,) = [line for line in run("doctor", "--store", store).stdout.splitlines() if line.split()[:2] == ["ok", "age"]]
     assert "to 2026-11-10 08:15 UTC" in age
 
 

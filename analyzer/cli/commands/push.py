@@ -43,7 +43,7 @@ def command(
 
     \b
       analyzer push --to delta:/lake/fleet
-      analyzer push ~/.claude/projects telemetry/ --to delta:s3://bucket/fleet --quiet
+      analyzer push ~/.claude/projects --to delta:s3://bucket/fleet --quiet
       analyzer push /logs --to delta:/lake/fleet --master spark://head:7077
       analyzer push --from-lake delta:/lake/old --to delta:/lake/fleet
     """

@@ -121,7 +121,7 @@ def test_a_day_without_new_evidence_fails_no_night(tmp_path: Path, samples: Path
         (one,) = second.findings
         assert (first.fails("info"), second.fails("info"), second.worst(), second.news()) == (True, False, None, ())
         text = to_text(night_document(second))
-        assert f"  Open, last seen 4 November: craftsman: many hand-offs; id {one.id[:8]}\n" in text
+        assert f"\nOpen, last seen 4 November: craftsman: many hand-offs; id {one.id[:8]}\n" in text
         assert one.explanation not in text
         assert "Goes on" not in render_text(overview(store))
 
@@ -205,7 +205,7 @@ def test_whatever_a_finding_states_can_be_recounted_from_its_evidence(
     assert 0 < len(one.evidence) == len(set(one.evidence) & ids) <= len(ids)
     shown = to_text(finding_document(one), 500)
     assert events.keys() & set(shown.split()) == set(one.evidence)
-    assert (f"and {len(ids) - len(one.evidence):,} more\n" in shown) == (len(one.evidence) < len(ids))
+    assert (f"and {len(ids) - len(one.evidence):,} more: " in shown) == (len(one.evidence) < len(ids))
     assert set(one.samples) <= (texts := texts_of(events.values(), own))
     said = COMPARED.sub("", one.explanation.partition(": ")[2])
     for quoted in re.findall("(?:most often|the new text:) “([^”]*)”", one.explanation):

@@ -41,6 +41,7 @@ COMMANDS = [
     ["report", "log.jsonl"],
     ["report"],
     ["ingest", "log.jsonl"],
+    ["push", "log.jsonl", "--to", "delta:table"],
     ["check"],
     ["unknowns"],
     ["reclassify"],

@@ -87,11 +87,6 @@ MAX_MOMENTS = 60
 _SECONDS = (1, 5, 15, 60, 300, 900, 3_600)
 """How long a bar of a burst may be."""
 _UNITS = ((3_600, "hour", "hours"), (60, "minute", "minutes"), (1, "second", "seconds"))
-_MOMENTS: dict[str, pl.DataType | type[pl.DataType]] = {
-    "begins_at": pl.Datetime("us"),
-    "seconds": pl.Int64,
-    "repeats": pl.Int64,
-}
 
 
 def longest_bursts(seen: Observations) -> Iterable[Detection]:
@@ -118,7 +113,7 @@ def burst_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
         & (pl.col("second_at") < end_of(finding.last_on, timezone))
     )
     if own.is_empty():
-        return pl.DataFrame(schema=_MOMENTS)
+        return pl.DataFrame(schema={"begins_at": pl.Datetime("us"), "seconds": pl.Int64, "repeats": pl.Int64})
     seconds = own.select((pl.col("second_at").max() - pl.col("second_at").min()).dt.total_seconds()).item() + 1
     width = next((size for size in _SECONDS if seconds <= size * (MAX_MOMENTS - 1)), _SECONDS[-1])
     counted = own.group_by(pl.col("second_at").dt.truncate(f"{width}s").alias("begins_at")).agg(

@@ -125,10 +125,8 @@ def relay_days(relays: pl.DataFrame, alpha: float = 0.001, *, every: bool = True
             judged.append((*(tail or (None, None, None)), is_finding))
             if not is_finding:  # A day out of the ordinary does not become the ordinary.
                 history.append(today)
-    return daily.hstack(pl.DataFrame(judged, schema=_JUDGED, orient="row"))
-
-
-_JUDGED = {"p_value": pl.Float64, "expected": pl.Float64, "high": pl.Float64, "found": pl.Boolean}
+    columns = {"p_value": pl.Float64, "expected": pl.Float64, "high": pl.Float64, "found": pl.Boolean}
+    return daily.hstack(pl.DataFrame(judged, schema=columns, orient="row"))
 
 
 NO_STEP = "(no step)"
