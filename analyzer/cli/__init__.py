@@ -16,7 +16,7 @@ from importlib import import_module
 
 import click
 
-from analyzer.cli.output import complain
+from analyzer.cli.output import complain, is_terminal
 from analyzer.cli.signals import raising
 from analyzer.errors import FINDINGS, FREE_SPACE, INTERRUPTED, LIMIT, OK, UNREADABLE, AnalyzerError, system_text
 
@@ -142,7 +142,7 @@ def cli(context: click.Context, open_it: bool) -> int | None:
         if open_it:
             raise click.UsageError("--open goes behind the command, as in: analyzer report --open", context)
         return None
-    if not open_it and not sys.stdout.isatty():
+    if not open_it and not is_terminal(sys.stdout):
         raise click.exceptions.NoArgsIsHelpError(context)
     report = command_named("report")
     with report.make_context("report", ["--open"] if open_it else [], parent=context) as own:
@@ -170,7 +170,8 @@ def main() -> None:
     if {"duckdb", "_duckdb"} & sys.modules.keys():
         # Where numpy is installed, the tear-down of the interpreter makes DuckDB's binding print a page about leaks.
         with contextlib.suppress(OSError, ValueError):
-            sys.stderr.flush()
+            if sys.stderr is not None:
+                sys.stderr.flush()
         os._exit(code)
     sys.exit(code)
 

@@ -243,7 +243,7 @@ def rows_width(row_format: str, output: str | None) -> int | None:
     Raises:
         AnalyzerError: Parquet onto a terminal.
     """
-    if output is not None or not on_terminal():
+    if output is not None or not is_terminal(sys.stdout):
         return None
     if row_format == "parquet":
         raise AnalyzerError("parquet is no text for a terminal", "add --output FILE")
@@ -299,9 +299,9 @@ def terminal_width() -> int:
     return shutil.get_terminal_size((80, 24)).columns
 
 
-def on_terminal() -> bool:
-    """Tell whether the answer goes to a terminal; who closed stdout wants none."""
-    return sys.stdout is not None and sys.stdout.isatty()
+def is_terminal(stream: IO[str] | None) -> bool:
+    """Tell whether a stream of this process is a terminal; one that is closed is None."""
+    return stream is not None and stream.isatty()
 
 
 def text_layout(output: str | None, width: int | None = 80) -> tuple[int | None, bool]:
@@ -309,7 +309,7 @@ def text_layout(output: str | None, width: int | None = 80) -> tuple[int | None,
 
     Without a terminal it is the given `width`; None folds nothing.
     """
-    terminal = output is None and on_terminal()
+    terminal = output is None and is_terminal(sys.stdout)
     return terminal_width() if terminal else width, terminal and not os.environ.get("NO_COLOR")
 
 
@@ -323,7 +323,7 @@ def counting(thing: str, *, quiet: bool) -> Iterator[Callable[[int, int], None] 
 @contextlib.contextmanager
 def progress(*, quiet: bool) -> Iterator[_Progress | None]:
     """Show a progress line on stderr where that is a terminal and the work takes longer than a second."""
-    if quiet or not sys.stderr.isatty():
+    if quiet or not is_terminal(sys.stderr):
         yield None
         return
     shown = _Progress()

@@ -288,9 +288,11 @@ def test_ctrl_c_at_the_very_end_is_no_traceback(monkeypatch: pytest.MonkeyPatch)
     assert (ended.value.code, told) == (INTERRUPTED, [signal.SIGINT, signal.SIGINT])
 
 
-def test_a_command_without_stdout_does_its_work(tmp_path: Path) -> None:
-    """Whoever closed it wants no answer."""
+@pytest.mark.parametrize("closed", [1, 2])
+@pytest.mark.parametrize("words", [["ingest", "log.jsonl", "--store", "s.duckdb"], ["classify", "HTTP 529"]])
+def test_a_command_without_stdout_or_stderr_does_its_work(words: list[str], closed: int, tmp_path: Path) -> None:
+    """Whoever closed it wants no answer, or no narration."""
     (tmp_path / "log.jsonl").write_bytes((REPOSITORY / "sample_events" / "healthy-week.jsonl").read_bytes())
-    line = [sys.executable, "-m", "analyzer", "ingest", "log.jsonl", "--store", "s.duckdb"]
-    done = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *line], cwd=tmp_path, stderr=subprocess.PIPE, check=False)
+    line = ["sh", "-c", f'exec "$@" {closed}>&-', "sh", sys.executable, "-m", "analyzer", *words]
+    done = subprocess.run(line, cwd=tmp_path, stderr=subprocess.PIPE, check=False)
     assert (done.returncode, b"internal error" in done.stderr) == (0, False)

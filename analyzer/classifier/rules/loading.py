@@ -541,8 +541,9 @@ def _expanded(file: _File, number: int, key: str, values: list[Any]) -> Iterable
     `"5xx"` becomes its hundred numbers, `"@name"` a named list's patterns.
     """
     name = file.data["rule"][number]["id"]
-    lists = {**words_of_languages(), **file.data.get(_LISTS, {})} if key in PATTERNS else {}
     named = {value: value[1:] for value in map(str, values) if key in PATTERNS and _NAMED_LIST.fullmatch(value)}
+    # Most files name no list, and the words of languages take a while to read.
+    lists = {**words_of_languages(), **file.data.get(_LISTS, {})} if named else {}
     if wrong := next((value for value, ours in named.items() if ours not in lists), None):
         error = RulesError.unknown_value(f"list of patterns in rule {name!r}:", wrong, [f"@{ours}" for ours in lists])
         raise file.refuse(error.message, f"{error.hint}; '[@]' is the sign itself", number, wrong)

@@ -28,7 +28,7 @@ from analyzer.cli.options import (
     store_option,
     window_options,
 )
-from analyzer.cli.output import Out, add_to_job_summary, narrate, terminal_width, write
+from analyzer.cli.output import Out, add_to_job_summary, is_terminal, narrate, terminal_width, write
 from analyzer.cli.stores import NamedStore
 from analyzer.command_lines import command_line
 from analyzer.errors import FINDINGS, AnalyzerError
@@ -135,7 +135,7 @@ def check_command(
         from analyzer.report.writers.text import to_text
 
         for line in to_text(
-            [nothing_to_report(nights)], terminal_width() if sys.stderr.isatty() else None
+            [nothing_to_report(nights)], terminal_width() if is_terminal(sys.stderr) else None
         ).splitlines():
             out.narrate(line)
     add_to_job_summary(lambda: _summary(nights))

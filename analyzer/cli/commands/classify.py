@@ -12,7 +12,7 @@ import click
 
 from analyzer.cli.inputs import ruleset_in_use, stated_time, time_option
 from analyzer.cli.options import json_option, rules_option
-from analyzer.cli.output import Out, terminal_width, write
+from analyzer.cli.output import Out, is_terminal, terminal_width, write
 from analyzer.errors import AnalyzerError
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def command(
     moment = time_option(at)
     ruleset = ruleset_in_use(rules_path)
     errors = [described(text, status, exit_code)] if text != "-" else map(_parsed, sys.stdin.buffer)
-    render = _json_line if out.form == "json" or not sys.stdout.isatty() else _words
+    render = _json_line if out.form == "json" or not is_terminal(sys.stdout) else _words
     for error in errors:
         write(render(_classified(error, moment, ruleset)), None)
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Self
 import click
 
 from analyzer.cli.options import PathsCommand, quiet_option, selection_options
-from analyzer.cli.output import echo, narrate, report_problems, text_layout
+from analyzer.cli.output import echo, is_terminal, narrate, report_problems, text_layout
 from analyzer.cli.signals import raising
 from analyzer.cli.stores import places_here
 from analyzer.errors import FINDINGS, OK, UNREADABLE, AnalyzerError
@@ -162,7 +162,7 @@ def _layout() -> tuple[int | None, bool]:
     It is asked for every line, because windows change their size.
     """
     width, colour = text_layout(None)
-    return (width if sys.stdout.isatty() else None), colour
+    return (width if is_terminal(sys.stdout) else None), colour
 
 
 class Hourly:

@@ -203,7 +203,7 @@ _Chunk = tuple[list[str], list[str]]
 
 
 def _waiting(connection: duckdb.DuckDBPyConnection, ruleset: Ruleset, target: str, before: datetime | None) -> int:
-    """Make the temporary view or table of facts without a verdict, and return their number."""
+    """Make the temporary view of facts without a verdict, and return their number."""
     connection.execute(
         sql("create or replace temp table judged as select facts_id from {target} where ruleset = $1", target=target),
         [ruleset.digest],
@@ -212,16 +212,12 @@ def _waiting(connection: duckdb.DuckDBPyConnection, ruleset: Ruleset, target: st
         "create or replace temp table asked as select distinct facts_id from internal.event_v1 where occurred_at < $1",
         [before],
     ).fetchall()
-    asking = "select count(*) from duckdb_views() where schema_name = 'internal' and view_name = 'facts_v1'"
-    # Rows of files have no number of their own.
-    of_files = connection.execute(asking).fetchall()[0][0] > 0
-    kind, number = ("table", "row_number() over ()") if of_files else ("view", "f.rowid")
-    facts = sql(_ASKED if before else _ALL, number=number)
-    connection.execute(sql("create or replace temp {kind} waiting as {facts}", kind=kind, facts=facts)).fetchall()
+    facts = _ASKED if before else _ALL
+    connection.execute(sql("create or replace temp view waiting as {facts}", facts=facts)).fetchall()
     return int(connection.execute("select count(*) from waiting").fetchall()[0][0])
 
 
-_ALL = "select {number} as place, f.facts_id, f.facts from internal.facts_v1 as f anti join judged using (facts_id)"
+_ALL = "select f.rowid as place, f.facts_id, f.facts from internal.facts_v1 as f anti join judged using (facts_id)"
 _ASKED = f"{_ALL} semi join asked using (facts_id)"
 
 
