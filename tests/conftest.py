@@ -18,9 +18,12 @@ from analyzer.store import Store, open_store
 from tests import LONG_RUNS, REPOSITORY
 
 # How long an example takes is a matter of the machine and its load; a folder or a store may serve many examples.
+# A short run draws the same examples each time, so that it fails by a change and never by chance; a long run draws new
+# ones.
 settings.register_profile(
     "any machine",
     max_examples=100 * LONG_RUNS,
+    derandomize=LONG_RUNS == 1,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )

@@ -62,6 +62,8 @@ LONGEST_DIAGNOSED = 1024 * 1024
 for longer lines only the parser's words are reported.
 """
 _BOM = b"\xef\xbb\xbf"
+SPACE = b" \t\r\n"
+"""The bytes that JSON allows around a record (RFC 8259, section 2): a form feed is no space."""
 _TRUNCATED = "Input data was truncated"
 _OUT_OF_RANGE = "out of range"
 
@@ -98,7 +100,7 @@ _values = json.JSONDecoder(parse_int=_skip_number, parse_float=_skip_number, par
 def repeated_key(line: bytes) -> str | None:
     """Return a key that is repeated in one object of this valid line, or None."""
     try:
-        _keys.decode(line.decode("utf-8").strip())
+        _keys.decode(line.decode("utf-8"))
     except _RepeatedKeyError as error:
         return str(error)
     except (ValueError, RecursionError):
@@ -111,7 +113,7 @@ def diagnosed(line: bytes, words: str) -> Reject:
 
     `words` are the parser's.
     """
-    text = line.strip()
+    text = line.strip(SPACE)
     if text.startswith(_BOM):
         return Reject("byte_order_mark", "a byte order mark in front of the record")
     if _OUT_OF_RANGE in words:
@@ -131,7 +133,7 @@ def diagnosed(line: bytes, words: str) -> Reject:
     except ValueError:
         torn = words == _TRUNCATED and text[:1] == b"{"
         return Reject("torn" if torn else "not_json", "the record breaks off" if torn else words)
-    rest = decoded[end:].strip()
+    rest = decoded[end:].strip(SPACE.decode())
     if not rest:
         return Reject("not_json", words)
     if rest[0] in "{[":
@@ -327,7 +329,7 @@ def event_from(record: Mapping[str, Any], line: bytes, file_time: datetime) -> E
 
 def line_id(line: bytes) -> str:
     """Return the id of a line without one: a digest of its bytes."""
-    return derived_id("line", line.strip().decode("utf-8"))
+    return derived_id("line", line.strip(SPACE).decode("utf-8"))
 
 
 def _counts(value: object, limit: int) -> TypeGuard[int]:
@@ -338,7 +340,7 @@ def crc_holds(line: bytes) -> bool:
     """Return true if the line ends in the checksum of the bytes before it (CRC-32,
     eight lower-case hex digits).
     """
-    line = line.strip()
+    line = line.strip(SPACE)
     tail = line[-_CRC_LENGTH:]
     return tail.startswith(CRC_MARK) and tail == b'%s%08x"}' % (CRC_MARK, zlib.crc32(line[:-_CRC_LENGTH]))
 

@@ -16,7 +16,7 @@ from zlib import crc32
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from analyzer.events.codec import CRC_MARK, line_id
+from analyzer.events.codec import CRC_MARK, SPACE, line_id
 from analyzer.events.model import STANDS_IN, Event
 from analyzer.events.sanitize import MAX_ITEMS, MAX_LEVELS, MAX_TEXT
 from analyzer.events.times import EPOCH, LAST, format_time, parse_time
@@ -153,7 +153,7 @@ def fast_rows(texts: Sequence[bytes], version: int, file_time: datetime, *, jour
     bare = texts
     if texts[0][0] != _OPEN or texts[0][-1] != _CLOSE:
         # Other programs end their lines in other ways.
-        bare = [text.strip() for text in texts]
+        bare = [text.strip(SPACE) for text in texts]
     joined = b"\n".join(bare)
     if b"" in bare or not _bounded(bare, joined):
         return None

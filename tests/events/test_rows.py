@@ -133,6 +133,8 @@ HOSTILE = [
     sealed(envelope()).replace(b"\n", b" \n"),
     b" " + sealed(envelope()),
     sealed(envelope())[:-1] + b"\r\n",
+    sealed(envelope())[:-1] + b"\f\n",
+    b"\v" + sealed(envelope()),
     sealed(envelope())[:50] + sealed(envelope()),
     sealed(envelope())[:-1] + sealed(envelope(id='"e-2"')),
     sealed(envelope())[:-5] + b'0"}\n',
