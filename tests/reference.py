@@ -40,6 +40,7 @@ from analyzer.store.db.tables.schema import Column, Param
 from tests import REPOSITORY, shown_formats
 from tests.man_page import man_page
 from tests.needed_words import needed_words
+from tests.screens import screens
 
 DOCS, PACKAGE = REPOSITORY / "docs", REPOSITORY / "analyzer"
 Item = TypeVar("Item", Column, Param)
@@ -352,6 +353,7 @@ FOLDERS_BEGIN = NOTE.format(source="the docstring of the folder's `__init__.py`"
 FORMATS_BEGIN = NOTE.format(source="`analyzer/importers/formats.py`")
 PLACES_BEGIN = NOTE.format(source="`analyzer/importers/places.py`")
 FORKS_BEGIN = NOTE.format(source="`analyzer/importers/programs.py`")
+SCREENS_BEGIN = NOTE.format(source="what the program prints, or `tests/screens.py`,")
 READ_BEGIN = NOTE.format(source="an importer, or its log in `tests/shown_formats.py`,")
 SCANNERS = ("gitleaks", "detect-secrets", "trufflehog")
 
@@ -368,7 +370,7 @@ def parts() -> dict[str, tuple[str, ...]]:
             where_logs_lie(),
             transcripts(),
         ),
-        "README.md": (what_is_read_of_agents(),),
+        "README.md": screens_of_readme(),
     }
 
 
@@ -432,9 +434,9 @@ def transcripts() -> str:
     return "\n".join([*lines, END])
 
 
-def what_is_read_of_agents() -> str:
-    """What is read of each agent's logs, as the README shows it."""
-    return "\n".join([READ_BEGIN, "", *shown_formats.agents(), "", END])
+def screens_of_readme() -> tuple[str, ...]:
+    """What the commands of the README print on the sample logs."""
+    return tuple("\n".join([SCREENS_BEGIN, screen, END]) for screen in screens())
 
 
 def what_is_read() -> str:
