@@ -72,7 +72,7 @@ HALF = {0.5: "half"}
 HUGE = {10: "tenth", 12: "twelve", 1_000: "a thousand"}
 STATED = {
     "reference/check.md": (
-        f"on {WORDS[periods.QUIET_DAYS]} days at work this was not seen; {WORDS[periods.QUIET_RISE_DAYS]} day is enough",
+        f"on {WORDS[periods.QUIET_DAYS]} days at work this was not seen; {WORDS[periods.QUIET_RISE_DAYS]} day is",
         f"it is {WORDS[periods.ACCEPT_DAYS // 7]} weeks old, and from now on the normal",
         f"critical where {FIRST_CRITICAL} sessions or more show it and the share is 25%",
         f"warning from {FIRST_WARNING} sessions",
@@ -88,8 +88,8 @@ STATED = {
             f"little before them ({WORDS[rates.MIN_DAYS]} days, or {WORDS[rates.MIN_DAYS_OF_SHARES]} where logs show"
         ),
         f"repeats one message {bursts.MIN_REPEATS} times or more",
-        f"at most {detections.FALSE_DISCOVERY_RATE:.0%} of a kind's findings are expected to be false (new messages: "
-        f"{DEFAULT.false_discovery_rate:.1%})",
+        f"at most {detections.FALSE_DISCOVERY_RATE:.0%} of a kind's findings are expected to be false",
+        f"(new messages: {DEFAULT.false_discovery_rate:.1%})",
         f"a rise of an unknown share needs p ≤ {DEFAULT.share_alpha:g}",
         f"in the {decisions.COUNTED_WEEKS} weeks before, from {WORDS[decisions.LEAST_WEEKS]} weeks on",
         f"Samples are cut at {evidence.MAX_SAMPLE_CHARS:,} characters",
@@ -177,7 +177,7 @@ STATED = {
         ),
         f"After {WORDS[context.max_attempts]} in a row that did not last",
         (
-            f"by {WORDS[progress.LASTING_ANSWERS]} answers, or when no overflow followed for "
+            f"by a new question or by {WORDS[progress.LASTING_ANSWERS]} answers, or when no overflow followed for "
             f"{WORDS[round(context.lasting_seconds / 60)]} minutes"
         ),
     ),
