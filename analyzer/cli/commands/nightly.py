@@ -220,7 +220,9 @@ def _install(kind: str, write_it: bool) -> None:
     """
     context = click.get_current_context()
     if context.get_parameter_source("deliver_to") is ParameterSource.COMMANDLINE:
-        raise AnalyzerError("a unit is no place for addresses to deliver to", f"the job takes them from ${VARIABLE}")
+        raise AnalyzerError(
+            "addresses to deliver to are secrets, and do not go into a unit", f"the job takes them from ${VARIABLE}"
+        )
     line = _own_line()
     if context.get_parameter_source("store_path") is ParameterSource.ENVIRONMENT:
         line[4:4] = ["--store", context.params["store_path"]]
@@ -239,7 +241,7 @@ def _install(kind: str, write_it: bool) -> None:
         raise AnalyzerError("a crontab has more lines than ours", "add the printed line with: crontab -e")
     root = os.getcwd() if kind == "github-actions" else home_folder()
     if root is None:
-        raise AnalyzerError("there is no home directory to put it into", "leave out --write, and place it yourself")
+        raise AnalyzerError("there is no home directory for it", "leave out --write, and place it yourself")
     for path in write_new({os.path.join(root, name): text for name, text in units.items()}):
         narrate(f"written: {shlex.quote(path)}")
     narrate(f"next: {_NEXT[kind]}")

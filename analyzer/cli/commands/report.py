@@ -182,6 +182,6 @@ def _refuse_without_page(kind: str, output: str | None, *, open_it: bool, intera
     """Refuse the options that are only for a page if there is none."""
     page = kind in ("summary", "html")
     if open_it and (not page or output == "-"):
-        raise AnalyzerError("--open wants a page in a file", "leave out --json, --format and --output -")
+        raise AnalyzerError("--open needs a page in a file", "leave out --json, --format and --output -")
     if interactive and not page:
-        raise AnalyzerError("--interactive is for a page", f"leave it out, or --format {kind}")
+        raise AnalyzerError("--interactive needs a page", f"leave it out, or --format {kind}")
