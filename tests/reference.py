@@ -27,7 +27,7 @@ from analyzer.importers.formats import FORMATS
 from analyzer.importers.places import HOMES
 from analyzer.importers.programs import FORKS
 from analyzer.redaction import engine
-from analyzer.redaction.engine import KEPT, traces_number
+from analyzer.redaction.engine import WORDS_FILE, traces_number
 from analyzer.redaction.families import FAMILIES
 from analyzer.redaction.keys import ABOUT, PHRASES, SHORT, VENDORS
 from analyzer.redaction.values import NAMES
@@ -566,7 +566,7 @@ def main() -> int:
         in_order = iter(made)
         (REPOSITORY / name).write_text(PART.sub(lambda _, parts=in_order: next(parts), text), "utf-8")
         print(name)
-    for place, made in ((READ_BEFORE, built_in_rules()), (KEPT, trace_words())):
+    for place, made in ((READ_BEFORE, built_in_rules()), (WORDS_FILE, trace_words())):
         Path(place).write_text(made, "utf-8")
         print(Path(place).relative_to(REPOSITORY))
     return 0
