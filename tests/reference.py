@@ -12,6 +12,7 @@ import re
 import sys
 import tomllib
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -229,16 +230,6 @@ EXIT_CODES: dict[str, tuple[tuple[int, str], ...]] = {
 """What each command's exit codes mean there."""
 
 
-def pages() -> dict[str, str]:
-    """Every generated page by its file name in `docs/reference/`."""
-    return {
-        "analyzer.1": man_page(EXIT_CODES),
-        "commands.md": commands_page(),
-        "queries.md": queries_page(),
-        "views.md": views_page(),
-    }
-
-
 def commands_page() -> str:
     """Every command with its help and its exit codes."""
     root = click.Context(cli, info_name="analyzer", terminal_width=HELP_WIDTH, **cli.context_settings)
@@ -362,22 +353,6 @@ PLACES_BEGIN = NOTE.format(source="`analyzer/importers/places.py`")
 FORKS_BEGIN = NOTE.format(source="`analyzer/importers/programs.py`")
 READ_BEGIN = NOTE.format(source="an importer, or its log in `tests/shown_formats.py`,")
 SCANNERS = ("gitleaks", "detect-secrets", "trufflehog")
-
-
-def parts() -> dict[str, tuple[str, ...]]:
-    """The generated parts of pages that are written by hand, each from its note to its end, by the page's path."""
-    return {
-        "CONTRIBUTING.md": (layers(), folders()),
-        "docs/explanation/security.md": (known_secrets(),),
-        "docs/reference/formats.md": (
-            how_formats_are_known(),
-            what_is_read(),
-            who_else_writes(),
-            where_logs_lie(),
-            transcripts(),
-        ),
-        "README.md": (what_is_read_of_agents(),),
-    }
 
 
 def layers() -> str:
@@ -556,19 +531,35 @@ def trace_words() -> str:
     return f'{{\n"traces": {json.dumps(traces_number(traces))},\n"words": [\n{words}\n]\n}}\n'
 
 
+PAGES: dict[str, Callable[[], str]] = {
+    "analyzer.1": lambda: man_page(EXIT_CODES),
+    "commands.md": commands_page,
+    "queries.md": queries_page,
+    "views.md": views_page,
+}
+"""What makes each generated page of `docs/reference/`."""
+PARTS: dict[str, tuple[Callable[[], str], ...]] = {
+    "CONTRIBUTING.md": (layers, folders),
+    "docs/explanation/security.md": (known_secrets,),
+    "docs/reference/formats.md": (how_formats_are_known, what_is_read, who_else_writes, where_logs_lie, transcripts),
+    "README.md": (what_is_read_of_agents,),
+}
+"""What makes the generated parts of pages that are written by hand, in the order of a page."""
+
+
 def main() -> int:
     """Write every page."""
-    for name, text in pages().items():
-        (DOCS / "reference" / name).write_text(text, "utf-8")
+    for name, page in PAGES.items():
+        (DOCS / "reference" / name).write_text(page(), "utf-8")
         print(f"docs/reference/{name}")
-    for name, made in parts().items():
+    for name, parts in PARTS.items():
         text = (REPOSITORY / name).read_text("utf-8")
-        in_order = iter(made)
-        (REPOSITORY / name).write_text(PART.sub(lambda _, parts=in_order: next(parts), text), "utf-8")
+        texts = iter([part() for part in parts])
+        (REPOSITORY / name).write_text(PART.sub(lambda _, texts=texts: next(texts), text), "utf-8")
         print(name)
-    for place, made in ((READ_BEFORE, built_in_rules()), (WORDS_FILE, trace_words())):
-        Path(place).write_text(made, "utf-8")
-        print(Path(place).relative_to(REPOSITORY))
+    for path, text in ((READ_BEFORE, built_in_rules()), (WORDS_FILE, trace_words())):
+        Path(path).write_text(text, "utf-8")
+        print(Path(path).relative_to(REPOSITORY))
     return 0
 
 
