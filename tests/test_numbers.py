@@ -29,7 +29,7 @@ from analyzer.analysis.nightly import check, decisions, detections, evidence
 from analyzer.analysis.rules import similar_templates as similar
 from analyzer.analysis.rules import unknowns
 from analyzer.analysis.summary import day_figures
-from analyzer.classifier import RECOVERY, fingerprint
+from analyzer.classifier import fingerprint
 from analyzer.classifier.reading import facts, reset_times
 from analyzer.classifier.rules import lint, text_evidence
 from analyzer.cli import delivery as posting
@@ -127,14 +127,6 @@ STATED = {
         f"a fall of {retries.MIN_DROP * 100:.0f} points at least",
         f"interval at most {retries.NEVER_PAYS * 100:.0f} %",
         f"the lower end at least {retries.WOULD_PAY * 100:.0f} %",
-    ),
-    "../README.md": (
-        f"retry with backoff, {WORDS[RECOVERY['network_transient'].max_attempts]} calls in all",
-        (
-            f"once {DEFAULT.min_sessions} sessions show it, of a caller that is known for {new_messages.LEAST_HISTORY} "
-            f"days. A rise of unknown errors takes {ceil(volume_units.LEAST_MORE)} sessions, and "
-            f"{rates.MIN_DAYS_OF_SHARES} days before it"
-        ),
     ),
     "how-to/receive.md": (
         f"{receiving.MOST_WAITING >> 20} MiB or {receiving.MOST_CONNECTIONS} requests wait for the disk",
