@@ -20,7 +20,7 @@ SHOWN = (
     ("analyzer unknowns --store fleet.duckdb", 5),
     ("analyzer show 5e1f --store fleet.duckdb", 7),
     (
-        'analyzer sql "select reason, outcome, count(*) as n from retries group by all order by 3" --store fleet.duckdb',
+        'analyzer sql "select reason, outcome, count(*) n from retries group by all order by 3" --store fleet.duckdb',
         5,
     ),
     ("analyzer verdict sample_events/claude-print.jsonl", 3),
