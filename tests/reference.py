@@ -14,7 +14,8 @@ import sys
 import textwrap
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -31,7 +32,7 @@ from analyzer.importers.formats import FORMATS
 from analyzer.importers.places import HOMES
 from analyzer.importers.programs import FORKS
 from analyzer.redaction import engine
-from analyzer.redaction.engine import KEPT, traces_number
+from analyzer.redaction.engine import WORDS_FILE, traces_number
 from analyzer.redaction.families import FAMILIES
 from analyzer.redaction.keys import ABOUT, PHRASES, SHORT, VENDORS
 from analyzer.redaction.values import NAMES
@@ -40,7 +41,7 @@ from analyzer.store.db.tables.schema import Column, Param
 from tests import REPOSITORY, shown_formats
 from tests.man_page import man_page
 from tests.needed_words import needed_words
-from tests.screens import screens
+from tests.screens import SHOWN, screens
 
 DOCS, PACKAGE = REPOSITORY / "docs", REPOSITORY / "analyzer"
 Item = TypeVar("Item", Column, Param)
@@ -122,21 +123,6 @@ EXIT_CODES: dict[str, dict[int, str]] = {
     "prune": dict.fromkeys((0, 2, 3, 75), ""),
 }
 """The exit codes of each command; an empty text means the common meaning."""
-
-
-def pages() -> dict[str, str]:
-    """Every generated page by its file name in `docs/reference/`."""
-    return {
-        "analyzer.1": man_page(
-            {
-                name: {code: text or COMMON_CODES[code] for code, text in codes.items()}
-                for name, codes in EXIT_CODES.items()
-            }
-        ),
-        "commands.md": commands_page(),
-        "queries.md": queries_page(),
-        "views.md": views_page(),
-    }
 
 
 def commands_page() -> str:
@@ -357,21 +343,6 @@ READ_BEGIN = NOTE.format(source="an importer, or its log in `tests/shown_formats
 SCANNERS = ("gitleaks", "detect-secrets", "trufflehog")
 
 
-def parts() -> dict[str, tuple[str, ...]]:
-    """The generated parts of pages that are written by hand, each from its note to its end, by the page's path."""
-    return {
-        "CONTRIBUTING.md": (layers(), folders()),
-        "docs/explanation/security.md": (known_secrets(),),
-        "docs/reference/formats.md": (
-            what_is_read(),
-            where_logs_lie(),
-            who_else_writes(),
-            transcripts(),
-        ),
-        "README.md": screens_of_readme(),
-    }
-
-
 def layers() -> str:
     """The layers from top to bottom, as the import contracts name them, each with its one responsibility."""
     down, light = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
@@ -425,9 +396,9 @@ SOURCES = re.compile(r"(?<=[.\n])\s*(?:Sources?(?: of the turns)?: |A platform i
 """Where a reader's author has read the format; it says nothing to users."""
 
 
-def screens_of_readme() -> tuple[str, ...]:
-    """What the commands of the README print on the sample logs."""
-    return tuple("\n".join([SCREENS_BEGIN, screen, END]) for screen in screens())
+def screen_of_readme(number: int) -> str:
+    """What a command of the README prints on the sample logs."""
+    return "\n".join([SCREENS_BEGIN, screens()[number], END])
 
 
 def what_is_read() -> str:
@@ -529,19 +500,37 @@ def trace_words() -> str:
     return f'{{\n"traces": {json.dumps(traces_number(traces))},\n"words": [\n{words}\n]\n}}\n'
 
 
+PAGES: dict[str, Callable[[], str]] = {
+    "analyzer.1": lambda: man_page(
+        {name: {code: text or COMMON_CODES[code] for code, text in codes.items()} for name, codes in EXIT_CODES.items()}
+    ),
+    "commands.md": commands_page,
+    "queries.md": queries_page,
+    "views.md": views_page,
+}
+"""What makes each generated page of `docs/reference/`."""
+PARTS: dict[str, tuple[Callable[[], str], ...]] = {
+    "CONTRIBUTING.md": (layers, folders),
+    "docs/explanation/security.md": (known_secrets,),
+    "docs/reference/formats.md": (what_is_read, where_logs_lie, who_else_writes, transcripts),
+    "README.md": tuple(partial(screen_of_readme, number) for number in range(len(SHOWN))),
+}
+"""What makes the generated parts of pages that are written by hand, in the order of a page."""
+
+
 def main() -> int:
     """Write every page."""
-    for name, text in pages().items():
-        (DOCS / "reference" / name).write_text(text, "utf-8")
+    for name, page in PAGES.items():
+        (DOCS / "reference" / name).write_text(page(), "utf-8")
         print(f"docs/reference/{name}")
-    for name, made in parts().items():
+    for name, parts in PARTS.items():
         text = (REPOSITORY / name).read_text("utf-8")
-        in_order = iter(made)
-        (REPOSITORY / name).write_text(PART.sub(lambda _, parts=in_order: next(parts), text), "utf-8")
+        texts = iter([part() for part in parts])
+        (REPOSITORY / name).write_text(PART.sub(lambda _, texts=texts: next(texts), text), "utf-8")
         print(name)
-    for place, made in ((READ_BEFORE, built_in_rules()), (KEPT, trace_words())):
-        Path(place).write_text(made, "utf-8")
-        print(Path(place).relative_to(REPOSITORY))
+    for path, text in ((READ_BEFORE, built_in_rules()), (WORDS_FILE, trace_words())):
+        Path(path).write_text(text, "utf-8")
+        print(Path(path).relative_to(REPOSITORY))
     return 0
 
 
