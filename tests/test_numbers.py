@@ -202,7 +202,7 @@ STATED = {
         f"The first {fingerprint.MAX_CHARS:,} characters of a message make its template",
         f"{fingerprint.MAX_TEMPLATE_CHARS:,} characters of that are kept",
         (
-            f"stand in that place: {similar.NEEDED[2]} where two constant words are left beside it, "
+            f"are in that place: {similar.NEEDED[2]} where two constant words are left beside it, "
             f"{similar.NEEDED[3]} where three to five are, {similar.NEEDED[6]} where six or more are"
         ),
         f"if {WORDS[similar.MIN_COVERING]} of its own words are constant",

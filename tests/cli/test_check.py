@@ -283,7 +283,7 @@ counter_examples = ["lattice gate four is open"]
     ("arguments", "said"),
     [
         (("query", "sources-completeness", "--project", "shop"), "is about the whole store"),
-        (("check", "--agent", "codex", "--prometheus", "x.prom"), "those of the whole fleet"),
+        (("check", "--agent", "codex", "--prometheus", "x.prom"), "always cover the whole fleet"),
         (("report", "--reason", "rate_limitd"), "did you mean 'rate_limited'?"),
     ],
 )

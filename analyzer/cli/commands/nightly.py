@@ -94,8 +94,8 @@ def command(
       analyzer nightly telemetry/ --keep 180d --deliver slack:"$HOOK" --json
       analyzer nightly telemetry/ --store fleet.duckdb --install systemd --write
 
-    Without PATHs it reads the logs of all agents on this machine. If a step fails, the others still run. The exit
-    code is that of the worst step: 3, then 2, 4 and 1. The store stays locked until the job ends. With --install
+    Without PATHs it reads the logs of all agents on this machine. If a step fails, the others still run. The worst
+    step gives the exit code: 3, then 2, 4 and 1. The store stays locked until the job ends. With --install
     it prints a unit that runs this command every night, and does nothing else.
     """
     if write_it and not install:
