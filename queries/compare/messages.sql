@@ -1,4 +1,4 @@
--- title: Messages of one side of two
+-- title: Messages on one side only
 -- description: What errors said in at least so many sessions of one side and in none of the other; those in most sessions come first.
 -- param before_since TIMESTAMP = null : first instant of the first side, inclusive, UTC
 -- param before_until TIMESTAMP = null : last instant of the first side, exclusive, UTC

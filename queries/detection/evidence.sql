@@ -1,4 +1,4 @@
--- title: Errors behind findings
+-- title: Errors of findings
 -- description: The errors that each of some findings is about, one row a message template, the one that most sessions show first.
 -- param asked VARCHAR = null : what to look for, as a JSON array of objects with place, caller, template, session, provider, model, project, host, rule, reason (unknown errors only if they count), since and until; null or absent keys select everything
 -- param ruleset VARCHAR = null : digest of the ruleset whose verdicts count; null for the active one

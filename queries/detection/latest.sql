@@ -1,4 +1,4 @@
--- title: Findings as they were last reported
+-- title: Findings as last reported
 -- description: One row a finding that was no part of another in some night, as last reported.
 -- column finding_id VARCHAR: the same for the same incident, night after night
 -- column reported_on DATE: the last day whose night reported it

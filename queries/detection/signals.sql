@@ -1,4 +1,4 @@
--- title: What is no error, by day
+-- title: Counts of each day beside errors
 -- description: Counts of each day beside errors: sessions that saw a tool fail, retry chains that waited for so long or ran out, sessions that were stopped, that asked nothing, that ended without an answer, that were logged twice, and that met errors that a version or model can cause.
 -- param since TIMESTAMP = null : first instant, inclusive, UTC
 -- param until TIMESTAMP = null : last instant, exclusive, UTC

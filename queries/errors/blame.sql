@@ -1,4 +1,4 @@
--- title: Whose fault it was, by the company an error had
+-- title: Likely cause, compared with other callers and providers
 -- description: Errors of a day at one provider, with the party that they name, and the likely cause: if many callers fail at one provider, it is the provider; if one caller of many fails, it is the caller.
 -- param since TIMESTAMP = null : first instant, inclusive, UTC
 -- param until TIMESTAMP = null : last instant, exclusive, UTC

@@ -11,7 +11,7 @@
 -- column party VARCHAR: who caused it: provider, account, network, request, environment, user or unknown
 -- column errors BIGINT: classified errors
 -- column sessions BIGINT: distinct sessions
--- column failed_sessions BIGINT: of these, the ones in which a call with it was given up or shown to the user
+-- column failed_sessions BIGINT: of these, the ones in which a call with it was given up or not retried
 -- column callers BIGINT: distinct callers
 -- column provider VARCHAR: the provider most often named; null where none is
 -- column first_at TIMESTAMP: the earliest one, UTC
