@@ -84,7 +84,11 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
     """The id of the first record of the file."""
     _started_at: str | None = kept()
     _ended_at: str | None = kept()
+    _forked_from: str | None = kept()
+    """The session that this one is a fork of."""
     _requests: int = kept(0)
+    _recorded: int = kept(0)
+    """The number of requests that have an event of their own."""
     _tools: dict[str, int] = kept({})
     """The number of calls by tool."""
     _spent_by: tuple[str, int] = kept(("", 0))
@@ -115,8 +119,8 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         """The last of them that is no repeated one of a sub-agent."""
         self._replies = Replies()
         """The replies of the block."""
-        self._shares: dict[tuple[str, str, str | None], Shared] = {}
-        """What replies share, by caller, model and provider."""
+        self._shares: dict[tuple[str, str, str | None, str | None], Shared] = {}
+        """What replies share, by caller, model, provider and session."""
         self._block_calls: dict[str, tuple[PartFields, Record]] = {}
         """The calls of tools in the block before the record in hand, by their ids."""
         self._preamble = not state
@@ -197,13 +201,18 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
                 self._name_fork()
             self._preamble = False
         self._grew = True
-        stamps = [(record.timestamp, record.snapshot and record.snapshot.timestamp) for record in records]
+        stamps = [
+            (record.timestamp, record.snapshot and record.snapshot.timestamp)
+            for record in records
+            if record.forked_from is None
+        ]
         self._file_session = self._file_session or _first(
             name for record in records for name in (record.session_id, record.stream_session)
         )
         self._part = self._part or _first(name for record in records for name in (record.uuid, record.message_id))
         self._started_at = self._started_at or _first(chain.from_iterable(stamps), _STAMP)
         self._ended_at = _first(chain.from_iterable(reversed(stamps)), _STAMP) or self._ended_at
+        self._forked_from = self._forked_from or _first(record.origin for record in records)
         self._near = self._near or moment_of(self._started_at)
         self.work_in(_first(record.cwd for record in records))
         if "agent_version" not in self.known:
@@ -221,19 +230,22 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
             self._reply = message
         if message is not record.message:
             return
+        copied = record.origin is not None
         for part in message.parts:
             call, tool = part.id, part.name
             if part.input is None or not (_is_name(call) and _is_name(tool)):
                 continue
             self._calls[call] = tool
             self._block_calls.setdefault(call, (part, record))
+            if copied:
+                continue
             if tool in self._tools or len(self._tools) < MOST_TOOLS:
                 self._tools[tool] = self._tools.get(tool, 0) + 1
         if self._reply is message:
             self._own_reply = message
             if name not in self._recent:
                 self._recent.append(name)
-                self._requests += 1
+                self._requests += not copied
 
     def _spend(self, message: MessageFields, record: Record, offset: int, length: int) -> None:
         """Collect the tokens of a reply.
@@ -248,12 +260,15 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         output = counts[1] or 0
         if not any(counts) or (request == self._spent_by[0] and output <= self._spent_by[1]):
             return
+        if record.message is message and record.origin is None:
+            self._recorded += request != self._spent_by[0]
         self._spent_by = request, output
         part = "/subagent" if record.is_sidechain is True or record.data else ""
-        key = part, model, served(request)
+        session = record.origin or self._file_session
+        key = part, model, served(request), session
         if key not in self._shares:
             by, facts = self.caller + part, {**self.known, "provider": key[2]}
-            self._shares[key] = shared(self._file_session, ("claude", "usage", by), facts, caller=by, model=model)
+            self._shares[key] = shared(session, ("claude", "usage", by), facts, caller=by, model=model)
         self._replies.add(self._shares[key], request, output, counts, text(record.timestamp), offset, length)
 
     def finish(self) -> Sequence[Event]:
@@ -263,6 +278,8 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
             return ()
         payload = {
             "requests": self._requests,
+            "recorded": self._recorded,
+            "forked_from": self._forked_from,
             "started_at": self._started_at,
             "ended_at": self._ended_at,
             "retry_visibility": self.visibility,
@@ -307,7 +324,9 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         return f"side:{self.record.get('agentId') or ''}" if self.role else MAIN
 
     def _events_of(self, record: Mapping[str, Any]) -> list[Event]:
-        self.session = text(record.get("sessionId")) or text(record.get("session_id")) or self.session
+        origin = mapping(record.get("forkedFrom"))
+        own = text(record.get("sessionId")) or text(record.get("session_id")) or self.session
+        self.session = text(origin.get("sessionId")) or own
         try:
             self._take(record)
             return self._dispatch(record)
@@ -317,13 +336,15 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
     def _take(self, record: Mapping[str, Any]) -> None:
         """Take a record in hand: its time, its role, its name, and the facts that hold at it.
 
-        Resumed sessions repeat records in other files, with another session id.
+        Resumed sessions repeat records in other files, with another session id; forks give them
+        another name too, and name the original.
         """
         self.record = record
         self.time(record.get("timestamp"))
         self.role = "subagent" if record.get("isSidechain") is True else None
         fields = sorted((key, value) for key, value in record.items() if key not in {"sessionId", "session_id"})
-        self._unique = text(record.get("uuid")) or derived_id(self.session, fields)
+        original = text(mapping(record.get("forkedFrom")).get("messageUuid"))
+        self._unique = original or text(record.get("uuid")) or derived_id(self.session, fields)
         self._record_facts = present({"branch": text(record.get("gitBranch"))}) | reply_facts(self._reply)
         # The first call of a session may fail: then only its own request shows the provider.
         if self._request:

@@ -116,6 +116,7 @@ class Record(msgspec.Struct, gc=False, rename="camel"):
     cwd: Any = None
     git_branch: Any = None
     version: Any = None
+    forked_from: Any = None
     stream_version: Any = msgspec.field(default=None, name="claude_code_version")
     message: MessageFields | None = None
     data: _Nested | None = None
@@ -125,6 +126,11 @@ class Record(msgspec.Struct, gc=False, rename="camel"):
     def repeated(self) -> MessageFields | None:
         """Return the message of a sub-agent that a record of its parent repeats."""
         return self.data.message.message if self.data and self.data.message else None
+
+    @property
+    def origin(self) -> str | None:
+        """Return the session that a fork copied the record from; None for an original."""
+        return None if self.forked_from is None else text(mapping(self.forked_from).get("sessionId"))
 
     @property
     def is_telling(self) -> bool:

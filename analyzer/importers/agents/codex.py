@@ -37,6 +37,8 @@ _REFUSED = re.compile(
 )
 _OUTPUT = "\nOutput:\n"
 _TIMED_OUT = 124
+_IN_ONE_GO = timedelta(milliseconds=250)
+"""The most time between two copied records: no model answers as fast."""
 _SAME_WINDOW = timedelta(minutes=10)
 _LONGEST_WINDOW = timedelta(days=400)
 _CLOCK_ONLY = re.compile(r"try again at ", re.IGNORECASE)
@@ -103,6 +105,11 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
     """The identity of the current turn's failure, which the end of the turn repeats."""
     _resets: dict[str, Any] = kept({})
     """The used percentage of each limit, and when it is reset."""
+    _copying: list[str] | None = kept()
+    """While a fork's copies of its parent's records are read: the time of the session's first record,
+    and of the last record."""
+    _began: str | None = kept()
+    """The time of the first record."""
     _origin: str | None = kept()
     """The oldest session: a fork repeats its parent's lines, with the parent's name above them."""
 
@@ -138,6 +145,11 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
         kind, item = text(record.get("type")), mapping(record.get("payload"))
         if (at := text(record.get("timestamp")) or "") > self._last_at:
             self._last_at = at
+        if self._copying is not None and self._is_copy(record, at):
+            if item.get("type") == "token_count":
+                self.time(record.get("timestamp"))
+                self._tokens(item, at)
+            return None if kind in _WHOLE else ()
         if kind == "event_msg":
             if item.get("type") == "token_count":
                 self.time(record.get("timestamp"))
@@ -161,10 +173,32 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
                 return self._tool_failed(item, output)
         return ()
 
+    def _is_copy(self, record: Mapping[str, Any], at: str) -> bool:
+        """Tell whether a record after the parent's first line is a copy of the parent's.
+
+        Copies are written in one go, each with its old time or with that of the fork.
+        """
+        began, last = self._copying or ("", "")
+        moment, before = moment_of(at), moment_of(last)
+        if moment is None or before is None:
+            return moment is None
+        if at < began or moment - before <= _IN_ONE_GO:
+            self._copying = [began, max(at, last)]
+            return True
+        if record.get("type") != "session_meta":
+            self._copied()
+        return False
+
+    def _copied(self) -> None:
+        """End the copied records."""
+        self._copying = self.copied_from = self._shared = None
+
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         if (events := self.glanced(record)) is not None:
             return events
         self.time(record.get("timestamp"))
+        if self._copying is not None and record.get("type") == "compacted":
+            return ()
         kind, payload = record.get("type"), mapping(record.get("payload"))
         if "payload" in record and not isinstance(record["payload"], Mapping):
             self.refuse("bad_payload", "`payload` is no object")
@@ -187,10 +221,19 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
 
         A resumed session repeats its first line, and a fork adds its parent's.
         """
-        self._origin = text(meta.get("id")) or text(meta.get("session_id")) or self._origin
+        session = text(meta.get("id")) or text(meta.get("session_id"))
+        self._origin = session or self._origin
         if self.session is not None:
+            if session not in (None, self.session):
+                at = format_time(self.at)
+                self._copying, self.copied_from = [self._began or at, at], session
+                self.see()
+            elif self._copying is not None:
+                self._copied()
+            self._shared = None
             return
-        self.session = text(meta.get("id")) or text(meta.get("session_id"))
+        self.session = session
+        self._began = format_time(self.at) if self.timed else None
         if isinstance(meta.get("source"), Mapping):
             self.role = "subagent"
         self.begin(
@@ -334,8 +377,10 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
         if any(counts):
             if self._shared is None:
                 names = self.name, "usage.recorded"
-                self._shared = shared(self.session, names, self.known, caller=self.caller)
+                session = self.copied_from or self.session
+                self._shared = shared(session, names, self.known, caller=self.caller)
             request = derived_id(self.name, "request", self._origin, total, sorted(last.items()))
+            self.count_recorded(request)
             stamp = at or (format_time(self.at) if self.timed else None)
             self._replies.add(self._shared, request, output, counts, stamp, self.line.offset, len(self.line.text))
 
