@@ -60,6 +60,8 @@ class ErrorClassified(WorkPayload, total=False):
     """ISO 8601, UTC."""
     current_tokens: int | None
     max_tokens: int | None
+    fallback_model: str | None
+    """The model that answered instead of the one that failed."""
     failure_reason: str | None
     """The step's failure: `timeout`, `context_exhaustion`, `general_error`, `unknown`."""
     remediation: str | None

@@ -559,7 +559,8 @@ class RecordReader(Reader):
         if miscounted or not any(tokens.values()):
             return []
         request = derived_id(self.name, "request", *identity)
-        self.count_recorded(request)
+        if not fields.get("whole_run"):
+            self.count_recorded(request)
         payload = {"request": request, "caller": self.caller, **tokens, "cost_usd": cost_usd, **fields}
         return [self.event("usage.recorded", payload, request, tokens.get("output_tokens"))]
 
