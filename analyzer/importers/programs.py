@@ -157,6 +157,14 @@ def _of_format(name: str) -> tuple[Fork, ...]:
 DIMENSIONS = ("agent", "agent_version", "provider", "model", "project", "cwd", "branch")
 """The facts about a session; an event has those for which its type has fields."""
 _SEPARATORS = re.compile(r"[/\\]+")
+_WORKTREE = re.compile(
+    r".*/([^/~]+)/\.(?:[\w-]+/)?worktrees?/[^/]+|.*/([^/]+)[.-]worktrees/[^/]+|~/\.cursor/worktrees/([^/]+)/[^/]+"
+)
+"""Working directories of worktrees, with the project that they were made of.
+
+They are inside it, as in `shop/.claude/worktrees/NAME` and `shop/.worktrees/NAME`, beside it, as in
+`shop.worktrees/NAME`, or in the home, where Cursor keeps them.
+"""
 _LONGEST = 1_000
 """Characters of a path that are kept."""
 
@@ -164,12 +172,14 @@ _LONGEST = 1_000
 def place_of(folder: object) -> dict[str, str]:
     """Return a working directory as `cwd`, and its last name as `project`.
 
-    The home directory is left out. The result is empty if there is no name.
+    The home directory is left out. The project of a worktree is that of its repository. The result
+    is empty if there is no name.
     """
     if not isinstance(folder, str):
         return {}
     cwd = without_home(folder[:_LONGEST].rstrip("/\\"))
-    name = _SEPARATORS.split(cwd)[-1]
+    worktree = _WORKTREE.match(cwd.replace("\\", "/"))
+    name = next(filter(None, worktree.groups())) if worktree else _SEPARATORS.split(cwd)[-1]
     return {"cwd": cwd, "project": name} if name else {}
 
 

@@ -296,7 +296,7 @@ shown as (
   select
     unnest([
       if(aborted > 0, 'aborted', null),
-      if(requests = 0 and all_requests = 0, 'empty', null),
+      if((requests = 0 and all_requests = 0) or (type = 'session.observed' and outcome = 'hollow'), 'empty', null),
       if(in_vain and occurred_at = failed_at and failed_at >= session_ended_at - to_seconds(1), 'unanswered', null)
     ]) as sign,
     event_id,

@@ -62,7 +62,7 @@ _READ = 400
 """Characters of a step in which an exit code is searched."""
 
 
-class AntigravityReader(RecordReader, name="antigravity", agent="antigravity", visibility="terminal", folder=3):
+class AntigravityReader(RecordReader, name="antigravity", agent="antigravity", visibility="terminal", folder=0):
     """Reads the steps of the conversation that a folder names.
 
     Antigravity's transcripts
@@ -74,7 +74,6 @@ class AntigravityReader(RecordReader, name="antigravity", agent="antigravity", v
     """
 
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        self.session = self.session or session_of(self.source.path)
         self.time(record.get("created_at"))
         self.see()
         kind, content = record.get("type"), text(record.get("content")) or ""
