@@ -19,9 +19,7 @@ from analyzer.importers.places import HOMES
 from analyzer.importers.programs import FORKS, Author
 from analyzer.importers.shapes.files import SQLITE, rows_as_lines
 from tests import REPOSITORY
-from tests.importers.new_kinds.agents import AGENTS
-from tests.importers.new_kinds.logs import CASES
-from tests.importers.new_kinds.platforms import CHATS, PLATFORMS
+from tests.importers.new_kinds.cases import AGENTS, CASES, CHATS, PLATFORMS
 
 FILES = {
     "claude_code": "claude-transcript.jsonl",
