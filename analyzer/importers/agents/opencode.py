@@ -16,6 +16,8 @@ from analyzer.importers.base import glance, shape
 from analyzer.importers.failures import number, quantity
 from analyzer.importers.records import RecordReader, identity_of, kept, moment_of, moved_on
 
+_UNNAMED = "(unknown)"
+"""The origin of a fork that names none."""
 _ABORTED = "MessageAbortedError"
 _GENERIC_ERRORS = frozenset({"APIError", "UnknownError"})
 """Names of errors that are no type of failure."""
@@ -48,7 +50,12 @@ class OpencodeReader(RecordReader, name="opencode", agent="opencode", visibility
             record = {"timestamp": record.get("timestamp"), **part}
         identifier = text(record.get("id")) or ""
         if identifier.startswith("ses_"):
-            fields = {"cwd": text(record.get("directory")), "version": text(record.get("version"))}
+            began = moment_of(mapping(record.get("time")).get("created"))
+            fields = {
+                "cwd": text(record.get("directory")),
+                "version": text(record.get("version")),
+                "began": format_time(began) if began else None,
+            }
             self._sessions.setdefault(identifier, {}).update(fields)
             return ()
         self.session = text(record.get("sessionID"))
@@ -59,6 +66,7 @@ class OpencodeReader(RecordReader, name="opencode", agent="opencode", visibility
             moment_of(time.get("completed")) or moment_of(time.get("created")) or moment_of(record.get("timestamp"))
         )
         memory = self._sessions.setdefault(self.session, {})
+        self._recognise_copy(record, identifier, memory)
         self.begin(self.session, agent_version=memory.get("version"))
         self.work_in(memory.get("cwd"))
         self.role = None
@@ -70,6 +78,14 @@ class OpencodeReader(RecordReader, name="opencode", agent="opencode", visibility
             return self._failed(mapping(record.get("error")), identity_of(record))
         return ()
 
+    def _recognise_copy(self, record: Mapping[str, Any], identifier: str, memory: dict[str, Any]) -> None:
+        """Recognise a message that a fork copied: it is older than its session, which names no origin."""
+        created, began = moment_of(mapping(record.get("time")).get("created")), memory.get("began")
+        if identifier.startswith("msg_") and began and created and format_time(created) < began:
+            memory["copied"] = identifier
+        copied = memory.get("copied")
+        self.copied_from = _UNNAMED if copied and copied in (identifier, record.get("messageID")) else None
+
     def _reply(self, message: Mapping[str, Any], memory: dict[str, Any]) -> list[Event]:
         self.learn(model=message.get("modelID"), provider=message.get("providerID"))
         self.work_in(mapping(message.get("path")).get("cwd"))
@@ -78,15 +94,17 @@ class OpencodeReader(RecordReader, name="opencode", agent="opencode", visibility
         error = mapping(message.get("error"))
         time = mapping(message.get("time"))
         events: list[Event] = []
+        tokens = mapping(message.get("tokens"))
+        spent = [] if error else self._spent(tokens, unique, quantity(message.get("cost")))
         if error or time.get("completed") is not None or text(message.get("finish")):
-            events.append(self._request(unique, time, aborted=error.get("name") == _ABORTED))
+            aborted = error.get("name") == _ABORTED
+            events.append(self._request(unique, time, aborted=aborted, recorded=len(spent)))
         if error:
             return [*events, *self._failed(error, unique)]
-        tokens = mapping(message.get("tokens"))
         cache = mapping(tokens.get("cache"))
         parts = [count(tokens.get("input")), count(cache.get("read")), count(cache.get("write"))]
         used = sum(part for part in parts if part is not None)
-        events += self._spent(tokens, unique, quantity(message.get("cost")))
+        events += spent
         if message.get("summary") is True:
             return [*events, *self._compacted(text(message.get("parentID")) or unique, memory, None)]
         if used:
@@ -113,14 +131,15 @@ class OpencodeReader(RecordReader, name="opencode", agent="opencode", visibility
             cost_usd=cost or None,
         )
 
-    def _request(self, unique: str, time: Mapping[str, Any], *, aborted: bool) -> Event:
+    def _request(self, unique: str, time: Mapping[str, Any], *, aborted: bool, recorded: int) -> Event:
         """Make the event of one request by itself.
 
         The files of a session are read as several sources, and rows may come again.
         """
         started = moment_of(time.get("created"))
         began = format_time(started) if started else ""
-        return self.observed(unique, unique, aborted, requests=1, aborted=int(aborted), started_at=began)
+        counts = {"requests": 1, "recorded": recorded, "aborted": int(aborted)}
+        return self.observed(unique, unique, aborted, started_at=began, **counts)
 
     def _failed(self, error: Mapping[str, Any], unique: str) -> list[Event]:
         name, data = text(error.get("name")), mapping(error.get("data"))
@@ -166,7 +185,7 @@ class OpencodeReader(RecordReader, name="opencode", agent="opencode", visibility
     def _compacted(self, unique: str, memory: dict[str, Any], trigger: str | None) -> list[Event]:
         """Record a compaction once, by the message that its part, summary, or both name."""
         begun = self.relay({"strategy": "compact", "pre_tokens": memory.get("used"), "trigger": trigger}, unique)
-        if memory.get("last") == unique:
+        if memory.get("last") == unique or self.copied_from is not None:
             return []
         memory |= {"relay": begun.id, "last": unique}
         return [begun]

@@ -27,6 +27,11 @@ _OPENCLAW_MODELS = ("gateway-injected", "delivery-mirror")
 _NO_REPLY = "⚠️ Agent failed before reply"
 
 
+def _session_in(path: str) -> str:
+    """Return the session that a path names, as in `2026-03-05T10-00-00-000Z_ID.jsonl`."""
+    return re.split(r"[/\\]", path)[-1].removesuffix(".jsonl").rpartition("_")[2]
+
+
 class PiReader(RecordReader, name="pi", agent="pi", visibility="full"):
     """Reads a session; its entries form a tree, and stand in the file in the order of time."""
 
@@ -72,6 +77,8 @@ class PiReader(RecordReader, name="pi", agent="pi", visibility="full"):
         if kind == "session":
             self.begin(text(record.get("id")))
             self.work_in(record.get("cwd"))
+            if self.timed and (origin := text(record.get("parentSession"))):
+                self.fork(_session_in(origin), self.at)
         self.see()
         if kind == "compaction":
             self.chains.settled(MAIN, "unresolved")  # a compaction mends an overflow; no retry does

@@ -108,11 +108,17 @@ def _opencode_part(row: Row) -> Row:
         shown = {"status": state.get("status"), "time": state.get("time"), "error": first_words(state.get("error"))}
         kept = {"tool": data.get("tool"), "state": shown}
     named = {"id": row["id"], "sessionID": row["session_id"], "messageID": row["message_id"], "type": kind}
-    return {**kept, **named, "time": {"created": row["time_created"]}}
+    created = mapping(data.get("time")).get("created") if kind == "retry" else None
+    return {**kept, **named, "time": {"created": created or row["time_created"]}}
 
 
 def _opencode_session(row: Row) -> Row:
-    return {"id": row["id"], "directory": row["directory"], "version": row["version"], "time": {}}
+    return {
+        "id": row["id"],
+        "directory": row["directory"],
+        "version": row["version"],
+        "time": {"created": row["time_created"]},
+    }
 
 
 def _crush_message(row: Row) -> Row:
@@ -339,7 +345,13 @@ _HERMES = (
     RowTable("messages", "id", "id session_id role content tool_call_id tool_calls tool_name timestamp", slim_hermes),
 )
 _OPENCODE = (
-    RowTable("session", "time_updated", "id directory version time_updated", _opencode_session),
+    RowTable(
+        "session",
+        "time_updated",
+        "id directory version time_created time_updated",
+        _opencode_session,
+        ahead=True,
+    ),
     RowTable("message", "time_updated", "id session_id time_updated data", _opencode_message, completing=_opencode_own),
     RowTable(
         "part",

@@ -62,7 +62,7 @@ _READ = 400
 """Characters of a step in which an exit code is searched."""
 
 
-class AntigravityReader(RecordReader, name="antigravity", agent="antigravity", visibility="terminal", folder=3):
+class AntigravityReader(RecordReader, name="antigravity", agent="antigravity", visibility="terminal", folder=0):
     """Reads the steps of the conversation that a folder names.
 
     Antigravity's transcripts
@@ -74,7 +74,6 @@ class AntigravityReader(RecordReader, name="antigravity", agent="antigravity", v
     """
 
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        self.session = self.session or session_of(self.source.path)
         self.time(record.get("created_at"))
         self.see()
         kind, content = record.get("type"), text(record.get("content")) or ""
@@ -115,7 +114,7 @@ class DroidReader(RecordReader, name="droid", agent="droid", visibility="termina
     a turn ended.
 
     A failed turn has a reason, and no message and no retries. Turns that waited in line and ended
-    with it are lines of their own with the same reason: they count once. Tokens stand in
+    with it are lines of their own with the same reason: they count once. Tokens are in
     `*.settings.json` beside it, for a session as a whole, and are not read. Source: the program of
     npm @factory/cli 0.225.2, as it writes and reads a session.
     """

@@ -36,7 +36,7 @@ from analyzer.analysis.kinds.shared import (
     WRITE_A_RULE,
 )
 from analyzer.analysis.kinds.statistics.naming import ASKED, UNKNOWN, Names, Suspect
-from analyzer.analysis.kinds.statistics.units import ANY, DAY_RATIO, Rise, Unit, units
+from analyzer.analysis.kinds.statistics.units import ANY, Rise, Unit, units
 from analyzer.analysis.periods import (
     BASELINE_DAYS,
 )
@@ -57,6 +57,8 @@ that part."""
 PLACES = ("host", "project")
 """Where callers work. A rise is of a place if callers elsewhere would have had errors, and had
 none; that is rarer than an outage of a provider, so it needs a smaller p-value."""
+_HIT_RATIO = 2.0
+"""Least errors of a caller that an outage hit, as a multiple of the expected ones."""
 RARER = 10
 """Divisor of the p-value for rises of places."""
 UNSEEN_RARER = 100
@@ -316,7 +318,7 @@ def _callers_hit(
     at_work = exposure.filter(pl.col("exposure") > 0).join(groups, on="caller", how="left").fill_null(0)
     baseline_rate = (pl.col("baseline_groups") + 0.5) / pl.col("baseline_exposure").clip(1.0)
     expected = baseline_rate * pl.col("exposure")
-    hit = at_work.filter((pl.col("groups") > 0) & (pl.col("groups") >= DAY_RATIO * expected))
+    hit = at_work.filter((pl.col("groups") > 0) & (pl.col("groups") >= _HIT_RATIO * expected))
     return sorted(hit["caller"]), at_work.height
 
 
