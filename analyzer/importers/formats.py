@@ -83,13 +83,28 @@ def _exports(
     return Format(name, title, heads.records(heads.exported(test), *marks), made_by, marked_by)
 
 
-def _tables(name: str, title: str, made_by: str, *names: str) -> Format:
-    return Format(name, title, heads.tables(*names), made_by, f"tables `{'`, `'.join(names)}`")
+def _tables(name: str, title: str, made_by: str, *names: str, newer: tuple[str, ...] = ()) -> Format:
+    """Make the row of a database by the names of its tables, and of those of a `newer` version."""
+    is_old, is_newer = heads.tables(*names), heads.tables(*newer)
+    marked_by = "; or ".join(f"tables `{'`, `'.join(tables)}`" for tables in (names, newer) if tables)
+    return Format(name, title, lambda head: is_old(head) or (bool(newer) and is_newer(head)), made_by, marked_by)
 
 
 FORMATS: tuple[Format, ...] = (
     Format("empty", "an empty file", lambda head: not head.data.strip()),
-    _tables("opencode_db", "opencode's database", "agents.opencode:OpencodeReader", "session", "message", "part"),
+    _tables(
+        "opencode_db",
+        "opencode's database",
+        "agents.opencode:OpencodeReader",
+        *("session", "message", "part"),
+        newer=("session_v2", "session_message"),
+    ),
+    _tables(
+        "openclaw_db",
+        "OpenClaw's database",
+        "agents.pi:OpenclawStoreReader",
+        *("transcript_events", "session_windows"),
+    ),
     _tables("hermes_db", "Hermes' database", "transcripts.hermes:HermesReader", "sessions", "messages", "state_meta"),
     _tables("goose_db", "goose's database", "agents.goose:GooseReader", "sessions", "messages", "schema_version"),
     _tables(

@@ -50,6 +50,9 @@ def _home(agent: str, formats: str, roots: str, files: str = "") -> Home:
 
 _DEEP, _TASKS = "**/*.jsonl", "*/ui_messages.json"
 _ROLLOUTS = "sessions/**/rollout-*.json*, archived_sessions/**/rollout-*.json*"
+_OPENCLAW = (
+    "*/sessions/*.jsonl, */sessions/*.jsonl.reset.*, */sessions/*.jsonl.deleted.*, */agent/openclaw-agent.sqlite"
+)
 _CRUSH = "crush.db, logs/crush.log"
 _EDITORS = ("Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf")
 _REGISTRY = (
@@ -144,7 +147,7 @@ HOMES = (
     ),
     _home("goose", "goose_db, goose", "$GOOSE_PATH_ROOT/data/sessions, {data}/goose/sessions", "sessions.db, *.jsonl"),
     _home("pi", "pi", "$PI_CODING_AGENT_DIR/sessions, ~/.pi/agent/sessions", _DEEP),
-    _home("OpenClaw", "pi", "~/.openclaw/agents, ~/.kimi_openclaw/agents", "*/sessions/*.jsonl"),
+    _home("OpenClaw", "pi, openclaw_db", "~/.openclaw/agents, ~/.kimi_openclaw/agents", _OPENCLAW),
     _home("Prime Agent", "pi", "~/.prime/agent/sessions", _DEEP),
     _home("QClaw", "pi", "~/.qclaw/agents", "*/sessions/*.jsonl"),
     _home("oh-my-pi", "pi", "~/.omp/agent/sessions", _DEEP),

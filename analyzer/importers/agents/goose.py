@@ -14,6 +14,7 @@ from typing import Any
 from analyzer.agent_stream import mapping, text
 from analyzer.events import Event
 from analyzer.events.model import present
+from analyzer.importers.failures import quantity
 from analyzer.importers.records import RecordReader, kept, moment_of
 from analyzer.importers.shapes.rows import listed, slim_goose
 
@@ -57,7 +58,12 @@ class GooseReader(RecordReader, name="goose", agent="goose", visibility="termina
         memory["role"] = "subagent" if record.get("session_type") == "sub_agent" else None
         self._turn_to(session)
         self.clock(moment_of(record.get("updated")))
-        return [self.observed("session", self.session, "session")]
+        events = [self.observed("session", self.session, "session")]
+        if self.session is not None:
+            names = "accumulated_input_tokens accumulated_output_tokens"
+            cost = quantity(record.get("accumulated_cost")) or None
+            events += self.spent_as(record, names, "session", self.session, cost_usd=cost, fields={"whole_run": True})
+        return events
 
     def _turn_to(self, session: str) -> dict[str, Any]:
         """Make a session the current one, and return its memory."""
