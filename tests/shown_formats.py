@@ -206,11 +206,85 @@ PATHS = {
     "crush": "/x/.crush/logs/crush.log",
     "crush_db": "/x/.crush/crush.db",
     "aider": "/x/.aider.chat.history.md",
+    "kimi_cli": "/home/me/.kimi/sessions/x/k-1/wire.jsonl",
     "kimi": "/home/me/.kimi-code/sessions/wd_x/s/agents/main/wire.jsonl",
     "gemini_chat": "/home/me/.gemini/tmp/x/chats/session-1.jsonl",
 }
 """Where logs lie whose path tells the project."""
+
+
+def _dsh(second: int, kind: str, **data: Any) -> dict[str, Any]:
+    return {"type": kind, "seq": second, "time": _MS + second * 1_000, "data": data}
+
+
+def _droid(second: int, kind: str, **keys: Any) -> dict[str, Any]:
+    return {"type": kind, "session_id": "d-1", "timestamp": _AT.format(second), **keys}
+
+
+def _kimi_cli(second: int, kind: str, **payload: Any) -> dict[str, Any]:
+    return {"timestamp": _MS / 1_000 + second, "message": {"type": kind, "payload": payload}}
+
+
+_DSH_CALL = {"type": "tool-result", "toolCallId": "c1", "isError": True, "content": [{"type": "text", "text": "boom"}]}
+_CLAW_RETRY = {
+    "role": "assistant",
+    "stopReason": "error",
+    "errorMessage": "529 overloaded",
+    "provider": "x",
+    "model": "m",
+}
+_CLAW_REPLY = {
+    "role": "assistant",
+    "stopReason": "stop",
+    "provider": "x",
+    "model": "m",
+    "usage": {"input": 7, "output": 9},
+}
 LOGS: dict[str, list[object]] = {
+    "openclaw_db": [
+        {"sqlite": {"tables": ["session_windows", "transcript_events"]}},
+        {"type": "session", "id": "o-1", "timestamp": _AT.format(0), "cwd": "/x/shop", "$session": "o-1"},
+        {"type": "message", "id": "e1", "timestamp": _AT.format(1), "message": _CLAW_RETRY, "$session": "o-1"},
+        {"type": "message", "id": "e2", "timestamp": _AT.format(3), "message": _CLAW_REPLY, "$session": "o-1"},
+        {"type": "compaction", "id": "e3", "timestamp": _AT.format(4), "tokensBefore": 900, "$session": "o-1"},
+        {"type": "message", "id": "e4", "timestamp": _AT.format(5), "message": _CLAW_REPLY, "$session": "o-1"},
+    ],
+    "dsh": [
+        {"type": "session", "version": 0, "id": "h-1", "createdAt": _MS, "cwd": "/x/shop", "delegationDepth": 0},
+        _dsh(
+            1,
+            "assistant/message",
+            message={"id": "m1", "source": {"provider": "deepseek-official", "model": "deepseek-v4-flash"}},
+            usage={"inputTokens": 168, "outputTokens": 25, "cacheReadTokens": 2_816, "reasoningTokens": 22},
+        ),
+        _dsh(2, "tool/call", callId="c1", name="bash"),
+        _dsh(3, "tool/result", message={"id": "m2", "content": [_DSH_CALL]}),
+        _dsh(4, "turn/end", reason={"kind": "aborted"}),
+        _dsh(5, "turn/end", reason={"kind": "error", "error": {"message": "503 service unavailable"}}),
+    ],
+    "droid_stream": [
+        _droid(0, "system", subtype="init", model="claude-sonnet-4-5", cwd="/x/shop", tools=["Read"]),
+        _droid(1, "tool_call", toolCallId="c1", toolName="Execute", id="t1"),
+        _droid(2, "tool_result", toolCallId="c1", isError=True, value="Command failed (exit code: 2)", id="t2"),
+        _droid(3, "error", source="agent_loop", message="Exec failed: 402 payment required"),
+        _droid(4, "completion", finalText="ok", usage={"input_tokens": 5, "output_tokens": 9}),
+    ],
+    "kimi_cli": [
+        {"type": "metadata", "protocol_version": "1.3"},
+        _kimi_cli(1, "TurnBegin", user_input="hi"),
+        _kimi_cli(2, "StepBegin", n=1),
+        _kimi_cli(3, "ToolCall", type="function", id="c1", function={"name": "Shell", "arguments": "{}"}),
+        _kimi_cli(
+            4,
+            "StatusUpdate",
+            context_usage=0.1,
+            message_id="chatcmpl-1",
+            token_usage={"input_other": 10, "output": 20, "input_cache_read": 5, "input_cache_creation": 0},
+        ),
+        _kimi_cli(5, "ToolResult", tool_call_id="c1", return_value={"is_error": True, "message": "exit code 2"}),
+        _kimi_cli(6, "StepInterrupted"),
+        _kimi_cli(7, "CompactionEnd"),
+    ],
     "claude_code": [
         _claude(1, "assistant", isApiErrorMessage=True, message={"content": _LIMIT}),
         _claude(2, "user", message={"content": [_NO_TOOL]}),
@@ -454,6 +528,7 @@ def table() -> list[str]:
 PRINTED = {
     "claude_print": "Claude Code",
     "codex_exec": "Codex",
+    "droid_stream": "Droid",
     "gemini_stream": "Gemini CLI",
     "hermes": "Hermes",
     "langfuse": "Langfuse",

@@ -127,6 +127,14 @@ FORMATS: tuple[Format, ...] = (
         "uuid sessionId type type=tool_result|systemPayload:object|message.role=model|message.parts:list",
     ),
     _lines(
+        "droid_stream",
+        "a run of droid",
+        "transcripts.messages:DroidStreamReader",
+        "type=system subtype=init session_id !uuid !claude_code_version !apiKeySource !qwen_code_version timestamp",
+        "type=tool_call,tool_result session_id toolCallId",
+        "type=completion session_id finalText",
+    ),
+    _lines(
         "claude_code",
         "a Claude Code transcript",
         "claude:TranscriptReader",
@@ -227,6 +235,14 @@ FORMATS: tuple[Format, ...] = (
         "type=ask ask:text ts:number",
     ),
     _lines("goose", "a goose session", "agents.goose:GooseReader", "working_dir message_count"),
+    _lines(
+        "kimi_cli",
+        "a kimi-cli session",
+        "transcripts.kimi:KimiCliReader",
+        "type=metadata protocol_version !created_at",
+        "timestamp:number|timestamp message.type message.payload:object",
+    ),
+    _lines("dsh", "a DeepSeek Harness session", "transcripts.messages:DshReader", "type=session version id createdAt"),
     _lines(
         "kimi",
         "a Kimi Code session",

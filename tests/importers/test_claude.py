@@ -647,7 +647,7 @@ def _system(second: int, subtype: str, **fields: Any) -> dict[str, Any]:
 
 
 def test_a_fallback_to_another_model_and_a_refusal_are_failures_of_the_model_that_was_asked(read: Read) -> None:
-    """Each counts once: failed attempts before a fallback tell it already, and what is shown of a refusal repeats it."""
+    """Each counts once: failed attempts tell a fallback already, and what is shown of a refusal repeats it."""
     models = {"originalModel": "claude-opus-5-5", "fallbackModel": "claude-sonnet-5-5"}
     refused = _asked(4)
     refused["message"]["stop_reason"] = "refusal"

@@ -38,7 +38,13 @@ class GooseReader(RecordReader, name="goose", agent="goose", visibility="termina
             return self._session(record, text(record.get("id"))) if place[:1] == ["sessions"] else self._message(record)
         session = PurePath(self.source.path).stem
         if "working_dir" in record:
-            return self._session(record, session)
+            # `goose session export` writes a session with all of its messages as one document.
+            name = (text(record.get("id")) if "conversation" in record else None) or session
+            events = [*self._session({**record, "updated": record.get("updated_at")}, name)]
+            for message in listed(record.get("conversation")):
+                slim = slim_goose(message.get("role"), message.get("created"), message.get("content"))
+                events += self._message({**slim, "session": name})
+            return events
         if "content" not in record:
             return ()
         slim = slim_goose(record.get("role"), record.get("created"), record["content"])

@@ -168,7 +168,7 @@ class SpanReader(TelemetryReader):
     """Reads spans that subclasses have unwrapped, after their resource and time were set."""
 
     _model_calls: dict[str, list[list[Any]]] = kept({})
-    """The last calls of models by trace and tokens: begin, own id and parent of each span, by the end."""
+    """The last calls of models by trace and tokens: begin and end, id and parent of each span."""
     began: datetime | None = None
     """The beginning of the span in hand."""
 
@@ -182,19 +182,14 @@ class SpanReader(TelemetryReader):
         if trace is None or own is None or not any(tokens):
             return False
         key = "/".join((trace, *map(str, tokens)))
-        began, ended = (format_time(moment) if moment else "" for moment in (self.began, self.at))
+        span = [format_time(moment) if moment else "" for moment in (self.began, self.at)]
         calls = self._model_calls.setdefault(key, [])
-        for other_began, other_ended, other, other_parent in calls:
-            lies_inside = (other_began <= began and ended <= other_ended) or (
-                began <= other_began and other_ended <= ended
-            )
-            if (
-                parent == other
-                or other_parent == own
-                or (lies_inside and parent != other_parent and began and other_began)
-            ):
+        for other_span, other, other_parent in calls:
+            outer, inner = sorted((other_span, span))
+            lies_inside = bool(outer[0]) and (inner[1] <= outer[1] or inner[0] == outer[0])
+            if parent == other or other_parent == own or (lies_inside and text(parent) != other_parent):
                 return True
-        calls.append([began, ended, own, text(parent)])
+        calls.append([span, own, text(parent)])
         if len(self._model_calls) > 2 * MOST_OPEN:
             forget_oldest(self._model_calls)
         return False

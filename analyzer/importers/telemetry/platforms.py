@@ -170,7 +170,8 @@ class LangfuseReader(PlatformReader, name="langfuse", agent="langfuse"):
         tools="TOOL",
         failing=("ERROR",),
         has=_has(
-            "kind=type run=id parent=parentObservationId,parent_observation_id trace=traceId,trace_id began=startTime,start_time ended=endTime,end_time "
+            "kind=type run=id parent=parentObservationId,parent_observation_id "
+            "trace=traceId,trace_id began=startTime,start_time ended=endTime,end_time "
             "state=level message=statusMessage,status_message session=sessionId,session_id "
             "service=traceName,trace_name "
             "model=model,provided_model_name tool=name "
@@ -214,7 +215,8 @@ class MlflowReader(PlatformReader, name="mlflow", agent="mlflow"):
         tools="TOOL",
         failing=("STATUS_CODE_ERROR", "ERROR"),
         has=_has(
-            "kind=attributes/mlflow.spanType run=span_id,context/span_id parent=parent_span_id,parent_id trace=trace_id,context/trace_id "
+            "kind=attributes/mlflow.spanType run=span_id,context/span_id parent=parent_span_id,parent_id "
+            "trace=trace_id,context/trace_id "
             "began=start_time_unix_nano,start_time ended=end_time_unix_nano,end_time "
             "state=status/code,status_code message=status/message,status_message "
             "session=info/trace_metadata/mlflow.trace.session service=info/tags/mlflow.traceName "
