@@ -31,6 +31,7 @@ PATHS = {
     "crush": "/x/.crush/logs/crush.log",
     "crush_db": "/x/.crush/crush.db",
     "aider": "/x/.aider.chat.history.md",
+    "kimi_cli": "/home/me/.kimi/sessions/x/k-1/wire.jsonl",
     "kimi": "/home/me/.kimi-code/sessions/wd_x/s/agents/main/wire.jsonl",
     "gemini_chat": "/home/me/.gemini/tmp/x/chats/session-1.jsonl",
 }
@@ -80,6 +81,7 @@ MOST_MISSING = 3
 PRINTED = {
     "claude_print": "Claude Code",
     "codex_exec": "Codex",
+    "droid_stream": "Droid",
     "gemini_stream": "Gemini CLI",
     "hermes": "Hermes",
     "langfuse": "Langfuse",

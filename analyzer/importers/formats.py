@@ -73,13 +73,27 @@ def _exports(name: str, title: str, test: str | Test, *marks: bytes) -> Format:
     return Format(name, title, heads.records(heads.exported(test), *marks), made_by)
 
 
-def _tables(name: str, title: str, made_by: str, *names: str) -> Format:
-    return Format(name, title, heads.tables(*names), made_by)
+def _tables(name: str, title: str, made_by: str, *names: str, newer: tuple[str, ...] = ()) -> Format:
+    """Make the row of a database by the names of its tables, and of those of a `newer` version."""
+    is_old, is_newer = heads.tables(*names), heads.tables(*newer)
+    return Format(name, title, lambda head: is_old(head) or (bool(newer) and is_newer(head)), made_by)
 
 
 FORMATS: tuple[Format, ...] = (
     Format("empty", "an empty file", lambda head: not head.data.strip()),
-    _tables("opencode_db", "opencode's database", "agents.opencode:OpencodeReader", "session", "message", "part"),
+    _tables(
+        "opencode_db",
+        "opencode's database",
+        "agents.opencode:OpencodeReader",
+        *("session", "message", "part"),
+        newer=("session_v2", "session_message"),
+    ),
+    _tables(
+        "openclaw_db",
+        "OpenClaw's database",
+        "agents.pi:OpenclawStoreReader",
+        *("transcript_events", "session_windows"),
+    ),
     _tables("hermes_db", "Hermes' database", "transcripts.hermes:HermesReader", "sessions", "messages", "state_meta"),
     _tables("goose_db", "goose's database", "agents.goose:GooseReader", "sessions", "messages", "schema_version"),
     _tables(
@@ -100,6 +114,14 @@ FORMATS: tuple[Format, ...] = (
         "a Qwen Code chat",
         "agents.qwen:QwenReader",
         "uuid sessionId type type=tool_result|systemPayload:object|message.role=model|message.parts:list",
+    ),
+    _lines(
+        "droid_stream",
+        "a run of droid",
+        "transcripts.messages:DroidStreamReader",
+        "type=system subtype=init session_id !uuid !claude_code_version !apiKeySource !qwen_code_version timestamp",
+        "type=tool_call,tool_result session_id toolCallId",
+        "type=completion session_id finalText",
     ),
     _lines(
         "claude_code",
@@ -199,6 +221,14 @@ FORMATS: tuple[Format, ...] = (
         "type=ask ask:text ts:number",
     ),
     _lines("goose", "a goose session", "agents.goose:GooseReader", "working_dir message_count"),
+    _lines(
+        "kimi_cli",
+        "a kimi-cli session",
+        "transcripts.kimi:KimiCliReader",
+        "type=metadata protocol_version !created_at",
+        "timestamp:number|timestamp message.type message.payload:object",
+    ),
+    _lines("dsh", "a DeepSeek Harness session", "transcripts.messages:DshReader", "type=session version id createdAt"),
     _lines(
         "kimi",
         "a Kimi Code session",

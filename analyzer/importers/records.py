@@ -581,7 +581,13 @@ class RecordReader(Reader):
         self._refused = self._refused or Reject(why, detail)
 
     def spent_as(
-        self, usage: object, names: str, *identity: object, whole: bool = False, cost_usd: float | None = None
+        self,
+        usage: object,
+        names: str,
+        *identity: object,
+        whole: bool = False,
+        cost_usd: float | None = None,
+        fields: Mapping[str, Any] = {},
     ) -> list[Event]:
         """Make the event of the tokens of one request, by the names that a log gives them.
 
@@ -593,7 +599,7 @@ class RecordReader(Reader):
         prompt = None
         if whole:
             prompt, tokens["input_tokens"] = tokens["input_tokens"], None
-        return self.spent(*identity, prompt=prompt, cost_usd=cost_usd, **tokens)
+        return self.spent(*identity, prompt=prompt, cost_usd=cost_usd, fields=fields, **tokens)
 
     def observed(
         self,

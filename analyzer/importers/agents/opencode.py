@@ -24,6 +24,11 @@ _GENERIC_ERRORS = frozenset({"APIError", "UnknownError"})
 _IGNORED_PARTS = frozenset({"text", "reasoning", "step-start", "step-finish", "snapshot", "patch", "file"})
 
 
+def _trigger(automatic: object) -> str | None:
+    """Return what began a compaction; None if the record does not say."""
+    return ("auto" if automatic else "manual") if isinstance(automatic, bool) else None
+
+
 class OpencodeReader(RecordReader, name="opencode", agent="opencode", visibility="terminal"):
     """Reads messages and parts, in the order of their change where they are rows."""
 
@@ -33,7 +38,7 @@ class OpencodeReader(RecordReader, name="opencode", agent="opencode", visibility
 
     glance: ClassVar[Any] = glance(
         "type id part $row sessionID messageID role time error modelID providerID agent mode tokens cost parentID "
-        "finish path summary tool attempt auto directory version",
+        "finish path summary tool attempt auto directory version forkedFrom parts",
         state=shape("status time error"),
     )
 
@@ -55,6 +60,7 @@ class OpencodeReader(RecordReader, name="opencode", agent="opencode", visibility
                 "cwd": text(record.get("directory")),
                 "version": text(record.get("version")),
                 "began": format_time(began) if began else None,
+                "origin": text(record.get("forkedFrom")),
             }
             self._sessions.setdefault(identifier, {}).update(fields)
             return ()
@@ -73,18 +79,22 @@ class OpencodeReader(RecordReader, name="opencode", agent="opencode", visibility
         if identifier.startswith("prt_"):
             return self._part(record, memory)
         if record.get("role") == "assistant":
-            return self._reply(record, memory)
+            events = self._reply(record, memory)
+            for part in map(mapping, record.get("parts") or ()):
+                events += self._part(part, memory)
+            return events
         if record.get("type") == "error":
             return self._failed(mapping(record.get("error")), identity_of(record))
         return ()
 
     def _recognise_copy(self, record: Mapping[str, Any], identifier: str, memory: dict[str, Any]) -> None:
-        """Recognise a message that a fork copied: it is older than its session, which names no origin."""
+        """Recognise a message that a fork copied: it is older than its session, which may name its origin."""
         created, began = moment_of(mapping(record.get("time")).get("created")), memory.get("began")
         if identifier.startswith("msg_") and began and created and format_time(created) < began:
             memory["copied"] = identifier
         copied = memory.get("copied")
-        self.copied_from = _UNNAMED if copied and copied in (identifier, record.get("messageID")) else None
+        is_copy = copied is not None and copied in (identifier, record.get("messageID"))
+        self.copied_from = (memory.get("origin") or _UNNAMED) if is_copy else None
 
     def _reply(self, message: Mapping[str, Any], memory: dict[str, Any]) -> list[Event]:
         self.learn(model=message.get("modelID"), provider=message.get("providerID"))
@@ -106,7 +116,8 @@ class OpencodeReader(RecordReader, name="opencode", agent="opencode", visibility
         used = sum(part for part in parts if part is not None)
         events += spent
         if message.get("summary") is True:
-            return [*events, *self._compacted(text(message.get("parentID")) or unique, memory, None)]
+            trigger = _trigger(message.get("auto"))
+            return [*events, *self._compacted(text(message.get("parentID")) or unique, memory, trigger)]
         if used:
             memory["used"] = used
             if relay := memory.pop("relay", None):
@@ -158,10 +169,7 @@ class OpencodeReader(RecordReader, name="opencode", agent="opencode", visibility
     def _part(self, part: Mapping[str, Any], memory: dict[str, Any]) -> list[Event]:
         unique = text(part.get("id")) or ""
         if part.get("type") == "compaction":
-            trigger = None
-            if isinstance(automatic := part.get("auto"), bool):
-                trigger = "auto" if automatic else "manual"
-            return self._compacted(text(part.get("messageID")) or unique, memory, trigger)
+            return self._compacted(text(part.get("messageID")) or unique, memory, _trigger(part.get("auto")))
         if part.get("type") == "tool":
             return self._tool(part, unique)
         if part.get("type") != "retry":
