@@ -76,7 +76,7 @@ def explain(error: object, *, at: datetime | None = None, rules: Rules = None) -
 def _matches(index: Index, level: Facts, depth: int, winner: int) -> Iterator[Match]:
     rules, text_mask, status, _ = holding(level, index)
     unguarded = _unguarded(index.ruleset)
-    would_hold = holding(level, unguarded)[0]
+    would_hold = holding(level, unguarded)[0] | rules
     for number, rule in enumerate(index.ruleset.rules):
         if would_hold >> number & 1:
             held_back = None if rules >> number & 1 else _objection(index, rule, number, text_mask, status, level)
@@ -90,7 +90,7 @@ def _unguarded(ruleset: Ruleset) -> Index:
     which shows what would hold if no guard objected.
     """
     bare = tuple(
-        rule._replace(only_status=(), not_status=(), only_text=(), not_text=(), only_providers=())
+        rule._replace(only_status=(), not_status=(), only_text=(), not_text=(), only_providers=(), unless=())
         for rule in ruleset.rules
     )
     return index_of(make(bare, ruleset.status_patterns, ruleset.prose_patterns, codes=ruleset.codes))
