@@ -105,6 +105,8 @@ def _objection(index: Index, rule: Rule, number: int, text_mask: int, status: in
         return "not_text: a text says what rules it out"
     if rule.only_text and not text_mask >> 3 * index.width + number & 1:
         return "only_text: no text says what it asks for"
+    if rule.unless and not rule.only_providers:
+        return "unless: a text has words that rule it out"
     return f"only_providers: the provider is {level.provider or 'not known'}"
 
 
