@@ -115,6 +115,8 @@ def _why(index: Index, levels: list[Facts], matches: list[Match]) -> Iterator[st
     if winner is None:
         yield from _why_none(index, levels, matches)
         return
+    if index.ruleset.rules[winner.position - 1].subjects:
+        yield "Nothing better decides, so words of languages were asked, sentence by sentence."
     rivals = [match for match in matches if match.level == winner.level and not match.held_back and not match.decides]
     if rivals:
         names = ", ".join(match.rule for match in rivals)
@@ -152,6 +154,6 @@ def _uncounted(index: Index, facts: Facts) -> Iterator[str]:
     passages: list[Passage] = []
     holding(facts, index, passages)
     if any(index.weights[number] & index.prose for passage in passages for number in passage.numbers):
-        yield "A text reads like a report of work, so loose words in it do not count."
+        yield "A text reads like a report of work or speaks about errors, so words and names in it do not count."
     if facts.message and len(facts.message) > LOOSE_CHARS and (facts.status or 0) < 400:
         yield f"The message is longer than {LOOSE_CHARS} characters, so only whole lines and names in it count."
