@@ -1,4 +1,4 @@
--- title: Ends that nobody tells
+-- title: Sessions that ended silently
 -- description: Sessions that stopped in the middle of something, those that say success and did nothing, and those whose context a hand-off made larger, with the tokens and cost that their logs state.
 -- param since TIMESTAMP = null : first instant, inclusive, UTC
 -- param until TIMESTAMP = null : last instant, exclusive, UTC

@@ -1,4 +1,4 @@
--- title: Whose fault it was, by the company an error had
+-- title: Likely cause, compared with other callers and providers
 -- description: Errors of a day at one provider, with the party that they name and the one that their company speaks for: many callers at one provider alone speak for the provider, one caller alone among many against it.
 -- param since TIMESTAMP = null : first instant, inclusive, UTC
 -- param until TIMESTAMP = null : last instant, exclusive, UTC

@@ -1,5 +1,5 @@
 -- title: What failed most
--- description: Errors grouped by their text, those first that left the most sessions without what they asked for; texts that differ in values alone are one group.
+-- description: Errors grouped by their text, sorted by sessions failed; texts that differ only in values are one group.
 -- param since TIMESTAMP = null : first instant, inclusive, UTC
 -- param until TIMESTAMP = null : last instant, exclusive, UTC
 -- param caller VARCHAR = null : only this caller

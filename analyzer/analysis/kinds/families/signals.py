@@ -337,7 +337,7 @@ def _detection(finding: str, signal: Signal, day_rise: _DayRise, by: str, name: 
         sessions=rise.sessions,
         groups=rise.count,
         scope=name if by == "name" else None,
-        note=f"{note}, {rise.tail.expected:,.1f} expected",
+        note=f"{note}, normally {rise.tail.expected:,.1f}",
     )
 
 
