@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,6 +13,16 @@ LONG_RUNS = int(os.environ.get("ANALYZER_LONG_RUNS", "1"))
 Native = Callable[..., bytes]
 """The fixture `native`, which makes a line of the event log."""
 Moment = TypeVar("Moment")
+
+
+class Lazy:
+    """Import a module on first use: each process of a run loads all files of tests, and few of them their tests."""
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module(self._module), name)
 
 
 def sampled(moments: Sequence[Moment], first: int = 0) -> Sequence[Moment]:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import click
 
 from analyzer.cli import COMMANDS, cli, command_named
 
 
-def man_page(exit_codes: Mapping[str, Sequence[tuple[int, str]]]) -> str:
+def man_page(exit_codes: Mapping[str, Mapping[int, str]]) -> str:
     """The page in the macros of man(7)."""
     lines = ['.\\" Made by `python -m tests.reference`. Change the command instead.', ".TH ANALYZER 1"]
-    lines += [".SH NAME", _plain("analyzer - why LLM agents fail, what retries bought, where unknown errors grow")]
+    lines += [".SH NAME", _plain("analyzer - why LLM agents fail, what retries cost, which errors are new")]
     lines += [".SH SYNOPSIS", ".B analyzer", "[\\fICOMMAND\\fR] [\\fIOPTION\\fR]... [\\fIPATH\\fR]..."]
     lines += [".SH DESCRIPTION", *_text(cli.help or ""), *_text(cli.epilog or "")]
     root = click.Context(cli, info_name="analyzer", **cli.context_settings)
@@ -22,7 +22,7 @@ def man_page(exit_codes: Mapping[str, Sequence[tuple[int, str]]]) -> str:
         command = command_named(name)
         lines += _command(command, click.Context(command, info_name=name, parent=root))
         lines += [".PP", "Exit codes:"]
-        for code, meaning in exit_codes[name]:
+        for code, meaning in exit_codes[name].items():
             lines += [".TP", f".B {code}", _plain(meaning)]
     lines += [".SH ENVIRONMENT"]
     for name, said in (

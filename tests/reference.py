@@ -7,12 +7,17 @@ Views and queries describe themselves in the headers of their .sql files, comman
 from __future__ import annotations
 
 import ast
+import inspect
 import json
 import re
 import sys
+import textwrap
 import tomllib
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import click
 
@@ -27,7 +32,7 @@ from analyzer.importers.formats import FORMATS
 from analyzer.importers.places import HOMES
 from analyzer.importers.programs import FORKS
 from analyzer.redaction import engine
-from analyzer.redaction.engine import KEPT, traces_number
+from analyzer.redaction.engine import WORDS_FILE, traces_number
 from analyzer.redaction.families import FAMILIES
 from analyzer.redaction.keys import ABOUT, PHRASES, SHORT, VENDORS
 from analyzer.redaction.values import NAMES
@@ -36,318 +41,292 @@ from analyzer.store.db.tables.schema import Column, Param
 from tests import REPOSITORY, shown_formats
 from tests.man_page import man_page
 from tests.needed_words import needed_words
+from tests.screens import SHOWN, screens
 
 DOCS, PACKAGE = REPOSITORY / "docs", REPOSITORY / "analyzer"
+Item = TypeVar("Item", Column, Param)
 HELP_WIDTH = 88
 """Columns of the quoted help, so that it does not depend on anybody's terminal."""
 NOTE = "<!-- Made by `python -m tests.reference`. Change {source} instead. -->"
 
-EXIT_CODES: dict[str, tuple[tuple[int, str], ...]] = {
-    "report": (
-        (0, "the report was made, whatever it says"),
-        (2, "an option, a time, a time zone or rules that cannot be used"),
-        (3, "no store, no logs of agents, or a path that could not be read; the report covers what could be"),
-        (75, "another process is writing to the store"),
-    ),
-    "ingest": (
-        (0, "everything there was to read is in the store"),
-        (2, "an option that cannot be read"),
-        (3, "a path or the store could not be read, the other paths are in the store; or no logs of agents"),
-        (4, "with `--strict`: this run put lines into quarantine, or met damaged compressed data"),
-        (75, "another process has the store open"),
-        (130, "interrupted, as `--follow` is meant to be"),
-    ),
-    "watch": (
-        (0, "whoever read its output has gone, as `head` does"),
-        (2, "an option that cannot be read, or standard input"),
-        (3, "none of the paths is there"),
-        (130, "interrupted, as it is meant to be"),
-    ),
-    "sources": (
-        (0, "the places were listed, perhaps all of them empty"),
-        (2, "an option that cannot be read"),
-        (3, "a place or the store could not be read"),
-        (75, "another process is writing to the store"),
-    ),
-    "check": (
-        (0, "no finding that is new or goes on is so severe as `--fail-on`"),
-        (1, "a finding that is new or goes on is at least so severe"),
-        (2, "an option, a time or rules that cannot be used"),
-        (3, "no store, or it or a file cannot be written; somebody to be told could not be reached"),
-        (75, "another process has the store open"),
-    ),
-    "nightly": (
-        (
-            0,
-            "all steps are done, and no finding that is new or goes on is as severe as `--fail-on`; or a unit is made",
-        ),
-        (1, "a finding that is new or goes on is at least so severe"),
-        (2, "an option, a time, a time zone or rules that cannot be used"),
-        (
-            3,
-            "a path, the store, a file or somebody to be told could not be reached; the other steps are done",
-        ),
-        (4, "with `--strict`: this run put lines into quarantine, or met damaged compressed data"),
-        (75, "another process has the store open; nothing was done"),
-        (130, "it was interrupted"),
-    ),
-    "findings": (
-        (0, "the findings were printed, perhaps none, or the decision is written down"),
-        (2, "no such finding, several that begin so, one that is over, or no length of time"),
-        (3, "no store, or it cannot be written"),
-        (75, "another process has the store open"),
-    ),
-    "unknowns": (
-        (0, "the groups were printed, perhaps none"),
-        (2, "an option, a time, a group or rules that cannot be used"),
-        (3, "no store, or it cannot be opened"),
-        (75, "another process is writing to the store"),
-    ),
-    "reclassify": (
-        (0, "history was judged and compared"),
-        (1, "with `--fail-on-change N`: N errors or more change their reason"),
-        (2, "rules that cannot be used"),
-        (3, "no store, or it cannot be opened"),
-        (75, "another process has the store open"),
-    ),
-    "query": (
-        (0, "rows were printed, perhaps none"),
-        (2, "no such query or parameter, or a value of the wrong type"),
-        (3, "no store, or it cannot be opened"),
-        (75, "another process is writing to the store"),
-    ),
-    "sql": (
-        (0, "rows were printed, perhaps none"),
-        (2, "the SQL does not run, is more than one statement, or does not only read"),
-        (3, "no store, or it cannot be opened"),
-        (75, "another process is writing to the store"),
-        (124, "stopped at a limit: `--timeout`, `--memory`, or the size of the answer"),
-    ),
-    "compare": (
-        (0, "both sides were compared, whatever changed"),
-        (2, "an option, a window, a dimension or its values that cannot be used"),
-        (3, "no store, or it cannot be opened"),
-        (75, "another process is writing to the store"),
-    ),
-    "show": (
-        (0, "told"),
-        (2, "no session, finding or operation has such an id, or several begin so"),
-        (3, "no store, or it cannot be opened"),
-        (75, "another process has the store open"),
-    ),
-    "push": (
-        (0, "all that is new is in the table"),
-        (2, "an option that cannot be used, or a store that loads this table"),
-        (3, "a path, the store or the table could not be read or written; what was added before stays"),
-        (75, "another process has the store open"),
-    ),
-    "export": (
-        (0, "the target is up to date; perhaps nothing had changed"),
-        (2, "no target, a view that has no days, or a folder that holds another format"),
-        (3, "no store, or the target does not take it, or is a store and no slice"),
-        (75, "another process has the store open, or writes into the folder"),
-    ),
-    "completion": (
-        (0, "the script is printed"),
-        (2, "no shell named, or one that there is no completion for"),
-    ),
-    "classify": (
-        (0, "each input has a line of output, `unknown` ones included"),
-        (2, "nothing to classify, or an `--at` that is no time"),
-    ),
-    "rules": (
-        (0, "listed, explained, scored or accepted; for `test`: nothing found"),
-        (1, "`test` found something"),
-        (2, "rules that cannot be used"),
-        (3, "a file that cannot be read"),
-    ),
-    "prices": (
-        (0, "listed; for `check`: no price differs"),
-        (1, "`check` found a price that differs"),
-        (3, "a file that cannot be read, or holds no prices that are known"),
-    ),
-    "run": (
-        (0, "the command's own, as is every other code that is not below"),
-        (2, "an option or an analyzer.toml that cannot be used; nothing was started"),
-        (3, "the pool's file cannot be used, or output could not be handed on"),
-        (75, "a usage or rate limit that is known holds; nothing was started"),
-        (124, "the command was timed out"),
-        (125, "a relay was halted"),
-        (127, "the command could not be started"),
-        (130, "interrupted; after another signal 128 and its number"),
-    ),
-    "verdict": (
-        (0, "`passed`: the run did its work"),
-        (2, "an option or rules that cannot be used, or a text without `--agent`"),
-        (3, "a file that cannot be read, or is of no agent's format"),
-        *((EXIT_CODES_OF_RUNS[name], f"`{name}`: {said}") for name, said in MEANINGS.items() if name != "passed"),
-        (130, "interrupted; after another signal 128 and its number"),
-    ),
-    "receive": (
-        (2, "an address that cannot be meant, or one that others reach, without a token"),
-        (3, "the address or the folder cannot be had"),
-        (130, "interrupted, as it is meant to be"),
-    ),
-    "hook": ((0, "always: a hook never fails its agent"), (2, "a word that is not known")),
-    "mcp": (
-        (0, "the agent has closed the conversation; what could not be answered was told to it"),
-        (2, "an option that cannot be read, or the extra is not installed"),
-        (130, "interrupted"),
-    ),
-    "emit": (
-        (0, "the event is in the log; its id is on stdout"),
-        (2, "an argument that is not KEY=VALUE"),
-        (3, "the event could not be written"),
-    ),
-    "doctor": (
-        (0, "no problem; there may be notes"),
-        (1, "a check found a problem"),
-        (2, "an option that cannot be read"),
-    ),
-    "quarantine": (
-        (0, "listed; for `retry`: tried again, whatever came of it"),
-        (2, "an option that cannot be read"),
-        (3, "no store, or it cannot be opened or written"),
-        (75, "another process has the store open"),
-    ),
-    "rebuild": (
-        (0, "the new store is in its place"),
-        (2, "an option that cannot be read"),
-        (
-            3,
-            "nothing to make it from, and nothing was changed; or it is in place, but a path could not be read",
-        ),
-        (75, "another process has the store open"),
-    ),
-    "prune": (
-        (0, "it went, or would go; perhaps nothing"),
-        (2, "no SPAN, or one that cannot be read"),
-        (3, "no store, or it, its journal or a file cannot be written"),
-        (75, "another process has the store open"),
-    ),
+COMMON_CODES = {
+    0: "done",
+    1: "findings: `check`, `nightly`, `doctor`, `prices check`, `rules test`, `reclassify --fail-on-change`",
+    2: "wrong usage: an option, a value, rules or SQL that cannot be used; nothing was done",
+    3: "a store, a file or an address could not be read or written; what could be done is done",
+    4: "with `--strict`: some lines could not be read",
+    **{EXIT_CODES_OF_RUNS[name]: f"`verdict`: {MEANINGS[name]}" for name in MEANINGS if name != "passed"},
+    75: "busy: another process has the store open, or an agent is at its limit; try later",
+    124: "stopped at a limit: of time, memory or size (`sql`), or of time (`run`)",
+    125: "`run`: a relay was halted",
+    127: "`run`: the command could not be started",
+    130: "interrupted",
 }
-"""What each command's exit codes mean there."""
+"""What an exit code means unless a command says more."""
 
-
-def pages() -> dict[str, str]:
-    """Every generated page by its file name in `docs/reference/`."""
-    return {
-        "analyzer.1": man_page(EXIT_CODES),
-        "commands.md": commands_page(),
-        "queries.md": queries_page(),
-        "views.md": views_page(),
-    }
+EXIT_CODES: dict[str, dict[int, str]] = {
+    "report": dict.fromkeys((0, 2, 3, 75), ""),
+    "ingest": dict.fromkeys((0, 2, 3, 4, 75, 130), ""),
+    "watch": {0: "the reader of its output is gone", 2: "", 3: "none of the paths exists", 130: "the usual end"},
+    "sources": dict.fromkeys((0, 2, 3, 75), ""),
+    "check": {
+        0: "no open finding is as severe as `--fail-on`",
+        1: "an open finding is as severe as `--fail-on`",
+        **dict.fromkeys((2, 3, 75), ""),
+    },
+    "nightly": {
+        0: "all steps are done, and no open finding is as severe as `--fail-on`; or a unit was printed",
+        1: "an open finding is as severe as `--fail-on`",
+        2: "",
+        3: "a step failed; the other steps are done",
+        4: "",
+        75: "nothing was done",
+        130: "",
+    },
+    "findings": {0: "", 2: "no such finding, several that begin so, or a resolved one", 3: "", 75: ""},
+    "unknowns": dict.fromkeys((0, 2, 3, 75), ""),
+    "reclassify": {0: "", 1: "with `--fail-on-change N`: N errors or more change their reason", 2: "", 3: "", 75: ""},
+    "query": dict.fromkeys((0, 2, 3, 75), ""),
+    "sql": dict.fromkeys((0, 2, 3, 75, 124), ""),
+    "compare": dict.fromkeys((0, 2, 3, 75), ""),
+    "show": {0: "", 2: "no such ID, or several that begin so", 3: "", 75: ""},
+    "push": dict.fromkeys((0, 2, 3, 75), ""),
+    "export": dict.fromkeys((0, 2, 3, 75), ""),
+    "completion": dict.fromkeys((0, 2), ""),
+    "classify": {0: "also if the reason is `unknown`", 2: ""},
+    "rules": {0: "", 1: "`test` found a problem", 2: "", 3: ""},
+    "prices": {0: "", 1: "`check` found a price that differs", 3: ""},
+    "run": {
+        0: "the command's own code, like all others that are not listed",
+        2: "nothing was started",
+        3: "the pool's file cannot be used, or output could not be passed on",
+        75: "a known limit holds; nothing was started",
+        124: "the command was timed out",
+        125: "",
+        127: "",
+        130: "after another signal: 128 and its number",
+    },
+    "verdict": {
+        0: "`passed`: the run did its work",
+        2: "",
+        3: "a file that cannot be read, or is no agent's output",
+        **{EXIT_CODES_OF_RUNS[name]: f"`{name}`" for name in MEANINGS if name != "passed"},
+        130: "after another signal: 128 and its number",
+    },
+    "receive": {2: "also: an address that others reach, without a token", 3: "", 130: "the usual end"},
+    "hook": {0: "always, so that a hook never fails its agent", 2: "an unknown word"},
+    "mcp": {0: "the agent ended the conversation", 2: "also: the extra is not installed", 130: ""},
+    "emit": dict.fromkeys((0, 2, 3, 4), ""),
+    "doctor": {0: "no problem; perhaps notes", 1: "a check found a problem", 2: ""},
+    "quarantine": dict.fromkeys((0, 2, 3, 75), ""),
+    "rebuild": dict.fromkeys((0, 2, 3, 75), ""),
+    "prune": dict.fromkeys((0, 2, 3, 75), ""),
+}
+"""The exit codes of each command; an empty text means the common meaning."""
 
 
 def commands_page() -> str:
     """Every command with its help and its exit codes."""
     root = click.Context(cli, info_name="analyzer", terminal_width=HELP_WIDTH, **cli.context_settings)
+    shared = _shared_options()
     lines = [
         NOTE.format(source="the command's docstring and options, or `tests/reference.py`"),
         "# Commands",
         "",
-        "stdout carries data, stderr everything else. Nothing is cut without saying so. `--store` falls back to",
-        "`$ANALYZER_STORE`, then to `analyzer.duckdb` in the working directory, then, where that is not there, to this",
-        "machine's: `$XDG_DATA_HOME/analyzer/analyzer.duckdb`, with no variable below `~/.local/share`. `analyzer`,",
-        "`report` and `ingest` make that one without PATHs; with PATHs `ingest` makes one in the working directory.",
-        "`$NO_COLOR` takes the colours away.",
-        "The JSON of each command is described [on a page of its own](json.md).",
-        "The words of the program, such as caller and ruleset, stand in the [glossary](glossary.md).",
-        "",
-        "| exit code | means |",
-        "| ---: | --- |",
-        "| 0 | fine |",
-        "| 1 | findings: `check`, `doctor`, `prices check`, `rules test`, `reclassify --fail-on-change` |",
-        "| 2 | usage: an argument, an option or SQL that cannot be used |",
-        "| 3 | a store or an input could not be read or written |",
-        "| 4 | partial data, under `--strict` alone |",
-        *(f"| {EXIT_CODES_OF_RUNS[name]} | `verdict`: {MEANINGS[name]} |" for name in MEANINGS if name != "passed"),
-        "| 75 | busy: another process has the store open, or an agent is at its limit; try later |",
-        "| 124 | stopped at a limit: `sql` of time, memory or size, `run` when the command was timed out |",
-        "| 125 | `run`: a relay was halted |",
-        "| 127 | `run`: the command could not be started |",
-        "| 130 | interrupted |",
-        "",
-        "An error is one line on stderr and, where something can be done, a second one that begins with `hint:`. An",
-        "unexpected one is reported as `internal error` with exit code 3; `ANALYZER_DEBUG=1` shows its traceback.",
+        "Data goes to stdout, everything else to stderr. [JSON](json.md) and the [glossary](glossary.md) have",
+        "their own pages. `$NO_COLOR` turns colours off. The store of this machine is",
+        "`$XDG_DATA_HOME/analyzer/analyzer.duckdb`, by default below `~/.local/share`. `report` and `ingest`",
+        "create it if they run without PATHs; with PATHs `ingest` creates one in this folder.",
         "",
         "```text",
         cli.get_help(root),
         "```",
+        "",
+        "## Exit codes",
+        "",
+        "| exit code | means |",
+        "| ---: | --- |",
+        *(f"| {code} | {_cell(meaning)} |" for code, meaning in COMMON_CODES.items()),
+        "",
+        "An error is one line on stderr. If you can do something, a second line begins with `hint:`. A bug is",
+        "reported as `internal error` with exit code 3; `ANALYZER_DEBUG=1` shows its traceback.",
+        "",
+        "## Shared options",
+        "",
+        *(f"- {names}: {meaning}" for names, meaning in shared.items()),
     ]
     for name in COMMANDS:
         command = command_named(name)
         context = click.Context(command, info_name=name, parent=root, terminal_width=HELP_WIDTH)
-        lines += ["", f"## analyzer {name}", "", "```text", command.get_help(context), "```", ""]
-        lines += ["| exit code | when |", "| ---: | --- |"]
-        lines += [f"| {code} | {_cell(meaning)} |" for code, meaning in EXIT_CODES[name]]
+        usage = " ".join(command.collect_usage_pieces(context)).removeprefix("[OPTIONS] ")
+        lines += ["", f"## analyzer {name}", "", *_help_blocks(command.help or "")]
+        lines += [f"`analyzer {name} {usage}`".replace(" [OPTIONS]", ""), ""] if usage else []
+        if isinstance(command, click.Group):
+            inner = ((key, sub.get_short_help_str(HELP_WIDTH)) for key, sub in command.commands.items())
+            lines += [*(f"- `analyzer {name} {key}`: {_cell(text)}" for key, text in inner), ""]
+        own, others = [], []
+        for names, meaning in _options(command, context):
+            if shared.get(names) == meaning:
+                others.append(names)
+            else:
+                own.append(f"- {names}: {meaning}")
+        lines += [*own, *([""] if own else [])]
+        lines += [f"Shared options: {', '.join(others)}.", ""] if others else []
+        said = [f"{code} ({_cell(meaning)})" if meaning else str(code) for code, meaning in EXIT_CODES[name].items()]
+        lines.append(f"Exit codes: {', '.join(said)}.")
     return "\n".join(line.rstrip() for line in "\n".join(lines).splitlines()) + "\n"
+
+
+def _options(command: click.Command, context: click.Context) -> list[tuple[str, str]]:
+    """The options of a command but `--help`: names with what they take, and the help."""
+    return [
+        (f"`{record[0].replace(', ', '`, `')}`", _cell(record[1]))
+        for param in command.params
+        if isinstance(param, click.Option) and (record := param.get_help_record(context))
+    ]
+
+
+def _shared_options() -> dict[str, str]:
+    """The options that at least three commands have with the same help."""
+    root = click.Context(cli, info_name="analyzer", terminal_width=HELP_WIDTH, **cli.context_settings)
+    counts = Counter(
+        option
+        for name in COMMANDS
+        for option in _options(command_named(name), click.Context(command_named(name), info_name=name, parent=root))
+    )
+    most: dict[str, str] = {}
+    for (names, meaning), count in counts.items():
+        if count >= 3:
+            most.setdefault(names, meaning)
+    return most
+
+
+def _help_blocks(text: str) -> list[str]:
+    """The paragraphs of a help text as Markdown; one that keeps its lines is a block."""
+    lines: list[str] = []
+    for paragraph in inspect.cleandoc(text).split("\n\n"):
+        if paragraph.startswith("\b"):
+            lines += ["```text", textwrap.dedent(paragraph.removeprefix("\b\n")), "```", ""]
+        else:
+            lines += [_cell(" ".join(paragraph.split())), ""]
+    return lines
+
+
+AREAS_OF_DETECTION = ("detection",)
+"""Queries that detection asks: nobody else needs the meaning of their columns."""
 
 
 def queries_page() -> str:
     """Every query of the catalogue: what it answers, its parameters and its columns."""
     known = catalogue()
+    shown = {name: query for name, query in known.items() if not name.startswith(AREAS_OF_DETECTION)}
+    usual_params = _usual(param for query in known.values() for param in query.header.params)
+    usual_columns = _usual(column for query in shown.values() for column in query.header.columns)
     lines = [
         NOTE.format(source="the header of the .sql file"),
         "# Queries",
         "",
-        "Run one with `analyzer query NAME`, in Python with `store.query(NAME, ...)`. Parameters are given as",
-        "`-p KEY=VALUE`; `--since`, `--until` and `--timezone` set the parameters of those names, `--last` sets",
-        "`since`. A TIMESTAMP may be written `2026-11-01`, `2026-11-01T06:00`, `7d` (back from now) or `yesterday`.",
-        "Times are UTC. `null` restricts nothing. The report is made of these queries and no others; detection counts",
-        "the rows of `detection-counts` and `detection-templates` out of those of `detection-groups`.",
-        "`analyzer query NAME --sql` prints one. Words such as caller, chain and template: [glossary](glossary.md).",
+        "```text",
+        "analyzer query errors-by-reason --last 7d",
+        "analyzer query unknown-messages -p caller=figma-probe -p limit=5 --json",
+        "analyzer query errors-by-reason --sql",
+        "```",
         "",
-        "| query | answers |",
-        "| --- | --- |",
+        "The first command runs a query, the last one prints its SQL with what each column means. In Python it is",
+        "`store.query(NAME, ...)`. `--since`, `--until` and `--timezone` set the parameters of those names,",
+        "`--last` sets `since`. A TIMESTAMP may be written `2026-11-01`, `2026-11-01T06:00`, `7d` (back from now)",
+        "or `yesterday`. Times are UTC. `null` restricts nothing. See the [glossary](glossary.md) for words such",
+        "as caller and template.",
+        "",
+        "The report uses these queries and no others.",
+        "",
+        "## Usual parameters and columns",
+        "",
+        "Below, a parameter or column without a description has this meaning:",
+        "",
+        *map(_item, usual_params.values()),
+        *map(_item, usual_columns.values()),
     ]
-    lines += [f"| [{name}](#{name}) | {_cell(query.header.title)} |" for name, query in known.items()]
     for name, query in known.items():
         area, _, rest = name.partition("-")
-        lines += ["", f"## {name}", "", query.header.description, ""]
-        lines += [f"[`queries/{area}/{rest}.sql`](../../queries/{area}/{rest}.sql)", ""]
-        if query.header.params:
-            lines += ["| parameter | type | default | |", "| --- | --- | --- | --- |"]
-            lines += [_param(param) for param in query.header.params]
-            lines.append("")
-        lines += _columns(query.header.columns)
+        header = query.header
+        lines += ["", f"## {name}", "", f"{header.description} [SQL](../../queries/{area}/{rest}.sql)", ""]
+        params = [_item(param, usual_params) for param in header.params]
+        if params:
+            lines += [*_gathered("Parameters", params), ""]
+        if name in shown:
+            lines += _gathered("Columns", [_item(column, usual_columns) for column in header.columns])
+        else:
+            lines.append(f"Columns: {', '.join(f'`{column.name}`' for column in header.columns)}.")
     return "\n".join(lines) + "\n"
+
+
+def _usual(items: Iterable[Item]) -> dict[str, Item]:
+    """The most frequent meaning of each name that three queries or more use alike."""
+    most: dict[str, Item] = {}
+    for item, count in Counter(items).most_common():
+        if count >= 3:
+            most.setdefault(item.name, item)
+    return most
+
+
+def _item(item: Column | Param, usual: Mapping[str, Column | Param] | None = None) -> str:
+    """A parameter or column as an item of a list; only its name if it means the usual."""
+    if usual is not None and usual.get(item.name) == item:
+        return f"`{item.name}`"
+    default = f" = `{item.default}`" if isinstance(item, Param) and item.default != "null" else ""
+    return f"- `{item.name}` {item.type}{default}: {_cell(item.description)}"
+
+
+def _gathered(word: str, items: list[str]) -> list[str]:
+    """The items: first the names that mean the usual, in a line, then the others as a list."""
+    usual = [item for item in items if not item.startswith("- ")]
+    others = [item for item in items if item.startswith("- ")]
+    return [
+        f"{word}: {', '.join(usual)}{' and' if usual and others else ''}".rstrip() + (":" if others else "."),
+        *(["", *others] if others else []),
+    ]
 
 
 def views_page() -> str:
     """Every view and its columns."""
     known = views()
+    usual = _usual(column for header in known.values() for column in header.columns)
     lines = [
         NOTE.format(source="the header of the .sql file in `analyzer/store/db/views/`"),
         "# Views",
         "",
-        "What SQL over a store may rely on: these views and columns keep their meaning; the tables behind them, whose",
-        "names end in `_v1`, may change. Every description below is also a comment in the database:",
+        "```text",
+        'analyzer sql "describe errors"',
+        "```",
+        "",
+        "These views and columns keep their meaning; tables whose names end in `_v1` may change. Each description",
+        "is also a comment in the database:",
         "",
         "```sql",
         "select column_name, data_type, comment from duckdb_columns() where table_name = 'errors'",
         "```",
         "",
-        "All times are TIMESTAMPs without a zone, in UTC. Shares are 0..1, percentages 0..100. Null means that no log",
-        "says. `payload`, `scope` and `text` come from logs: treat them as untrusted text. Words such as caller, chain",
-        "and template: [glossary](glossary.md).",
+        "Times are TIMESTAMPs in UTC. Shares are 0..1, percentages 0..100. Null means that no log says. `payload`,",
+        "`scope` and `text` come from logs: treat them as untrusted. See the [glossary](glossary.md) for words",
+        "such as caller.",
         "",
-        "| view | |",
-        "| --- | --- |",
-    ]
-    lines += [f"| [{name}](#{name}) | {_cell(header.description)} |" for name, header in sorted(known.items())]
-    lines += [
+        "Two views take arguments: `select reason, count(*) from errors_under(null) group by all`. Four functions",
+        "say what is counted: `is_unknown(reason, detail)` for unknown errors, `is_counted(reason, detail)` for",
+        "errors that take part in the unknown share, `is_compaction(step_id, strategy)` for an agent's own",
+        "compactions in `relays`, `is_decision(type)` for events of the analyzer itself.",
         "",
-        "`errors_under` and `comparable_errors` are asked with arguments, as functions are:",
-        "`select reason, count(*) from errors_under(null) group by all`. Four more functions say in one place what is",
-        "counted: `is_unknown(reason, detail)` holds for an error that counts as unknown, `is_counted(reason, detail)`",
-        "for one that takes part in the unknown share, `is_compaction(step_id, strategy)` for a hand-off in `relays`",
-        "that is an agent's own compaction, and `is_decision(type)` for an event of the analyzer itself.",
+        "## Usual columns",
+        "",
+        "Below, a column without a description has this meaning:",
+        "",
+        *map(_item, usual.values()),
     ]
     for name, header in sorted(known.items()):
         asked = ", ".join(f"{param.name} {param.type}" for param in header.params)
         usage = [f"`{name}({asked})`", ""] if asked else []
-        lines += ["", f"## {name}", "", *usage, header.description, "", *_columns(header.columns)]
+        columns = [_item(column, usual) for column in header.columns]
+        lines += ["", f"## {name}", "", *usage, _cell(header.description), "", *_gathered("Columns", columns)]
     return "\n".join(lines) + "\n"
 
 
@@ -357,27 +336,11 @@ PART = re.compile(rf"<!-- Made by .*?{END}", re.DOTALL)
 SECRETS_BEGIN = NOTE.format(source="`analyzer/redaction/families.py`, `keys.py`, `values.py`")
 LAYERS_BEGIN = NOTE.format(source="`[tool.importlinter]` in `pyproject.toml` or the docstring")
 FOLDERS_BEGIN = NOTE.format(source="the docstring of the folder's `__init__.py`")
-FORMATS_BEGIN = NOTE.format(source="`analyzer/importers/formats.py`")
 PLACES_BEGIN = NOTE.format(source="`analyzer/importers/places.py`")
 FORKS_BEGIN = NOTE.format(source="`analyzer/importers/programs.py`")
+SCREENS_BEGIN = NOTE.format(source="what the program prints, or `tests/screens.py`,")
 READ_BEGIN = NOTE.format(source="an importer, or its log in `tests/shown_formats.py`,")
 SCANNERS = ("gitleaks", "detect-secrets", "trufflehog")
-
-
-def parts() -> dict[str, tuple[str, ...]]:
-    """The generated parts of pages that are written by hand, each from its note to its end, by the page's path."""
-    return {
-        "CONTRIBUTING.md": (layers(), folders()),
-        "docs/explanation/security.md": (known_secrets(),),
-        "docs/reference/formats.md": (
-            how_formats_are_known(),
-            what_is_read(),
-            who_else_writes(),
-            where_logs_lie(),
-            transcripts(),
-        ),
-        "README.md": (what_is_read_of_agents(),),
-    }
 
 
 def layers() -> str:
@@ -408,64 +371,54 @@ def _purpose(source: Path) -> str:
     return _cell(" ".join(text.partition("\n\n")[0].split()))
 
 
-def how_formats_are_known() -> str:
-    """The formats in the order in which they are tried, and what tells each."""
-    lines = [FORMATS_BEGIN, "", "| format | recognised by | |", "| --- | --- | --- |"]
-    read = [row for row in FORMATS if row.reader is not None]
-    lines += [f"| `{row.name}` | {row.marked_by} | {'read; native' if row.native else 'read'} |" for row in read]
-    left = ", ".join(f"`{row.name}`" for row in FORMATS if row.reader is None)
-    return "\n".join([*lines, f"| {left} | what is left | looked at; no agent's log |", "", END])
-
-
 SAYING = ("transcripts.", "agents.pi:Letta", "telemetry.platforms:")
 """How the names of readers begin which say all that the page of formats says of them, or whose modules do."""
 
 
 def transcripts() -> str:
-    """What the readers of transcripts and of platforms say of themselves, each under the names of its formats."""
+    """What the readers of transcripts and of platforms say of themselves, under the names of their formats."""
     source = "the module below `analyzer/importers/` that `analyzer/importers/formats.py` names"
-    lines, told = [NOTE.format(source=source), ""], dict[str, str]()
+    names: dict[str, list[str]] = {}
     for row in (row for row in FORMATS if row.made_by.startswith(SAYING)):
         place, _, reader = row.made_by.partition(":")
-        module = place.replace(".", "/")
-        tree = ast.parse((PACKAGE / f"importers/{module}.py").read_text("utf-8"))
+        tree = ast.parse((PACKAGE / f"importers/{place.replace('.', '/')}.py").read_text("utf-8"))
         classes = {node.name: ast.get_docstring(node) or "" for node in tree.body if isinstance(node, ast.ClassDef)}
-        # Of a module with readers of several agents each says its own behind its first line.
-        shown = classes[reader].partition("\n\n")[2]
-        if not shown and module in told:
-            shown = f"{row.title[:1].upper()}{row.title[1:]}: see `{told[module]}`."
-        elif not shown:
-            told[module], shown = row.name, ast.get_docstring(tree) or ""
-        lines += [f"## {row.name}", "", shown, ""]
+        # In a module with readers of several agents each reader may say more after its first line.
+        text = classes[reader].partition("\n\n")[2] or ast.get_docstring(tree) or ""
+        names.setdefault(SOURCES.sub("", text).strip(), []).append(row.name)
+    lines = [NOTE.format(source=source), ""]
+    for text, formats in names.items():
+        lines += [f"## {', '.join(formats)}", "", text, ""]
     return "\n".join([*lines, END])
 
 
-def what_is_read_of_agents() -> str:
-    """What is read of each agent's logs, as the README shows it."""
-    return "\n".join([READ_BEGIN, "", *shown_formats.agents(), "", END])
+SOURCES = re.compile(r"(?<=[.\n])\s*(?:Sources?(?: of the turns)?: |A platform is one row).*?(?=\n\n|\Z)", re.DOTALL)
+"""Where a reader's author has read the format; it says nothing to users."""
+
+
+def screen_of_readme(number: int) -> str:
+    """What a command of the README prints on the sample logs."""
+    return "\n".join([SCREENS_BEGIN, screens()[number], END])
 
 
 def what_is_read() -> str:
-    """What the importers read of a log of each format that has everything such a log can show."""
-    return "\n".join([READ_BEGIN, "", *shown_formats.table(), "", END])
+    """The agents, the formats of their logs, and what the importers read of them."""
+    return "\n".join([READ_BEGIN, "", *shown_formats.agents(), "", END])
 
 
 def who_else_writes() -> str:
-    """The forks whose logs are in the format of another agent, and what tells them apart."""
-    lines = [FORKS_BEGIN, "", "| format | program | name in events | told by |", "| --- | --- | --- | --- |"]
-    for row in FORKS:
-        formats = ", ".join(f"`{name}`" for name in row.formats)
-        lines.append(f"| {formats} | {row.title} | `{row.agent}` | {row.marked_by} |")
-    return "\n".join([*lines, "", END])
+    """The forks whose logs are in the format of another agent."""
+    lines = [f"- {row.title}: {', '.join(f'`{name}`' for name in row.formats)}, as `{row.agent}`" for row in FORKS]
+    return "\n".join([FORKS_BEGIN, "", *lines, "", END])
 
 
 def where_logs_lie() -> str:
     """The places in which agents keep their logs, and which files of them are read."""
-    lines = [PLACES_BEGIN, "", "| agent | formats | where | what is read there |", "| --- | --- | --- | --- |"]
+    lines = []
     for row in HOMES:
-        cells = (", ".join(f"`{name}`" for name in names) for names in (row.formats, row.roots, row.files))
-        lines.append(f"| {row.agent} | {' | '.join(cells)} |".replace("|  |", "| |"))
-    return "\n".join([*lines, "", END])
+        roots, files = (", ".join(f"`{name}`" for name in names) for names in (row.roots, row.files))
+        lines.append(f"- {row.agent}: {roots}" + (f" ({files})" if files else ""))
+    return "\n".join([PLACES_BEGIN, "", *lines, "", END])
 
 
 def known_secrets() -> str:
@@ -496,15 +449,6 @@ COUNTS = {
     "cookie": "all cookies of the header",
 }
 """What a value under a name has to be, by the name of the guard."""
-
-
-def _columns(columns: tuple[Column, ...]) -> list[str]:
-    rows = [f"| `{item.name}` | {item.type} | {_cell(item.description)} |" for item in columns]
-    return ["| column | type | |", "| --- | --- | --- |", *rows]
-
-
-def _param(param: Param) -> str:
-    return f"| `{param.name}` | {param.type} | `{param.default}` | {_cell(param.description)} |"
 
 
 def _cell(text: str) -> str:
@@ -556,19 +500,37 @@ def trace_words() -> str:
     return f'{{\n"traces": {json.dumps(traces_number(traces))},\n"words": [\n{words}\n]\n}}\n'
 
 
+PAGES: dict[str, Callable[[], str]] = {
+    "analyzer.1": lambda: man_page(
+        {name: {code: text or COMMON_CODES[code] for code, text in codes.items()} for name, codes in EXIT_CODES.items()}
+    ),
+    "commands.md": commands_page,
+    "queries.md": queries_page,
+    "views.md": views_page,
+}
+"""What makes each generated page of `docs/reference/`."""
+PARTS: dict[str, tuple[Callable[[], str], ...]] = {
+    "CONTRIBUTING.md": (layers, folders),
+    "docs/explanation/security.md": (known_secrets,),
+    "docs/reference/formats.md": (what_is_read, where_logs_lie, who_else_writes, transcripts),
+    "README.md": tuple(partial(screen_of_readme, number) for number in range(len(SHOWN))),
+}
+"""What makes the generated parts of pages that are written by hand, in the order of a page."""
+
+
 def main() -> int:
     """Write every page."""
-    for name, text in pages().items():
-        (DOCS / "reference" / name).write_text(text, "utf-8")
+    for name, page in PAGES.items():
+        (DOCS / "reference" / name).write_text(page(), "utf-8")
         print(f"docs/reference/{name}")
-    for name, made in parts().items():
+    for name, parts in PARTS.items():
         text = (REPOSITORY / name).read_text("utf-8")
-        in_order = iter(made)
-        (REPOSITORY / name).write_text(PART.sub(lambda _, parts=in_order: next(parts), text), "utf-8")
+        texts = iter([part() for part in parts])
+        (REPOSITORY / name).write_text(PART.sub(lambda _, texts=texts: next(texts), text), "utf-8")
         print(name)
-    for place, made in ((READ_BEFORE, built_in_rules()), (KEPT, trace_words())):
-        Path(place).write_text(made, "utf-8")
-        print(Path(place).relative_to(REPOSITORY))
+    for path, text in ((READ_BEFORE, built_in_rules()), (WORDS_FILE, trace_words())):
+        Path(path).write_text(text, "utf-8")
+        print(Path(path).relative_to(REPOSITORY))
     return 0
 
 

@@ -6,9 +6,8 @@ The table of docs/reference/formats.md is made of this. Values are made up.
 from __future__ import annotations
 
 import json
-import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -442,13 +441,10 @@ def _line(item: object) -> bytes:
     return item.encode() if isinstance(item, str) else json.dumps(item).encode()
 
 
-def table() -> list[str]:
-    """The rows of the table, in the order of the formats that are read; what such a log cannot show stays empty."""
-    names = "format", "errors", "retries", "ends of chains", "hand-offs, with tokens", "usage limits", "stops"
-    columns = *names, "missing tools", "failed tools", "project", "`retry_visibility`", "tokens"
-    read = [kind.name for kind in FORMATS if kind.reader is not None and not kind.native]
-    rows = [columns, ["---"] * len(columns), *([f"`{name}`", *_cells(events_of(name))] for name in read)]
-    return [f"| {' | '.join(row)} |".replace("|  |", "| |").replace("|  |", "| |") for row in rows]
+KINDS = ("errors", "retries", "ends of retries", "compaction", "limits", "stops", "failed tools", "tokens")
+"""What may be read of a log."""
+MOST_MISSING = 3
+"""An agent of whose logs all but so few kinds are read has these named instead."""
 
 
 PRINTED = {
@@ -466,68 +462,50 @@ PRINTED = {
 
 
 def agents() -> list[str]:
-    """A row for each program that leaves logs: what is read of the formats that it writes, all together."""
-    cells = {
-        name: _cells(events_of(name)) for name in (kind.name for kind in FORMATS if kind.reader and not kind.native)
-    }
-    written: dict[str, list[str]] = {}
+    """A line for each program that leaves logs: the formats that it writes, and what is read of them together."""
+    lines = []
+    for agent, names in written().items():
+        kinds = set().union(*(_kinds(events_of(name)) for name in names))
+        missing = [kind for kind in KINDS if kind not in kinds]
+        read = ", ".join(kind for kind in KINDS if kind in kinds) or "requests only"
+        if len(missing) <= MOST_MISSING:
+            read = "all" + (f" but {', '.join(missing)}" if missing else "")
+        lines.append(f"- {agent} ({', '.join(f'`{name}`' for name in names)}): {read}")
+    return lines
+
+
+def written() -> dict[str, list[str]]:
+    """The formats that each program writes."""
+    left = [kind.name for kind in FORMATS if kind.reader and not kind.native]
+    known: dict[str, list[str]] = {}
     for agent, formats in (*((row.agent, row.formats) for row in HOMES), *((row.title, row.formats) for row in FORKS)):
-        written[agent] = list(dict.fromkeys([*written.get(agent, ()), *(name for name in formats if name in cells)]))
-    for name in (name for name in cells if not any(name in formats for formats in written.values())):
-        written.setdefault(PRINTED.get(name, BY_NAME[name].title), []).append(name)
-    written = {
-        agent: [*names, *(n for n in PRINTED if PRINTED[n] == agent and n not in names)]
-        for agent, names in written.items()
+        known[agent] = list(dict.fromkeys([*known.get(agent, ()), *(name for name in formats if name in left)]))
+    for name in (name for name in left if not any(name in formats for formats in known.values())):
+        known.setdefault(PRINTED.get(name, BY_NAME[name].title), []).append(name)
+    for name, agent in PRINTED.items():
+        if name not in known[agent]:
+            known[agent].append(name)
+    return {agent: names for agent, names in known.items() if names}
+
+
+def _kinds(events: Iterable[Event]) -> set[str]:
+    """What the events of a log tell, as in `KINDS`."""
+    types = {event.type for event in events}
+    kinds = {
+        "errors": "error.classified" in types,
+        "retries": "retry.scheduled" in types,
+        "ends of retries": "retry.settled" in types,
+        "compaction": "relay.triggered" in types,
+        "limits": bool({"agent.exhausted", "call.short_circuited"} & types),
+        "stops": any("aborted" in event.payload for event in events if event.type == "session.observed"),
+        "failed tools": "tool.failed" in types,
+        "tokens": "usage.recorded" in types,
     }
-    columns = (
-        "agent",
-        "formats",
-        "errors",
-        "retries",
-        "their ends",
-        "compaction",
-        "limits",
-        "stops",
-        "failed tools",
-        "tokens",
-    )
-    lines = [f"| {' | '.join(columns)} |", f"| {' | '.join('---' for _ in columns)} |"]
-    for agent, names in written.items():
-        if names:
-            shown = zip(*(cells[name][:6] + cells[name][7:8] + cells[name][-1:] for name in names), strict=True)
-            marks = [max((cell.partition(",")[0] for cell in cell_of_each), default="") for cell_of_each in shown]
-            lines.append(f"| {agent} | {', '.join(f'`{name}`' for name in names)} | {' | '.join(marks)} |")
-    return [line.replace("|  |", "| |").replace("|  |", "| |") for line in lines]
-
-
-def _cells(events: Iterable[Event]) -> list[str]:
-    payloads: dict[str, list[Mapping[str, Any]]] = {}
-    for event in events:
-        payloads.setdefault(event.type, []).append(event.payload)
-    errors, relays = payloads.get("error.classified", ()), payloads.get("relay.triggered", ())
-    known = [
-        word
-        for word, key in (("before", "pre_tokens"), ("after", "post_tokens"))
-        if any(key in payload for name in payloads if name.startswith("relay.") for payload in payloads[name])
-    ]
-    sessions = payloads.get("session.observed", ())
-    return [
-        "yes" if errors else "",
-        "yes" if "retry.scheduled" in payloads else "",
-        "yes" if "retry.settled" in payloads else "",
-        ("yes, " + " and ".join(known) if known else "yes") if relays else "",
-        "yes" if "agent.exhausted" in payloads or "call.short_circuited" in payloads else "",
-        "yes" if any("aborted" in seen for seen in sessions) else "",
-        "yes" if any(error.get("reason") == "tool_not_found" for error in errors) else "",
-        ("yes, and calls" if any("tools" in seen for seen in sessions) else "yes") if "tool.failed" in payloads else "",
-        "yes" if any("project" in payload for found in payloads.values() for payload in found) else "",
-        next((f"`{seen['retry_visibility']}`" for seen in sessions), ""),
-        "yes" if "usage.recorded" in payloads else "",
-    ]
+    return {kind for kind, is_read in kinds.items() if is_read}
 
 
 def tried(folders: Iterable[str]) -> list[str]:
-    """The rows of the table of agents, each with how many files of these folders were told to be its own."""
+    """The lines of `agents`, each with how many files of these folders are its own."""
     counts: dict[tuple[str, str | None], int] = {}
     for path in (path for folder in folders for path in sorted(Path(folder).rglob("*")) if path.is_file()):
         with path.open("rb") as handle:
@@ -538,13 +516,11 @@ def tried(folders: Iterable[str]) -> list[str]:
             author.recognise(record)
         fork = next((row.title for row in FORKS if name in row.formats and row.agent == author.fork), None)
         counts[name, fork] = counts.get((name, fork), 0) + 1
-    header, dashes, *rows = agents()
-    lines = [f"{header} files |", f"{dashes} ---: |"]
-    for row in rows:
-        title, names = row.split("|")[1].strip(), re.findall(r"`(\w+)`", row)
+    lines = []
+    for line, (title, names) in zip(agents(), written().items(), strict=True):
         forked = {name for fork in FORKS if fork.title == title for name in fork.formats}
         own = sum(counts.get((name, title if name in forked else None), 0) for name in names)
-        lines.append(f"{row} {own} |")
+        lines.append(f"{line}; files: {own}")
     return lines
 
 

@@ -29,7 +29,7 @@ from analyzer.analysis.nightly import check, decisions, detections, evidence
 from analyzer.analysis.rules import similar_templates as similar
 from analyzer.analysis.rules import unknowns
 from analyzer.analysis.summary import day_figures
-from analyzer.classifier import RECOVERY, fingerprint
+from analyzer.classifier import fingerprint
 from analyzer.classifier.reading import facts, reset_times
 from analyzer.classifier.rules import lint, text_evidence
 from analyzer.cli import delivery as posting
@@ -72,10 +72,7 @@ HALF = {0.5: "half"}
 HUGE = {10: "tenth", 12: "twelve", 1_000: "a thousand"}
 STATED = {
     "reference/check.md": (
-        (
-            f"on {WORDS[periods.QUIET_DAYS]} days at work this was not seen; of rises of errors (`volume` to "
-            f"`fleet_outage`) on {WORDS[periods.QUIET_RISE_DAYS]}, as each day"
-        ),
+        f"on {WORDS[periods.QUIET_DAYS]} days at work this was not seen; {WORDS[periods.QUIET_RISE_DAYS]} day is",
         f"it is {WORDS[periods.ACCEPT_DAYS // 7]} weeks old, and from now on the normal",
         f"critical where {FIRST_CRITICAL} sessions or more show it and the share is 25%",
         f"warning from {FIRST_WARNING} sessions",
@@ -91,8 +88,9 @@ STATED = {
             f"little before them ({WORDS[rates.MIN_DAYS]} days, or {WORDS[rates.MIN_DAYS_OF_SHARES]} where logs show"
         ),
         f"repeats one message {bursts.MIN_REPEATS} times or more",
-        f"at {detections.FALSE_DISCOVERY_RATE:.0%} (new messages: {DEFAULT.false_discovery_rate:.1%})",
-        f"unknown share has a p-value of {DEFAULT.share_alpha:g} at most",
+        f"at most {detections.FALSE_DISCOVERY_RATE:.0%} of a kind's findings are expected to be false",
+        f"(new messages: {DEFAULT.false_discovery_rate:.1%})",
+        f"a rise of an unknown share needs p ≤ {DEFAULT.share_alpha:g}",
         f"in the {decisions.COUNTED_WEEKS} weeks before, from {WORDS[decisions.LEAST_WEEKS]} weeks on",
         f"Samples are cut at {evidence.MAX_SAMPLE_CHARS:,} characters",
         f"a line a finding with its title, {WORDS[webhook.MAX_TEXT_FINDINGS]} at most",
@@ -127,14 +125,6 @@ STATED = {
         f"a fall of {retries.MIN_DROP * 100:.0f} points at least",
         f"interval at most {retries.NEVER_PAYS * 100:.0f} %",
         f"the lower end at least {retries.WOULD_PAY * 100:.0f} %",
-    ),
-    "../README.md": (
-        f"retry with backoff, {WORDS[RECOVERY['network_transient'].max_attempts]} calls in all",
-        (
-            f"once {DEFAULT.min_sessions} sessions show it, of a caller that is known for {new_messages.LEAST_HISTORY} "
-            f"days. A rise of unknown errors takes {ceil(volume_units.LEAST_MORE)} sessions, and "
-            f"{rates.MIN_DAYS_OF_SHARES} days before it"
-        ),
     ),
     "how-to/receive.md": (
         f"{receiving.MOST_WAITING >> 20} MiB or {receiving.MOST_CONNECTIONS} requests wait for the disk",
@@ -187,7 +177,7 @@ STATED = {
         ),
         f"After {WORDS[context.max_attempts]} in a row that did not last",
         (
-            f"by {WORDS[progress.LASTING_ANSWERS]} answers, or when no overflow followed for "
+            f"by a new question or by {WORDS[progress.LASTING_ANSWERS]} answers, or when no overflow followed for "
             f"{WORDS[round(context.lasting_seconds / 60)]} minutes"
         ),
     ),
@@ -212,7 +202,7 @@ STATED = {
         f"The first {fingerprint.MAX_CHARS:,} characters of a message make its template",
         f"{fingerprint.MAX_TEMPLATE_CHARS:,} characters of that are kept",
         (
-            f"stand in that place: {similar.NEEDED[2]} where two constant words are left beside it, "
+            f"are in that place: {similar.NEEDED[2]} where two constant words are left beside it, "
             f"{similar.NEEDED[3]} where three to five are, {similar.NEEDED[6]} where six or more are"
         ),
         f"if {WORDS[similar.MIN_COVERING]} of its own words are constant",

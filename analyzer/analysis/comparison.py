@@ -305,26 +305,29 @@ def _share(
     name: str, title: str, first: pl.DataFrame, second: pl.DataFrame, test: pl.Expr
 ) -> tuple[ComparedFigure, _Interval]:
     """Compare a share of sessions by Newcombe's interval (1998, method 10) and a test of shares."""
-    (hits, total), (later, whole) = ((frame.filter(test).height, frame.height) for frame in (first, second))
-    if not total or not whole:
-        return _unjudged(name, title, "share", hits / total if total else None, later / whole if whole else None)
-    before, after = hits / total, later / whole
+    hits, totals = [frame.filter(test).height for frame in (first, second)], [first.height, second.height]
+    before, after = (hit / total if total else None for hit, total in zip(hits, totals, strict=True))
+    if before is None or after is None:
+        return _unjudged(name, title, "share", before, after)
     change = after - before
 
     def interval(z: float) -> tuple[float, float]:
-        (least, most), (low, high) = _wilson(hits, total, z), _wilson(later, whole, z)
-        return change - math.hypot(after - low, most - before), change + math.hypot(high - after, before - least)
+        (low, high), (low_after, high_after) = (_wilson(hit, total, z) for hit, total in zip(hits, totals, strict=True))
+        return (
+            change - math.hypot(after - low_after, high - before),
+            change + math.hypot(high_after - after, before - low),
+        )
 
-    chance = chance_of_shares(hits, total, later, whole) if min(total, whole) >= LEAST_SESSIONS else None
+    p_value = chance_of_shares(hits[0], totals[0], hits[1], totals[1]) if min(totals) >= LEAST_SESSIONS else None
     low, high = interval(_quantile(CHANCE))
     return ComparedFigure(
-        name, title, "share", before, after, low, high, chance, None, _verdict(chance, change, 1)
+        name, title, "share", before, after, low, high, p_value, None, _verdict(p_value, change, 1)
     ), interval
 
 
-def _quantile(chance: float) -> float:
-    """Return the normal quantile that leaves out a chance on both sides together."""
-    return NormalDist().inv_cdf(1 - chance / 2)
+def _quantile(outside: float) -> float:
+    """Return the normal quantile that leaves out a probability on both sides together."""
+    return NormalDist().inv_cdf(1 - outside / 2)
 
 
 def _wilson(hits: int, total: int, z: float) -> tuple[float, float]:
@@ -341,39 +344,41 @@ def _ratio(
     name: str,
     title: str,
     unit: str,
-    above: str,
-    below: str | None,
-    worse: int,
+    dividend: str,
+    divisor: str | None,
+    worse_sign: int,
 ) -> tuple[ComparedFigure, _Interval]:
     """Compare a ratio of sums: interval by the variance between sessions (Cochran 1977, 6.3)."""
-    sides = [_sums(frame, above, below) for frame in (first, second)]
-    (sessions, before), (later, after) = ((side.height, _rate(side)) for side in sides)
-    if before is None or after is None or min(sessions, later) < LEAST_SESSIONS:
+    sides = [_sums(frame, dividend, divisor) for frame in (first, second)]
+    before, after = map(_rate, sides)
+    if before is None or after is None or min(side.height for side in sides) < LEAST_SESSIONS:
         return _unjudged(name, title, unit, before, after)
     # The interval uses each side's own rate; the test assumes the same rate and the same spread for
     # both: a few sessions that are all zero would have no spread of their own.
-    spread = math.hypot(*(_spread(side, rate) for side, rate in zip(sides, (before, after), strict=True)))
+    separate = math.hypot(*(_standard_error(side, rate) for side, rate in zip(sides, (before, after), strict=True)))
     both = pl.concat(sides)
     common = _rate(both) or 0.0
-    alike = _spread(both, common) * math.sqrt(sum(_evenness(side) for side in sides) / _evenness(both))
+    pooled = _standard_error(both, common) * math.sqrt(
+        sum(_unit_variance(side) for side in sides) / _unit_variance(both)
+    )
     change = after - before
-    widest = max(alike, spread)
-    chance = two_sided(change / widest) if widest > 0 else 1.0
+    larger = max(pooled, separate)
+    p_value = two_sided(change / larger) if larger > 0 else 1.0
 
     def interval(z: float) -> tuple[float, float]:
-        return change - z * spread, change + z * spread
+        return change - z * separate, change + z * separate
 
-    verdict = _verdict(chance, change, worse)
+    verdict = _verdict(p_value, change, worse_sign)
     return ComparedFigure(
-        name, title, unit, before, after, *interval(_quantile(CHANCE)), chance, None, verdict
+        name, title, unit, before, after, *interval(_quantile(CHANCE)), p_value, None, verdict
     ), interval
 
 
-def _sums(frame: pl.DataFrame, above: str, below: str | None) -> pl.DataFrame:
+def _sums(frame: pl.DataFrame, dividend: str, divisor: str | None) -> pl.DataFrame:
     """Select the sessions with both columns: the dividend as `y`, and the divisor (or 1) as `x`."""
-    counted_in = frame.drop_nulls([above, *([below] if below else [])])
-    size = pl.col(below) if below else pl.lit(1)
-    return counted_in.select(y=pl.col(above).cast(pl.Float64), x=size.cast(pl.Float64)).filter(pl.col("x") > 0)
+    counted_in = frame.drop_nulls([dividend, *([divisor] if divisor else [])])
+    size = pl.col(divisor) if divisor else pl.lit(1)
+    return counted_in.select(y=pl.col(dividend).cast(pl.Float64), x=size.cast(pl.Float64)).filter(pl.col("x") > 0)
 
 
 def _rate(sums: pl.DataFrame) -> float | None:
@@ -381,13 +386,13 @@ def _rate(sums: pl.DataFrame) -> float | None:
     return float(sums["y"].sum()) / whole if whole else None
 
 
-def _spread(sums: pl.DataFrame, rate: float) -> float:
+def _standard_error(sums: pl.DataFrame, rate: float) -> float:
     """Return the standard error of a rate between sessions."""
     rest = sums.select(((pl.col("y") - rate * pl.col("x")) ** 2).sum()).item()
     return math.sqrt(rest * sums.height / max(1, sums.height - 1)) / float(sums["x"].sum())
 
 
-def _evenness(sums: pl.DataFrame) -> float:
+def _unit_variance(sums: pl.DataFrame) -> float:
     """Return the variance of a rate, relative to one session: 1 / n for sessions of equal size."""
     return sums.height / float(sums["x"].sum()) ** 2
 
@@ -399,13 +404,13 @@ def _unjudged(
     return figure, lambda _: (-math.inf, math.inf)
 
 
-def _verdict(chance: float | None, change: float, worse: int) -> str:
+def _verdict(p_value: float | None, change: float, worse_sign: int) -> str:
     """Return the verdict on a change that is no noise."""
-    if chance is None:
+    if p_value is None:
         return "too_few"
-    if worse == 0:
+    if worse_sign == 0:
         return "other"
-    return "worse" if change * worse > 0 else "better"
+    return "worse" if change * worse_sign > 0 else "better"
 
 
 def _corrected(figures: Sequence[tuple[ComparedFigure, _Interval]]) -> tuple[ComparedFigure, ...]:

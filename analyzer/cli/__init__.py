@@ -20,38 +20,45 @@ from analyzer.cli.output import complain, is_terminal
 from analyzer.cli.signals import raising
 from analyzer.errors import FINDINGS, FREE_SPACE, INTERRUPTED, LIMIT, OK, UNREADABLE, AnalyzerError, system_text
 
-COMMANDS = {
-    "report": "Read logs and report: findings, reasons, outcomes, retries, relays.",
-    "ingest": "Read logs into a store, only what is new.",
-    "watch": "Follow logs as they grow, and print what goes wrong as it happens.",
-    "sources": "List where agents keep logs on this machine, and what is new.",
-    "check": "Judge the last day against the days before it; exit 1 on findings.",
-    "nightly": "Do the night's work: ingest, check, report, prune, in one command.",
-    "findings": "List what check found; acknowledge, snooze or close it.",
-    "compare": "Lay two weeks, versions, models or projects beside each other.",
-    "show": "Tell what happened in a session, a chain of retries, or behind a finding.",
-    "unknowns": "Group the unknown errors by what they say, and draft rules for them.",
-    "reclassify": "Judge all history again, and show what would change.",
-    "query": "Run a query of the catalogue, or list them.",
-    "sql": "Run ad-hoc SQL over a store, read-only.",
-    "push": "Share the events of this machine with a fleet: one table of event lines.",
-    "export": "Write days of a store as Parquet, CSV or JSONL, or a slice of it.",
-    "classify": "Say which reason an error has, and what to do about it.",
-    "rules": "List, test and explain the rules, and score them against labels.",
-    "prices": "List the list prices of models, and compare them with other tables.",
-    "run": "Run an agent's command under supervision: timeouts, retries, limits, relays.",
-    "verdict": "Say what one run of an agent came to, for a pipeline to act on.",
-    "mcp": "Answer an agent's questions about failures, over MCP.",
-    "receive": "Take OpenTelemetry over HTTP into a log folder.",
-    "hook": "Log what an agent's hook says failed, or print a status line.",
-    "emit": "Append events to a log, from a shell, a hook or a file.",
-    "doctor": "Check that store, journal and logs are in order.",
-    "quarantine": "List the lines that could not be read, or retry them.",
-    "rebuild": "Make the store again from journal and logs.",
-    "prune": "Delete what is older than you want to keep.",
-    "completion": "Complete commands and names in bash, zsh and fish.",
+GROUPS = {
+    "Look at what went wrong": {
+        "report": "Show what failed, why, and what it cost.",
+        "show": "Show what happened in a session, a retry or a finding.",
+        "compare": "Compare two weeks, versions, models or projects.",
+        "watch": "Print errors as they happen.",
+        "sources": "List the agents' logs on this machine.",
+        "unknowns": "Group unrecognised errors, and draft rules for them.",
+        "classify": "Tell why an error happened, and what to do next.",
+        "query": "Run a ready-made query, or list them.",
+        "sql": "Run read-only SQL on a store.",
+    },
+    "Every night": {
+        "nightly": "Run the nightly job: ingest, check, report, prune.",
+        "ingest": "Read new log lines into a store.",
+        "check": "Compare the last day with the days before it.",
+        "findings": "List what check found; acknowledge, snooze or close it.",
+        "rules": "List, test and explain the rules that classify errors.",
+        "reclassify": "Classify old errors again with today's rules.",
+        "prices": "List the prices of models.",
+        "push": "Share this machine's events with a fleet.",
+        "export": "Write data for other tools: files, or OpenTelemetry.",
+        "doctor": "Check a store, its journal and logs.",
+        "quarantine": "List lines that could not be read, or retry them.",
+        "rebuild": "Rebuild the store from its journal and logs.",
+        "prune": "Delete old events.",
+    },
+    "Build into your agent": {
+        "run": "Run an agent with a timeout, retries and limits.",
+        "verdict": "Judge one agent run for a pipeline.",
+        "mcp": "Let an agent ask about failures, over MCP.",
+        "hook": "Log failures from an agent's hooks.",
+        "emit": "Append an event to a log.",
+        "receive": "Accept OpenTelemetry over HTTP.",
+        "completion": "Complete commands in bash, zsh and fish.",
+    },
 }
-"""Every command and its short help, in the order in which a newcomer needs them."""
+"""Every command and its short help, by what a person wants to do."""
+COMMANDS = {name: text for commands in GROUPS.values() for name, text in commands.items()}
 
 _COMMANDS_OF_MODULE = {
     "checking": ("check", "findings"),
@@ -67,16 +74,13 @@ ASKS_FOR_COMPLETION = "_ANALYZER_COMPLETE"
 """The environment variable by which a shell asks click for completions, or for its script."""
 
 EPILOG = """\b
-Begin with a look at the logs that agents keep on this machine:
-  analyzer
-Of your own programs, keep a store, and read only what is new each night:
-  analyzer nightly ~/.claude/projects telemetry/ --store fleet.duckdb
-  analyzer report --store fleet.duckdb --last 7d
+The store is the file that keeps what was read. --store FILE names it. Without
+it the store is $ANALYZER_STORE, else analyzer.duckdb in this folder, else the
+one of this machine, in ~/.local/share/analyzer.
 
 \b
-Exit codes: 0 fine, 1 findings, 2 usage, 3 store or input unreadable,
-4 partial data under --strict, 75 busy (try later), 124 stopped at a limit,
-130 interrupted.
+Exit codes: 0 fine, 1 findings, 2 wrong usage, 3 store or input unreadable,
+4 lines unreadable (--strict), 75 busy, 124 at a limit, 130 interrupted.
 """
 
 
@@ -112,8 +116,10 @@ class _Commands(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        width = max(map(len, COMMANDS))
+        for title, commands in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), text) for name, text in commands.items()])
 
 
 def _version(context: click.Context, _: click.Parameter, asked: bool) -> None:
@@ -127,20 +133,22 @@ def _version(context: click.Context, _: click.Parameter, asked: bool) -> None:
 @click.command(
     cls=_Commands, epilog=EPILOG, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]}
 )
-@click.option(
-    "--version", is_flag=True, expose_value=False, is_eager=True, callback=_version, help="Show the version and exit."
-)
-@click.option("--open", "open_it", is_flag=True, help="Without a COMMAND: open the page in the browser.")
+@click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=_version, help="Show the version.")
+@click.option("--open", "open_it", is_flag=True, help="Open the page in the browser.")
 @click.pass_context
 def cli(context: click.Context, open_it: bool) -> int | None:
-    """Why do your agents fail, what did the retries buy, and where do unknown errors grow?
+    """Find out why your LLM agents fail, what retries cost, and which errors are new.
 
-    Reads event logs and the logs that agents leave behind, and answers in the terminal, in one HTML file, or in SQL.
-    Without a COMMAND, at a terminal, it is analyzer report: on all agents of this machine.
+    \b
+      analyzer
+      analyzer report ~/.claude/projects --last 7d
+      analyzer nightly ~/.claude/projects telemetry/ --store fleet.duckdb
+
+    Without a COMMAND it reports on the agents of this machine.
     """
     if context.invoked_subcommand is not None:
         if open_it:
-            raise click.UsageError("--open goes behind the command, as in: analyzer report --open", context)
+            raise click.UsageError("--open goes after the command: analyzer report --open", context)
         return None
     if not open_it and not is_terminal(sys.stdout):
         raise click.exceptions.NoArgsIsHelpError(context)
@@ -245,7 +253,7 @@ def call(arguments: list[str]) -> int:
             raise
         complain(
             f"internal error: {type(error).__name__}: {error}",
-            "set ANALYZER_DEBUG=1 for the whole story, and report it",
+            "set ANALYZER_DEBUG=1 for the traceback, and report it",
         )
         return UNREADABLE
     return code if isinstance(code, int) else OK

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 from analyzer.cli.output import Out
-from analyzer.cli.stores import HERE, NamedStore, default_store
+from analyzer.cli.stores import NamedStore, default_store
 from analyzer.errors import AnalyzerError
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def store_path_option(note: str = "", default: Callable[[], str] | None = defaul
         metavar="FILE",
         envvar="ANALYZER_STORE",
         callback=expanded,
-        help=f"The store; default $ANALYZER_STORE, else {HERE} here, else this machine's.{note}",
+        help=f"The store (default: see analyzer --help).{note}",
     )
 
 
@@ -77,7 +77,7 @@ rules_option = click.option(
     "--rules",
     "rules_path",
     metavar="FILE",
-    help="Rules that extend or override the built-in ones; default $ANALYZER_RULES, else what analyzer.toml names.",
+    help="Your rules file (default $ANALYZER_RULES, else analyzer.toml).",
 )
 
 
@@ -87,7 +87,7 @@ def window_options(command: F) -> F:
     The command gets those that were named as `words`.
     """
     zone = click.option(
-        "--timezone", "-z", default="UTC", metavar="ZONE", help="Where days begin, as Europe/Berlin. Default UTC."
+        "--timezone", "-z", default="UTC", metavar="ZONE", help="Time zone of days, such as Europe/Berlin. Default UTC."
     )
     return span_options(zone(command))
 
@@ -101,11 +101,9 @@ def span_options(command: F) -> F:
         return command(words={name: value for name, value in values.items() if value is not None}, **options)
 
     for option in (
-        click.option("--last", metavar="SPAN", help="Only the last 36h, 7d, 2w, 6mo or 1y."),
-        click.option("--until", metavar="TIME", help="Only before this time."),
-        click.option(
-            "--since", metavar="TIME", help="Only from this time on: 2026-11-01, 2026-11-01T06:00, 7d, yesterday."
-        ),
+        click.option("--last", metavar="SPAN", help="The last 36h, 7d, 2w, 6mo or 1y."),
+        click.option("--until", metavar="TIME", help="To this time."),
+        click.option("--since", metavar="TIME", help="From this time: 2026-11-01, 2026-11-01T06:00, 7d, yesterday."),
     ):
         function = option(function)
     return cast("F", function)
@@ -115,7 +113,7 @@ fail_on_option = click.option(
     "--fail-on",
     type=click.Choice(("info", "warning", "critical")),
     default="warning",
-    help="Exit with 1 when a finding that is new or goes on is at least so severe. Default: warning.",
+    help="Least severity of an open finding for exit code 1. Default: warning.",
 )
 deliver_option = click.option(
     "--deliver",
@@ -123,8 +121,8 @@ deliver_option = click.option(
     multiple=True,
     metavar="FORM:ADDRESS",
     envvar="ANALYZER_DELIVER",
-    help="Tell there what is new, worse or resolved: slack:URL, teams:URL, discord:URL, pagerduty:KEY, "
-    "alertmanager:URL, mail:ADDRESS, webhook:URL. May be repeated; default $ANALYZER_DELIVER, with spaces between.",
+    help="Send what is new, worse or resolved to slack:URL, teams:URL, discord:URL, pagerduty:KEY, alertmanager:URL, "
+    "mail:ADDRESS or webhook:URL. May be repeated. Default $ANALYZER_DELIVER.",
 )
 
 
@@ -135,7 +133,7 @@ def json_option(command: F) -> F:
     def function(*, as_json: bool, **options: Any) -> Any:
         return command(out=Out("json" if as_json else "table"), **options)
 
-    option = click.option("--json", "-j", "as_json", is_flag=True, help="One JSON object instead of text.")
+    option = click.option("--json", "-j", "as_json", is_flag=True, help="Print JSON.")
     return cast("F", option(function))
 
 
@@ -159,11 +157,11 @@ def selection_options(command: F) -> F:
 
 
 _SELECTED = {
-    "project": ("this project, the last name of a working directory", "select distinct project from sessions"),
-    "agent": ("this agent, as claude-code or codex", "select distinct agent from sessions"),
+    "project": ("this project", "select distinct project from sessions"),
+    "agent": ("this agent, such as codex", "select distinct agent from sessions"),
     "caller": ("this caller", "select distinct caller from errors"),
     "reason": ("this reason", None),
-    "provider": ("this provider, as anthropic", "select distinct provider from sessions"),
+    "provider": ("this provider", "select distinct provider from sessions"),
     "model": ("this model", "select distinct model from sessions"),
 }
 """Options of a selection → the end of their help, and the query for the names in a store.
@@ -173,9 +171,9 @@ Reasons need no query.
 
 
 log_option = click.option(
-    "--log", "folder", default=DEFAULT_LOG, metavar="DIR", help=f"The log folder. Default {DEFAULT_LOG}/."
+    "--log", "folder", default=DEFAULT_LOG, metavar="DIR", help=f"Log folder. Default {DEFAULT_LOG}/."
 )
-quiet_option = click.option("--quiet", "-q", is_flag=True, help="Say nothing on stderr but errors.")
+quiet_option = click.option("--quiet", "-q", is_flag=True, help="Only errors on stderr.")
 
 
 def result_options(*formats: str) -> Callable[[F], F]:
@@ -191,8 +189,8 @@ def result_options(*formats: str) -> Callable[[F], F]:
 
         for option in (
             quiet_option,
-            click.option("--output", "-o", metavar="FILE", help="Write there instead of to stdout."),
-            click.option("--json", "-j", "as_json", is_flag=True, help="Short for --format json."),
+            click.option("--output", "-o", metavar="FILE", help="Write to this file."),
+            click.option("--json", "-j", "as_json", is_flag=True, help="Same as --format json."),
             click.option(
                 "--format", "-f", "row_format", type=click.Choice(formats), default="table", help="Default: table."
             ),

@@ -10,7 +10,7 @@ from typing import Any
 
 from analyzer.importers import heads
 from analyzer.importers.base import ReaderFactory
-from analyzer.importers.conditions import Test, described, has
+from analyzer.importers.conditions import Test, has
 from analyzer.importers.shapes.files import SQLITE
 
 
@@ -24,8 +24,6 @@ class Format:
     recognises: Callable[[heads.Head], bool]
     made_by: str = ""
     """The maker of its readers as `module:name` below this folder; empty: it is not read yet."""
-    marked_by: str = ""
-    """Its marks in words, for the reference page."""
     version: tuple[str, tuple[int, ...]] = ("", ())
     """The key of the format's version in a record, and the newest version that the reader knows."""
     native: bool = False
@@ -61,30 +59,22 @@ def detect(head: heads.Head) -> Format:
 
 
 def _lines(name: str, title: str, made_by: str, *ways: str, **more: Any) -> Format:
-    return Format(name, title, heads.lines(has(*ways)), made_by, described(*ways), **more)
+    return Format(name, title, heads.lines(has(*ways)), made_by, **more)
 
 
 def _records(name: str, title: str, made_by: str, *ways: str, marks: tuple[bytes, ...] = (), **more: Any) -> Format:
-    return Format(name, title, heads.records(has(*ways), *marks), made_by, described(*ways), **more)
+    return Format(name, title, heads.records(has(*ways), *marks), made_by, **more)
 
 
-def _exports(
-    name: str,
-    title: str,
-    test: str | Test,
-    marks: tuple[bytes, ...],
-    marked_by: str = "",
-) -> Format:
+def _exports(name: str, title: str, test: str | Test, *marks: bytes) -> Format:
     made_by = f"telemetry.platforms:{name.title().replace('_', '')}Reader"
     if isinstance(test, str):
-        ways = test.split("; ")
-        test, marked_by = has(*ways), described(*ways)
-    marked_by = f"{marked_by}; also in `data`, `observations`, `runs` or `calls`"
-    return Format(name, title, heads.records(heads.exported(test), *marks), made_by, marked_by)
+        test = has(*test.split("; "))
+    return Format(name, title, heads.records(heads.exported(test), *marks), made_by)
 
 
 def _tables(name: str, title: str, made_by: str, *names: str) -> Format:
-    return Format(name, title, heads.tables(*names), made_by, f"tables `{'`, `'.join(names)}`")
+    return Format(name, title, heads.tables(*names), made_by)
 
 
 FORMATS: tuple[Format, ...] = (
@@ -168,7 +158,6 @@ FORMATS: tuple[Format, ...] = (
         "OpenHands events",
         heads.records(heads.openhands),
         "agents.openhands:OpenHandsReader",
-        "a `kind` that ends in `Event` or is `Condensation`; `source`, `message` and an `action` or `observation`",
     ),
     _lines("gemini_stream", "a Gemini CLI stream", "agents.gemini:GeminiStreamReader", "type=init session_id model"),
     Format(
@@ -176,8 +165,6 @@ FORMATS: tuple[Format, ...] = (
         "OpenTelemetry JSON",
         heads.records(heads.otlp, b'"resource', b'"scope'),
         "telemetry.otlp:OtlpReader",
-        "OpenTelemetry JSON: `resourceLogs`, `resourceSpans`, `resourceMetrics`, also one level further in; `resource` "
-        "with `scopeLogs` or `scopeSpans`",
     ),
     _records(
         "gemini_telemetry",
@@ -258,36 +245,34 @@ FORMATS: tuple[Format, ...] = (
         "langfuse",
         "an export of Langfuse",
         heads.langfuse,
-        (b'"traceId"', b'"statusMessage"'),
-        "a `type` in capitals, `id`, `level`, and `traceId` and `startTime`, or `trace_id` and `start_time`",
+        *(b'"traceId"', b'"statusMessage"'),
     ),
     _exports(
-        "langsmith", "an export of LangSmith", "id run_type start_time trace_id", (b'"run_type"', b'"dotted_order"')
+        "langsmith", "an export of LangSmith", "id run_type start_time trace_id", b'"run_type"', b'"dotted_order"'
     ),
     _exports(
         "mlflow",
         "traces of MLflow",
         "info.trace_id|info.request_id data.spans:list",
-        (b'"trace_id"', b'"spans"', b'"mlflow.'),
+        *(b'"trace_id"', b'"spans"', b'"mlflow.'),
     ),
     _exports(
         "weave",
         "an export of Weave",
         "id op_name trace_id started_at project_id",
-        (b'"op_name"', b'"started_at"', b'"project_id"'),
+        *(b'"op_name"', b'"started_at"', b'"project_id"'),
     ),
     _exports(
         "openai_agents",
         "traces of the OpenAI Agents SDK",
         "object=trace.span span_data:object; object=trace workflow_name",
-        (b'"trace.span"', b'"span_data"'),
+        *(b'"trace.span"', b'"span_data"'),
     ),
     Format(
         "aider",
         "an aider chat history",
         lambda head: b"# aider chat started at " in head.data,
         "agents.aider:AiderReader",
-        "the text `# aider chat started at`",
     ),
     _records(
         "copilot_chat",
@@ -392,7 +377,6 @@ FORMATS: tuple[Format, ...] = (
         "a log of Hermes",
         lambda head: heads.HERMES_LINE.search(head.data) is not None,
         "transcripts.hermes:HermesLogReader",
-        "text lines of a logger `hermes_…`, `run_agent` or `agent.conversation_loop`",
     ),
     Format("sqlite", "an SQLite database of no known kind", lambda head: head.data.startswith((SQLITE, b'{"sqlite":'))),
     Format("binary", "a binary file", heads.binary),

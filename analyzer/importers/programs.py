@@ -18,7 +18,7 @@ from typing import Any
 
 from analyzer.agent_stream import mapping
 from analyzer.events.codec import parsed
-from analyzer.importers.conditions import Record, described, has
+from analyzer.importers.conditions import Record, has
 from analyzer.readable import terminal_safe
 from analyzer.redaction.walk import without_home
 
@@ -32,8 +32,6 @@ class Fork:
     """Its name for people."""
     agent: str
     """Its name in events, callers and filters."""
-    marked_by: str
-    """Its marks in words, for the reference page."""
     mark: Callable[[Record], bool] = lambda _record: False
     """Tells whether only this program writes such a record."""
     place: str = ""
@@ -43,8 +41,7 @@ class Fork:
 def _by_folder(formats: tuple[str, ...], title: str, agent: str, folder: str) -> Fork:
     """Make the row of a program that only its folder tells from the agent of the format."""
     place = r"[/\\]" + re.escape(folder).replace("/", r"[/\\]") + r"[/\\]"
-    marked_by = f"the folder `{folder}` alone: the records are the same"
-    return Fork(formats, title, agent, marked_by, place=place)
+    return Fork(formats, title, agent, place=place)
 
 
 def _request_has(*keys: str) -> Callable[[Record], bool]:
@@ -64,7 +61,7 @@ def _request_has(*keys: str) -> Callable[[Record], bool]:
 
 def _by_records(format_name: str, title: str, agent: str, *ways: str) -> Fork:
     """Make the row of a program that is recognised by its records; `ways` are as in `has`."""
-    return Fork((format_name,), title, agent, described(*ways), has(*ways))
+    return Fork((format_name,), title, agent, has(*ways))
 
 
 _has_protocol = _request_has("apiProtocol")
@@ -105,7 +102,7 @@ FORKS = (
         ("cline",),
         "Kilo Code",
         "kilo",
-        "requests with `inferenceProvider` or `usageMissing`; the folder `kilocode.kilo-code` of versions without them",
+        # Older versions have neither.
         _request_has("inferenceProvider", "usageMissing"),
         r"[/\\]kilocode\.kilo-code[/\\]",
     ),
@@ -113,8 +110,6 @@ FORKS = (
         ("cline",),
         "Roo Code",
         "roo",
-        "requests with `apiProtocol`, rows `api_req_retry_delayed` and `condense_context`; the folder "
-        "`rooveterinaryinc.roo-cline` of versions without them",
         lambda record: _is_roo_row(record) or _has_protocol(record),
         r"roo-cline",
     ),
@@ -122,7 +117,6 @@ FORKS = (
         ("opencode", "opencode_db"),
         "Kilo CLI",
         "kilo",
-        "the folder `kilo` alone, where `opencode` is expected: the records are the same",
         place=r"[/\\]kilo[/\\](?:kilo[^/\\]*\.db$|storage[/\\])",
     ),
 )

@@ -106,5 +106,5 @@ _FEWEST = 3
 
 
 def _is_line(part: bytes) -> bool:
-    """Tell a run of letters and digits of a key from a word or a path."""
+    """Return true for letters and digits of a key, false for a word or a path."""
     return len(part) >= 40 or _WORDS.fullmatch(part) is None

@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 
 from analyzer.redaction.automata import Late, Spans, kept_until_fork, matches, regex, set_of
 from analyzer.redaction.families import FAMILIES, Family
-from analyzer.redaction.places import PLACES, Found
+from analyzer.redaction.places import PLACES, SecretSpan
 from analyzer.redaction.unfolding import MAX_FORMS, UNFOLDABLE, Form, goes_on, read_first, unfolded, unwrapped
 from analyzer.redaction.values import GUARDS, MARK, is_mixed
 
-KEPT = os.path.join(os.path.dirname(__file__), "trace_words.json")
+WORDS_FILE = os.path.join(os.path.dirname(__file__), "trace_words.json")
 
 
 @lru_cache(maxsize=1)
@@ -33,7 +33,7 @@ def words_of_traces(traces: tuple[str, ...]) -> list[list[bytes]]:
     Empty where they were worked out for other patterns, or for none.
     """
     try:
-        with open(KEPT, "rb") as handle:
+        with open(WORDS_FILE, "rb") as handle:
             kept = json.loads(handle.read())
     except (OSError, ValueError):
         return []
@@ -51,15 +51,15 @@ MAX_SECRETS = 500
 MAX_LOOKS = 1_000
 """Replacements by one rule in one text, and places that it looks at; what follows the last one is replaced as a whole,
 so that no text costs much time."""
-MAX_KNOWN = 50
+MAX_REPEATED = 50
 """Secrets of one text that are looked for in all of it."""
-_LEAST_AGAIN, _LEAST_WITHIN = 8, 16
+_MIN_REPEATED, _MIN_INSIDE_WORD = 8, 16
 """Bytes of a secret that is looked for again, and of one that may stand within a word."""
 _WORD = Late(rb"[0-9A-Za-z]")
 _ROUNDS = 6
-_FEW = 16
+_TEXTS_BEFORE_AUTOMATON = 16
 """Texts of a process that are searched without the automaton of the prefilter."""
-_SHORT = 16_384
+_MAX_SHORT_TEXT = 16_384
 """Bytes of such a text."""
 
 _WORD_START = r"(?:^|[^0-9A-Za-z_]|`[nrt]|#0[13][0-7]|\^[IJM]|=[03][0-9AD]|\\[0-7abefnrtv]|\\u[0-9a-fA-F]{4})"
@@ -74,13 +74,13 @@ class _Rule(NamedTuple):
     """What a text has that the rule may change."""
     pattern: str
     trace: str
-    spans: Callable[[bytes, Spans], Iterator[Found]]
+    spans: Callable[[bytes, Spans], Iterator[SecretSpan]]
 
 
-def _shaped(family: Family) -> Callable[[bytes, Spans], Iterator[Found]]:
+def _spans_of_family(family: Family) -> Callable[[bytes, Spans], Iterator[SecretSpan]]:
     counts, reach = GUARDS[family.guard], family.reach
 
-    def spans(data: bytes, match: Spans) -> Iterator[Found]:
+    def spans(data: bytes, match: Spans) -> Iterator[SecretSpan]:
         span: tuple[int, int] | None = match[1 if len(match) > 1 else 0]
         if reach is not None:
             span = reach(data, *match[0])
@@ -103,7 +103,7 @@ def _rules() -> tuple[_Rule, ...]:
     return (
         # Of what a pattern counts, one automaton for all patterns would make too many states.
         *(
-            _Rule(family.trace.replace(r"\<", r"\b"), family.pattern, family.trace, _shaped(family))
+            _Rule(family.trace.replace(r"\<", r"\b"), family.pattern, family.trace, _spans_of_family(family))
             for family in FAMILIES
         ),
         *(_Rule(place.check or place.pattern, place.pattern, place.trace, place.spans) for place in PLACES),
@@ -124,20 +124,20 @@ class _Prefilter:
 
     def begin(self) -> None:
         """Forget the automaton."""
-        self._left = _FEW
-        self.match: Callable[[bytes], object] = self._match_few
+        self._left = _TEXTS_BEFORE_AUTOMATON
+        self.match: Callable[[bytes], object] = self._match_by_words
 
-    def _match_few(self, data: bytes) -> bool:
+    def _match_by_words(self, data: bytes) -> bool:
         """Search with those patterns alone that some words in the data speak for."""
         self._left -= 1
-        if self._left <= 0 or len(data) > _SHORT or not (words := words_of_traces(_traces())):
+        if self._left <= 0 or len(data) > _MAX_SHORT_TEXT or not (words := words_of_traces(_traces())):
             self.match = prefilter_with()
             return bool(self.match(data))
         folded = data.lower()
         return any(
             regex(trace).search(data) is not None
-            for trace, known in zip(_traces(), words, strict=True)
-            if not known or any(word in folded for word in known)
+            for trace, literals in zip(_traces(), words, strict=True)
+            if not literals or any(word in folded for word in literals)
         )
 
 
@@ -163,24 +163,26 @@ def prefilter_with(*patterns: str) -> Callable[[bytes], list[int]]:
 def _checks() -> tuple[Callable[[bytes], list[int]], Callable[[bytes], list[int]]]:
     # Two of them: one automaton for all would make too many states.
     checks = [rule.check for rule in _rules()]
-    return set_of([*checks[:_BROAD], *checks[_BROAD + _FEW_BROAD :]]), set_of(checks[_BROAD : _BROAD + _FEW_BROAD])
+    return set_of([*checks[:_FIRST_BROAD], *checks[_FIRST_BROAD + _BROAD_RULES :]]), set_of(
+        checks[_FIRST_BROAD : _FIRST_BROAD + _BROAD_RULES]
+    )
 
 
-_BROAD, _FEW_BROAD = len(FAMILIES) + 5, 5
+_FIRST_BROAD, _BROAD_RULES = len(FAMILIES) + 5, 5
 """The rules that an automaton is of its own for: what they look for begins nearly everywhere."""
 
 
 def _suspects(data: bytes) -> list[_Rule]:
     """Return the rules that may find something, in their order."""
     most, broad = _checks()
-    suspects = [index if index < _BROAD else index + _FEW_BROAD for index in most(data)]
-    suspects += [_BROAD + index for index in broad(data)]
+    suspects = [index if index < _FIRST_BROAD else index + _BROAD_RULES for index in most(data)]
+    suspects += [_FIRST_BROAD + index for index in broad(data)]
     rules = _rules()
     return [rules[index] for index in sorted(suspects)]
 
 
 def may_hold_secret(data: bytes) -> bool:
-    """Tell whether redaction could change anything in these bytes: plain text, one JSON value, or many lines of JSON.
+    """Return true if redaction could change anything in these bytes: plain text, one JSON value, or many lines of JSON.
 
     False is a promise: `redact` leaves every text in them as it is, and `redact_value` every value. True is a guess.
     One pass of an automaton, some hundreds of MB a second.
@@ -198,20 +200,20 @@ def redact(text: str) -> str:
         return text  # read, then cleaned: most texts come twice
     raw = text.encode("utf-8", "replace")
     if not _prefilter.match(raw):
-        if type(text) is str and len(raw) <= _SHORT:
+        if type(text) is str and len(raw) <= _MAX_SHORT_TEXT:
             _prefilter.clean = text
         return text
     clean = raw
     # A replacement can only bring out what an earlier rule hid behind it, so this ends after one or two rounds.
     for _ in range(_ROUNDS):
         before = clean
-        clean = _searched(before)
+        clean = _redacted_once(before)
         if clean == before:
             return text if clean == raw else clean.decode("utf-8", "replace")
     return mark("rest", raw).decode()
 
 
-def _searched(raw: bytes) -> bytes:
+def _redacted_once(raw: bytes) -> bytes:
     """Search each form of the text, and replace the secrets at their places in the text."""
     cuts: list[_Cut] = []
     marks: dict[bytes, bytes] = {}
@@ -221,14 +223,14 @@ def _searched(raw: bytes) -> bytes:
             break
         for rule in _suspects(form.data):
             secrets = [
-                (start, stop, mark(name, form.data[start:stop])) for start, stop, name in _found(form.data, rule)
+                (start, stop, mark(name, form.data[start:stop])) for start, stop, name in _secrets_of(form.data, rule)
             ]
             for start, stop, label in secrets:
                 secret = form.data[start:stop]
-                if len(marks) < MAX_KNOWN and len(secret) >= _LEAST_AGAIN and is_mixed(secret):
+                if len(marks) < MAX_REPEATED and len(secret) >= _MIN_REPEATED and is_mixed(secret):
                     marks[secret] = label
-            form = _without(form, secrets, cuts)
-        form = _without(form, _again(form.data, marks), cuts)
+            form = _with_marks(form, secrets, cuts)
+        form = _with_marks(form, _repeated(form.data, marks), cuts)
         form = unfolded(form) or unwrapped(form)
     pieces: list[bytes] = []
     end = 0
@@ -240,7 +242,7 @@ def _searched(raw: bytes) -> bytes:
     return b"".join((*pieces, raw[end:]))
 
 
-def _without(form: Form, secrets: Sequence[_Cut], cuts: list[_Cut]) -> Form:
+def _with_marks(form: Form, secrets: Sequence[_Cut], cuts: list[_Cut]) -> Form:
     """Return the form with marks in place of secrets, and add their places in the text to the cuts.
 
     A secret that goes on after an escape stays in the form: another form may show more of it.
@@ -252,7 +254,7 @@ def _without(form: Form, secrets: Sequence[_Cut], cuts: list[_Cut]) -> Form:
     return form.replaced(_pieces(form.data, whole), [label for _start, _stop, label in whole])
 
 
-def _again(data: bytes, marks: dict[bytes, bytes]) -> list[_Cut]:
+def _repeated(data: bytes, marks: dict[bytes, bytes]) -> list[_Cut]:
     """Return where secrets that a rule found stand again, without a name or a shape."""
     secrets: list[_Cut] = []
     for secret, label in marks.items():
@@ -260,7 +262,7 @@ def _again(data: bytes, marks: dict[bytes, bytes]) -> list[_Cut]:
         while start >= 0:
             stop = start + len(secret)
             around = data[start - 1 : start] + data[stop : stop + 1]
-            if len(secret) >= _LEAST_WITHIN or not _WORD.search(around):
+            if len(secret) >= _MIN_INSIDE_WORD or not _WORD.search(around):
                 secrets.append((start, stop, label))
             start = data.find(secret, stop)
     apart: list[_Cut] = []
@@ -276,9 +278,9 @@ def _pieces(data: bytes, secrets: Sequence[_Cut]) -> list[bytes]:
     return [data[start:stop] for start, stop in pairwise(edges)]
 
 
-def _found(data: bytes, rule: _Rule) -> list[Found]:
+def _secrets_of(data: bytes, rule: _Rule) -> list[SecretSpan]:
     """Return the secrets that a rule finds, in their order; none of them overlap."""
-    secrets: list[Found] = []
+    secrets: list[SecretSpan] = []
     covered = 0
     for looks, match in enumerate(matches(rule.pattern, data)):
         start = match[0][0]
@@ -290,7 +292,7 @@ def _found(data: bytes, rule: _Rule) -> list[Found]:
         for span in rule.spans(data, match):
             secrets.append(span)
             covered = max(covered, span[1])
-    apart: list[Found] = []
+    apart: list[SecretSpan] = []
     end = 0
     for start, stop, name in sorted(secrets):
         start = max(start, end) if name == "rest" else start

@@ -254,7 +254,7 @@ _KEYED = frozenset(
 
 
 def _names_no_secret(plain: str, before: bytes, lowered: bytes) -> bool:
-    """Tell whether one of `_NO_SECRETS` stands directly before, as a word: `end token`, not `omnisend token`."""
+    """Return true if one of `_NO_SECRETS` stands directly before, as a word: `end token`, not `omnisend token`."""
     for other in _NO_SECRETS.get(plain, ()):
         if lowered.endswith(other):
             start = len(before) - len(other)
@@ -264,6 +264,6 @@ def _names_no_secret(plain: str, before: bytes, lowered: bytes) -> bool:
 
 
 def _begins(words: bytes, before: bytes) -> bool:
-    """Tell whether a word begins here: `dbPass`, `db_pass`, `DB_PASS`; not `bypass`."""
+    """Return true if a word begins here: `dbPass`, `db_pass`, `DB_PASS`; not `bypass`."""
     last = before[-1:]
     return not last.isalpha() or (last.islower() and words[:1].isupper())

@@ -20,10 +20,10 @@ from analyzer.redaction.automata import Late, regex
 
 MAX_FORMS = 12
 """Forms of one text. Backslashes double with each text that quotes another one: few texts have more than four forms."""
-_MOST_KEPT = 4_096
+_MAX_CACHED = 4_096
 """Escapes of one kind whose meaning is kept."""
 
-_NAMED = {
+_HTML_CHARACTERS = {
     b"quot": b'"', b"apos": b"'", b"amp": b"&", b"lt": b"<", b"gt": b">", b"nbsp": b" ", b"Tab": b"\t",
     b"NewLine": b"\n", b"colon": b":", b"equals": b"=", b"sol": b"/", b"bsol": b"\\", b"commat": b"@", b"percnt": b"%",
     b"num": b"#", b"shy": b"",
@@ -31,7 +31,7 @@ _NAMED = {
     b"lbrace": b"{", b"rbrace": b"}", b"lbrack": b"[", b"rbrack": b"]", b"lpar": b"(", b"rpar": b")", b"dollar": b"$",
 }  # fmt: skip
 """Characters of ASCII that HTML has names for: <https://html.spec.whatwg.org/multipage/named-characters.html>."""
-_NAMES = b"|".join(_NAMED)
+_HTML_NAMES = b"|".join(_HTML_CHARACTERS)
 # One layer of quoting: of `\\n` the first reading gives `\n`, the second one the end of a line.
 _BACKSLASHES = (
     rb"\\(?:[\\\"'/`abtnvfre!#$%&()*+,\-.:;<=>?@\[\]^_{|}~ \t\x1b]|\r?\n(?:[ \t]+(?=[0-9A-Za-z]))?"
@@ -43,13 +43,13 @@ _BACKSLASHES = (
 _BYTES = Late(rb"%(?:25)*([0-9a-fA-F]{2})")
 _NUMBERS = (
     rb"%(?:25)*[0-7][0-9a-fA-F]\+?|%(?:25)*[c-fC-F][0-9a-fA-F](?:%(?:25)*[89abAB][0-9a-fA-F]){1,3}"
-    rb"|&(?:amp;|#38;|#[xX]26;)*(?:" + _NAMES + rb"|#[xX][0-9a-fA-F]{1,6});"
+    rb"|&(?:amp;|#38;|#[xX]26;)*(?:" + _HTML_NAMES + rb"|#[xX][0-9a-fA-F]{1,6});"
     rb"|&(?:amp;|#38;|#[xX]26;)*#[0-9]{1,7};?|%u[0-9a-fA-F]{4}"
 )
 _TERMINAL = (
     rb"\x1b[\[(][0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\r\n]{0,2000}(?:\x07|\x1b\\)|\x1b[0-Z\\-~]|\xc2\x9b[0-?]*[ -/]*[@-~]"
 )
-_UNSEEN = rb"\x00|\xe2\x80[\x8b-\x8f\xaa-\xae]|\xe2\x81[\xa0-\xa4]|\xef\xbb\xbf|\xc2\xad"
+_INVISIBLE = rb"\x00|\xe2\x80[\x8b-\x8f\xaa-\xae]|\xe2\x81[\xa0-\xa4]|\xef\xbb\xbf|\xc2\xad"
 # Marks of highlighting, which may stand in the middle of a word.
 _TAGS = "a|b|big|code|del|em|font|hi|highlight|hit|hl|i|ins|kbd|mark|match|samp|small|span|strong|sub|sup|tt|u|var|wbr"
 _HIGHLIGHTS = rb"</?(?:%s)(?:[ \t\r\n][^<>]{0,200})?/?>" % _TAGS.encode()
@@ -61,16 +61,16 @@ _ENCODED_WORDS = Late(
 # What cmd and PowerShell escape within a word.
 _SHELLS = rb"(?<=\w)(?:\^(?:[&|<>()%!=,;_\-.:/@\"+~{}]|\r?\n)|`[_\-.+/=@%&:$!?~{}()])"
 # The end of a line, a tab or an equals sign in PowerShell, in syslog, of `cat -v` and in mail; a line that mail breaks.
-_ENDS = rb"`[nrt](?=[\w\-])|#0(?:1[1-5]|33)|\^[IJM\[]|=(?:0[9AD]|3[ADF]|22|5F|2[BCDEF]|\r?\n(?=\w))"
+_LINE_ESCAPES = rb"`[nrt](?=[\w\-])|#0(?:1[1-5]|33)|\^[IJM\[]|=(?:0[9AD]|3[ADF]|22|5F|2[BCDEF]|\r?\n(?=\w))"
 # Quotes within quotes of a shell, of CSV and SQL; the pieces of a text in code; a blank in a form.
-_JOINTS = (
+_QUOTES_INSIDE = (
     rb"'\"'\"'|\"\"(?=\w)|''(?=\w)|\"[ \t]{0,8}\r?\n[ \t]{0,40}\"|'[ \t]{0,8}\r?\n[ \t]{0,40}'"
     rb"|\+(?=\S{0,100}%[0-9a-fA-F]{2})"
 )
 FOLDED = Late(_BACKSLASHES + b"|" + _NUMBERS)
 """What is another character in another form of the text."""
 _OTHERS = (
-    rf"%(?:[0-9a-fA-F]{{2}}|u[0-9a-fA-F]{{4}})|&(?:{_NAMES.decode()}|#[0-9xX])|"
+    rf"%(?:[0-9a-fA-F]{{2}}|u[0-9a-fA-F]{{4}})|&(?:{_HTML_NAMES.decode()}|#[0-9xX])|"
     r"\x1b|\x00|\xc2[\x9b\xad]|\xe2\x80[\x8b-\x8f\xaa-\xae]|\xe2\x81[\xa0-\xa4]|\xef\xbb\xbf"
 )
 UNFOLDABLE = "|".join(
@@ -84,7 +84,7 @@ UNFOLDABLE = "|".join(
         rf"[\w\-./:=$](?:<|\\u003[cC])(?:/|\\/)?(?:{_TAGS})(?:[\s>/]|\\[rnt/]|\\u003[eE])",
         r"=(?:5F|2[BCDEF]|3[DF]|\r?\n\w|(?:\\r)?\\n\w)|(?:=|\\u003[dD])\?[\w\-]+\?[QqBb]\?",
         r"\w(?:\^[&|<>()%!=,;_\-.:/@+~{}]|`[_\-.+/=@$:])[\w=]",
-        rf"\\u0026(?:{_NAMES.decode()}|#[0-9xX])",
+        rf"\\u0026(?:{_HTML_NAMES.decode()}|#[0-9xX])",
         r"bytes_?[vV]alue",
         _OTHERS,
     )
@@ -132,7 +132,7 @@ def _starts(pieces: Sequence[bytes]) -> list[int]:
 
 def unfolded(form: Form) -> Form | None:
     """Return the text with one layer of escapes taken off; None for one that has none."""
-    for pattern, trace, read in _KINDS:
+    for pattern, trace, read in _LAYERS:
         if regex(trace).search(form.data) is None:  # some times as quick
             continue
         pieces = pattern.split(form.data)
@@ -145,9 +145,9 @@ def unfolded(form: Form) -> Form | None:
 
 # Not those of keys and of base64, 64, 70 and 76, whose last line would take what stands behind it.
 _WIDTHS = (72, 78, 79, 80, 90, 96, 100, 110, 120, 132, 140, 150, 160, 180, 200)
-_FULL = b"|".join(rb"(?<=[\n\"'][^\n]{%d})|(?<=\A[^\n]{%d})" % (width, width) for width in _WIDTHS)
+_FULL_WIDTH = b"|".join(rb"(?<=[\n\"'][^\n]{%d})|(?<=\A[^\n]{%d})" % (width, width) for width in _WIDTHS)
 _LINE_ENDS = Late(rb"\r?\n(?=[\w\-+/=.])")
-_WRAPPED = Late(rb"(?<=[\w\-+/=.:])(?:" + _FULL + rb")")
+_WRAPPED = Late(rb"(?<=[\w\-+/=.:])(?:" + _FULL_WIDTH + rb")")
 
 
 def unwrapped(form: Form) -> Form | None:
@@ -164,14 +164,14 @@ def unwrapped(form: Form) -> Form | None:
 
 
 def goes_on(data: bytes, at: int) -> bool:
-    """Tell whether an escape stands for nothing, or for what may belong to the word before it."""
+    """Return true if an escape stands for nothing, or for what may belong to the word before it."""
     if data[at - 1 : at] == b"=" and data[at : at + 1] in (b"\r", b"\n"):
         at -= 1
-    for pattern, _trace, read in _KINDS:
+    for pattern, _trace, read in _LAYERS:
         escape = pattern.match(data, at)
         if escape is not None:
             meaning = read(escape.group())
-            meaning = _plain(meaning) if _WRITTEN.fullmatch(meaning) is not None else meaning
+            meaning = _decoded(meaning) if _OTHER_ESCAPE.fullmatch(meaning) is not None else meaning
             if meaning in (b"\n", b"\r"):  # a terminal may have broken it
                 return data[escape.end() : escape.end() + 1] not in b" \t\r\n\"'"
             return not meaning.strip(b"\x00") or meaning[:1].isalnum() or meaning[:1] in b"_-+/=.!$@#~^*%"
@@ -185,10 +185,10 @@ def read_first(data: bytes) -> Form:
 
 def _without_encoded_words(form: Form) -> Form:
     pieces = _ENCODED_WORDS.split(form.data) if b"=?" in form.data else [form.data]
-    return form.replaced(pieces, [*map(_of_mail, pieces[1::2])]) if len(pieces) > 1 else form
+    return form.replaced(pieces, [*map(_decoded_word, pieces[1::2])]) if len(pieces) > 1 else form
 
 
-def _of_mail(word: bytes) -> bytes:
+def _decoded_word(word: bytes) -> bytes:
     """Return the text of an encoded word: <https://www.rfc-editor.org/rfc/rfc2047>."""
     _charset, coding, content, _rest = word.split(b"?", 4)[1:]
     try:
@@ -216,7 +216,7 @@ class _Meanings(dict[bytes, bytes]):
 
     def __missing__(self, escape: bytes) -> bytes:
         meaning = self._read(escape)
-        if len(self) < _MOST_KEPT:
+        if len(self) < _MAX_CACHED:
             self[escape] = meaning
         return meaning
 
@@ -229,7 +229,7 @@ def _meanings(read: Callable[[bytes], bytes]) -> _Meanings:
 _CONTROLS = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f": b"\f", b"r": b"\r", b"e": b"\x1b"}
 
 
-def _unquoted(escape: bytes) -> bytes:
+def _unescaped(escape: bytes) -> bytes:
     """Return the text that a backslash and the bytes of its escape stand for."""
     kind, rest = escape[1:2], escape[2:]
     if escape[:1] == b"'":
@@ -244,7 +244,7 @@ def _unquoted(escape: bytes) -> bytes:
     return b"" if kind in b"\r\n" else _CONTROLS.get(kind, kind)
 
 
-_MARKS = {
+_ESCAPE_MEANINGS = {
     b"+": b" ", b"'\"'\"'": b"'", b'""': b'"', b"''": b"'", b"`n": b"\n", b"`r": b"\r", b"`t": b"\t",
     b"#011": b"\t", b"#012": b"\n", b"#013": b"\v", b"#014": b"\f", b"#015": b"\r", b"#033": b"\x1b",
     b"^I": b"\t", b"^J": b"\n", b"^M": b"\r", b"^[": b"\x1b",
@@ -253,7 +253,7 @@ _MARKS = {
 }  # fmt: skip
 
 
-def _plain(escape: bytes) -> bytes:
+def _decoded(escape: bytes) -> bytes:
     """Return the text that an escape of a URL or of HTML stands for.
 
     An escape of a terminal, which parts words, gives a NUL; what cannot be seen, a NUL among it, gives nothing.
@@ -263,12 +263,12 @@ def _plain(escape: bytes) -> bytes:
     if escape.startswith(b"%"):
         return bytes(int(digits, 16) for digits in _BYTES.findall(escape)) + b" " * escape.endswith(b"+")
     if escape[:1] in b"\"'`#^=+":
-        return _MARKS.get(escape) or (escape[1:].strip() if escape[:1] in b"^`" else b"")
+        return _ESCAPE_MEANINGS.get(escape) or (escape[1:].strip() if escape[:1] in b"^`" else b"")
     if escape.startswith(b"&"):
         name = escape.rstrip(b";").replace(b"&", b";").split(b";")[-1]
         if name.startswith(b"#"):
             return _character(int(name[2:], 16) if name[1:2] in b"xX" else int(name[1:])) or escape
-        return _NAMED[name]
+        return _HTML_CHARACTERS[name]
     return b"\x00" if escape.startswith((b"\x1b", b"\xc2\x9b", b"<")) else b""
 
 
@@ -276,13 +276,15 @@ def _character(code: int) -> bytes:
     return chr(code).encode("utf-8", "surrogatepass") if code < 0x110000 else b""
 
 
-_QUOTED = Late(rb"('\\''|" + _BACKSLASHES + b")")
-_WRITTEN = Late(b"(" + b"|".join((_NUMBERS, _TERMINAL, _UNSEEN, _SHELLS, _ENDS, _HIGHLIGHTS, _JOINTS)) + b")")
+_BACKSLASH_ESCAPE = Late(rb"('\\''|" + _BACKSLASHES + b")")
+_OTHER_ESCAPE = Late(
+    b"(" + b"|".join((_NUMBERS, _TERMINAL, _INVISIBLE, _SHELLS, _LINE_ESCAPES, _HIGHLIGHTS, _QUOTES_INSIDE)) + b")"
+)
 _TRACE = (
     rf"{_OTHERS}|\"\"\w|''\w|'\"'\"'|[\"'][ \t]{{0,8}}\r?\n[ \t]{{0,40}}[\"']|`[nrt][\w\-]|#0(?:1[1-5]|33)|\^[IJM\[]"
     rf"|=(?:0[9AD]|3[ADF]|22|5F|2[BCDEF]|\r?\n\w|\?)|</?(?:{_TAGS})[\s>/]|\w[\^`]"
 )
-_KINDS = ((_QUOTED, r"\\", _unquoted), (_WRITTEN, _TRACE, _plain))
+_LAYERS = ((_BACKSLASH_ESCAPE, r"\\", _unescaped), (_OTHER_ESCAPE, _TRACE, _decoded))
 
 
 _ESCAPES = re.compile(

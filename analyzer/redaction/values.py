@@ -20,10 +20,10 @@ MARK = b"[REDACTED:"
 MARKED = Late(rb"\[REDACTED:[a-z_]+:[0-9a-f]{8}\]")
 _LONGEST = 8_192
 """Bytes that are searched for the end of a value."""
-_MOST_CLOSERS = 16
-_MOST_BACKSLASHES = 64
+_MAX_CLOSERS = 16
+_MAX_BACKSLASHES = 64
 _ENTROPY_BITS = 4.5
-_RANDOM_LEAST = 24
+_MIN_RANDOM = 24
 
 # These look at some bytes behind a name, each of them once, and are quicker there than RE2 is to call.
 # Three characters are no secret, and many texts have nothing but them behind a name.
@@ -69,7 +69,7 @@ _CURLY = Late(b"%s\\s{0,2}([^\\r\\n]{1,400}?)\\s{0,2}(?:%s|$)" % ((CURLY.encode(
 _BARE = Late(rb"(?:[^\s\"'`\\\x00\x1b]|\\[^nrtbfu\"'`\\\s])+")
 _LINE = Late(rb"[^\r\n\"'`\\]*(?:\\[^rn][^\r\n\"'`\\]*)*")
 # What may stand before an escape, behind which a value goes on.
-_OPEN = Late(rb"(?:[A-Za-z0-9_.:]{0,25}[\[({])?")
+_WRAPPER = Late(rb"(?:[A-Za-z0-9_.:]{0,25}[\[({])?")
 _LINE_END = Late(rb"[\r\n]")
 _PARAMETER = Late(rb"[&#]")
 # What follows is another member or parameter.
@@ -110,7 +110,7 @@ def value_at(data: bytes, at: int, *, line: bool = False, query: bool = False) -
         return Span(curly.start(1), curly.end(1), True, curly.end())
     bare = (_LINE if line else _BARE).match(data, at, at + _LONGEST)
     # What begins with an escape, or has one behind a bracket, is read in the form in which this is none.
-    if bare is None or FOLDED.match(data, _OPEN.match(data, at).end()) is not None:
+    if bare is None or FOLDED.match(data, _WRAPPER.match(data, at).end()) is not None:
         return None
     stop = bare.end()
     if not line:
@@ -120,7 +120,7 @@ def value_at(data: bytes, at: int, *, line: bool = False, query: bool = False) -
 
 
 def nothing_at(data: bytes, at: int) -> bool:
-    """Tell whether the value that begins here is too short for a secret, and has no quotes around it."""
+    """Return true if the value that begins here is too short for a secret, and has no quotes around it."""
     return _NOTHING.match(data, at) is not None
 
 
@@ -129,7 +129,7 @@ def _quoted(data: bytes, start: int, quote: bytes) -> Span:
     stop = min(len(data), start + _LONGEST)
     at = data.find(quote, start, stop)
     while at >= 0:
-        before = data[max(start, at - _MOST_BACKSLASHES) : at]
+        before = data[max(start, at - _MAX_BACKSLASHES) : at]
         if (len(before) - len(before.rstrip(b"\\"))) % 2:
             at = data.find(quote, at + 1, stop)
         elif at > start and _DOUBLED.match(data, at) is not None:
@@ -148,7 +148,7 @@ _DOUBLED = Late(rb"(?:''|\"\")[A-Za-z0-9]")
 
 def _trimmed(value: bytes) -> bytes:
     """Return a value without the punctuation and brackets of the text around it."""
-    for _ in range(_MOST_CLOSERS):
+    for _ in range(_MAX_CLOSERS):
         last = value[-1:]
         opener = _CLOSERS.get(last)
         if not last or (last not in b",;:." and (opener is None or value.count(opener) >= value.count(last))):
@@ -219,20 +219,20 @@ _DIRECTORY = Late(rb"/|[A-Za-z]:\\|~")
 
 
 def is_plain(value: bytes) -> bool:
-    """Tell a value that is no plain word, no plain number, no reference, no complaint."""
-    return is_password(value) and (not _is_number(value) or _counts_nothing(value))
+    """Return true for a value that is no plain word, no plain number, no reference, no complaint."""
+    return is_password(value) and (not _is_number(value) or _is_long_number(value))
 
 
-def _counts_nothing(value: bytes) -> bool:
-    return len(value) >= _LEAST_DIGITS and value.isdigit()
+def _is_long_number(value: bytes) -> bool:
+    return len(value) >= _MIN_DIGITS and value.isdigit()
 
 
-_LEAST_DIGITS = 15
+_MIN_DIGITS = 15
 """Of a number that counts nothing: a time in milliseconds has fewer."""
 
 
 def is_password(value: bytes) -> bool:
-    """Tell the same of a value that may be a number."""
+    """Return true for a value as `is_plain` does, and for a number."""
     bare = value.strip(b".,:;!?()[]{}<>*` ").lower()
     if len(bare) < 4 or bare in _WORDS or (_is_number(value) and not bare.isdigit()):
         return False
@@ -246,16 +246,16 @@ def _is_number(value: bytes) -> bool:
 
 
 def is_mixed(value: bytes) -> bool:
-    """Nothing that reads like words: letters and digits, cases that change inside of a word, or a very long number."""
+    """Return true for what does not read like words: letters with digits, changing case, or a very long number."""
     if len(value) < 6 or not is_plain(value):
         return False
-    if len(_INNER_CAPITAL.findall(value)) > 1 or _counts_nothing(value):
+    if len(_INNER_CAPITAL.findall(value)) > 1 or _is_long_number(value):
         return True
     return _LETTER.search(value) is not None and _DIGIT.search(value) is not None
 
 
 def is_token(value: bytes) -> bool:
-    """Tell several digits and letters among each other, as no name of a function or a file has them."""
+    """Return true for letters with at least three digits, as no name of a function or a file has them."""
     return len(_DIGIT.findall(value)) >= 3 and _LETTER.search(value) is not None
 
 
@@ -264,7 +264,7 @@ def is_random(value: bytes) -> bool:
 
     Digests and uuids are none, since sixteen digits cannot carry more than 4 bits, and neither are ULIDs.
     """
-    if len(value) < _RANDOM_LEAST or _KEY.fullmatch(value) is None or _ULID.fullmatch(value) is not None:
+    if len(value) < _MIN_RANDOM or _KEY.fullmatch(value) is None or _ULID.fullmatch(value) is not None:
         return False
     counts = Counter(value)
     bits = -sum(count / len(value) * math.log2(count / len(value)) for count in counts.values())
@@ -272,28 +272,28 @@ def is_random(value: bytes) -> bool:
 
 
 def is_long(value: bytes) -> bool:
-    """Tell a generated value, or 24 letters and digits in a run."""
-    return is_random(value) or (_RUN.fullmatch(value) is not None and is_token(value))
+    """Return true for a generated value, or 24 letters and digits in a run."""
+    return is_random(value) or (_LONG_RUN.fullmatch(value) is not None and is_token(value))
 
 
-_RUN = Late(rb"[A-Za-z0-9]{24,}")
+_LONG_RUN = Late(rb"[A-Za-z0-9]{24,}")
 
 
 def is_owned_key(value: bytes) -> bool:
-    """Tell a generated value, or 20 letters and digits that are mixed and no hexadecimal number."""
+    """Return true for a generated value, or 20 letters and digits that are mixed and no hexadecimal number."""
     return is_random(value) or (
-        _OWNED.fullmatch(value) is not None and _HEX.fullmatch(value) is None and is_mixed(value)
+        _OWNED_KEY.fullmatch(value) is not None and _HEX.fullmatch(value) is None and is_mixed(value)
     )
 
 
-_OWNED, _HEX = Late(rb"[A-Za-z0-9]{20,}"), Late(rb"[0-9a-fA-F]+")
+_OWNED_KEY, _HEX = Late(rb"[A-Za-z0-9]{20,}"), Late(rb"[0-9a-fA-F]+")
 ALTERNATING = r"[0-9][a-f]*[g-wyz][a-z]*[0-9]+[a-z]+[0-9]+[a-z]+[0-9]+[a-z]"
 """RE2: letters and digits that take turns, as those of no hexadecimal number."""
 _ALTERNATING = Late(ALTERNATING.encode())
 # Before it may stand what numbers lines, and the sign of a difference.
-_FREE = Late(rb"(?:\A|[^\w\-./\\+@%#~:\x80-\xff]|[0-9]:|\xe2\x86\x92|(?:\A|\n)\+)\Z")
-_GOES_ON = Late(rb"[\w\-/+@%~=]|\.\w")
-_TURN = Late(rb"[0-9][a-z]")
+_FREE_BEFORE = Late(rb"(?:\A|[^\w\-./\\+@%#~:\x80-\xff]|[0-9]:|\xe2\x86\x92|(?:\A|\n)\+)\Z")
+_CONTINUES = Late(rb"[\w\-/+@%~=]|\.\w")
+_DIGIT_THEN_LETTER = Late(rb"[0-9][a-z]")
 _BECH32 = Late(rb"[a-z]{2,10}1[02-9ac-hj-np-z]{38,}")
 """An address of a chain, or a public key: <https://github.com/bitcoin/bips/blob/master/bip-0173.mediawiki>."""
 
@@ -304,9 +304,9 @@ def generated_at(data: bytes, start: int, stop: int) -> tuple[int, int] | None:
     Ids of this alphabet are shorter (CUID2: 24, Docker's: 25), or of fewer letters: base32, that of Nix, hexadecimal.
     """
     value = data[start:stop]
-    if _FREE.search(data[max(0, start - 3) : start]) is None or _GOES_ON.match(data, stop) is not None:
+    if _FREE_BEFORE.search(data[max(0, start - 3) : start]) is None or _CONTINUES.match(data, stop) is not None:
         return None
-    turns, digits = len(_TURN.findall(value)), len(_DIGIT.findall(value))
+    turns, digits = len(_DIGIT_THEN_LETTER.findall(value)), len(_DIGIT.findall(value))
     if _ALTERNATING.search(value) is None or turns * 10 < len(value) or digits * 6 < len(value):
         return None  # a name has fewer of both
     if _BECH32.fullmatch(value) is not None:
@@ -315,7 +315,7 @@ def generated_at(data: bytes, start: int, stop: int) -> tuple[int, int] | None:
 
 
 def is_url_password(value: bytes) -> bool:
-    """Tell a password from a port with a path after it."""
+    """Return true for a password, false for a port with a path after it."""
     return _PORT.match(value) is None
 
 
@@ -325,7 +325,7 @@ def is_no_directory(value: bytes) -> bool:
 
 
 def is_credential(value: bytes) -> bool:
-    """Tell the credential of an `Authorization` header, with or without the name of its scheme."""
+    """Return true for the credential of an `Authorization` header, with or without the name of its scheme."""
     return credential_in(value) is not None
 
 
@@ -405,9 +405,9 @@ _TABLE = (
     _Flags(("ldapsearch", "ldapadd", "ldapmodify", "ldapdelete", "ldapwhoami", "ldappasswd"), rf"-w{_THEN}"),
     _Flags(("openssl",), r"(?:-pass|-passin|-passout|-k)(?:\s+|[\"'],?\s*[\"'])(?:pass:)?"),
 )  # fmt: skip
-_OF = {command: row for row in _TABLE for command in row.commands}
-NAMES = tuple(_OF)
-COMMANDS = tuple(sorted((name.replace("-", r"\-") for name in _OF), key=len, reverse=True))
+_FLAGS_OF = {command: row for row in _TABLE for command in row.commands}
+NAMES = tuple(_FLAGS_OF)
+COMMANDS = tuple(sorted((name.replace("-", r"\-") for name in _FLAGS_OF), key=len, reverse=True))
 """RE2 for each name."""
 FLAG_TRACE = (
     r"(?:^|[\s\"',\[(]|\\[nrt])-(?:-user|-proxy-user|-auth|-pass|-?pass(?:in|out)?|[uUapPwk])[^\s\-]*[\s\"',=\\]+[^\s\"',=\-\\]"
@@ -422,7 +422,7 @@ _COMMAND_LINE = 1_000
 
 def command_spans(data: bytes, at: int, command: bytes) -> Iterator[tuple[int, int]]:
     """Yield the secrets in the arguments of a command that begin at `at`."""
-    row = _OF[command.decode("ascii")]
+    row = _FLAGS_OF[command.decode("ascii")]
     line = regex(r"[^\r\n|;]*").match(data, at, min(len(data), at + _COMMAND_LINE))
     if line is None:
         return
@@ -459,7 +459,7 @@ def flag_of(command: str, flag: str) -> bytes | None:
 
     An empty flag asks whether there is such a command at all.
     """
-    row = _OF.get(command.rsplit("/", 1)[-1])
+    row = _FLAGS_OF.get(command.rsplit("/", 1)[-1])
     if row is None:
         return None
     if flag and regex(row.flags).fullmatch(f"{flag} ".encode("utf-8", "replace")) is None:
@@ -469,7 +469,7 @@ def flag_of(command: str, flag: str) -> bytes | None:
 
 def attached_to(command: str, argument: bytes) -> int | None:
     """Return where the secret begins in an argument that is flag and value in one, as `-phunter2x` of mysql."""
-    row = _OF.get(command.rsplit("/", 1)[-1])
+    row = _FLAGS_OF.get(command.rsplit("/", 1)[-1])
     flag = regex(row.flags).match(argument) if row is not None else None
     if row is None or flag is None or argument[flag.end() :].startswith(b"-"):
         return None

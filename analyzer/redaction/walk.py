@@ -37,7 +37,7 @@ _HOME = Late(
 
 
 def is_secret_name(name: str) -> bool:
-    """Tell whether what stands under this name may be a secret: a key, a header, a variable, a parameter, a flag."""
+    """Return true if what stands under this name may be a secret: a key, a header, a variable, a parameter, a flag."""
     return bool(_guard(name))
 
 
@@ -235,7 +235,7 @@ def _may_hold(value: Any) -> bool:
 
 
 def _is_json(value: Any, levels: int) -> bool:
-    """Tell whether these are exactly the types of JSON: the prefilter knows how their texts are encoded."""
+    """Return true if these are exactly the types of JSON: the prefilter knows how their texts are encoded."""
     for item in value.values() if type(value) is dict else value if type(value) is list else (b"",):
         kind = type(item)
         if kind not in _JSON and (

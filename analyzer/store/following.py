@@ -269,7 +269,7 @@ def _events(source: Input, tail: _Tail, kind: Format, types: Collection[str], si
             bom = stretch.data.startswith(BOM) and stretch.offset == 0
             block = block_of(b"   " + stretch.data[3:] if bom else stretch.data)
             start = 0 if whole else tail.start
-            for event, line in _in_block(reader, block, stretch, start, types):
+            for event, line in _events_after(reader, block, stretch, start, types):
                 if event.occurred_at >= earliest:
                     yield replace(event, origin=replace(origin, line=tail.lines + line))
             tail.lines += len(block.ends)
@@ -281,10 +281,10 @@ def _events(source: Input, tail: _Tail, kind: Format, types: Collection[str], si
     tail.beginning = tail.beginning or source.between(0, min(_BEGINNING, tail.offset))
 
 
-def _in_block(
+def _events_after(
     reader: Reader, block: Block, stretch: Stretch, start: int, types: Collection[str]
 ) -> Iterator[tuple[Event, int]]:
-    """Yield the events of lines that end after byte `start`, each with its line in the block."""
+    """Yield the events of lines whose newline stands at byte `start` or later, each with its line in the block."""
     if isinstance(reader, RowReader):
         if stretch.offset + stretch.length > start:
             rows = reader.decode(block.data).rows

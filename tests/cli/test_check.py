@@ -260,8 +260,8 @@ def test_rules_beside_an_applied_ruleset_are_told_to_have_no_say(run: Run, store
     write_rule(store.parent / "own.toml")
     write_rule(store.parent / "other.toml", "other")
     assert run("reclassify", "--rules", "own.toml", "--apply", "--store", "x.duckdb").returncode == 0
-    assert "own.toml has no say" not in run(*QUIET, "--rules", "own.toml").stderr
-    assert "other.toml has no say" in run(*QUIET, "--rules", "other.toml").stderr
+    assert "own.toml is not used" not in run(*QUIET, "--rules", "own.toml").stderr
+    assert "other.toml is not used" in run(*QUIET, "--rules", "other.toml").stderr
 
 
 def write_rule(path: Path, name: str = "lattice") -> None:
@@ -283,7 +283,7 @@ counter_examples = ["lattice gate four is open"]
     ("arguments", "said"),
     [
         (("query", "sources-completeness", "--project", "shop"), "is about the whole store"),
-        (("check", "--agent", "codex", "--prometheus", "x.prom"), "those of the whole fleet"),
+        (("check", "--agent", "codex", "--prometheus", "x.prom"), "always cover the whole fleet"),
         (("report", "--reason", "rate_limitd"), "did you mean 'rate_limited'?"),
     ],
 )

@@ -127,11 +127,11 @@ def test_an_hour_continues_what_the_night_knew(logged: Path, tmp_path: Path) -> 
 
 
 def test_what_is_no_stretch_of_hours_is_refused(run: Run, logged: Path, tmp_path: Path) -> None:
-    """More than 23 hours are nights; hours are not written down, so nothing can be judged anew."""
+    """More than 23 hours are nights; results of single hours are not stored, so nothing can be judged anew."""
     shutil.copytree(logged, tmp_path, dirs_exist_ok=True)
     for arguments, said in (
         (("--last", "2d"), "one night has no beginning to choose"),
-        (("--last", "1h", "--again"), "hours are not written down"),
+        (("--last", "1h", "--again"), "results of single hours are not stored"),
     ):
         done = run("check", *STORE, *arguments)
         assert done.returncode == 2

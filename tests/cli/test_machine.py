@@ -164,11 +164,11 @@ def test_classify_answers_a_person_in_words(home: Path, tmp_path: Path) -> None:
 
 def test_without_a_terminal_help_is_help(run: Run, home: Path) -> None:
     """Whole on stderr, exit 2, also of commands with parts; nothing is read."""
-    for words in ([], ["rules"]):
+    for words, heading in (([], "Every night"), (["rules"], "Commands")):
         done = run(*words, env={"HOME": str(home)})
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr.startswith("Usage: analyzer")
-        assert "\nCommands:\n" in done.stderr
+        assert f"\n{heading}:\n" in done.stderr
     assert not (home / ".local").exists()
 
 
@@ -177,7 +177,7 @@ def test_only_a_page_in_a_file_can_be_opened(run: Run, words: list[str]) -> None
     """Everything else is a mistake, told before anything is read."""
     done = run("report", "--open", *words)
     assert done.returncode == 2
-    assert "--open wants a page in a file" in done.stderr
+    assert "--open needs a page in a file" in done.stderr
     assert run("--open", "report").returncode == 2
 
 

@@ -15,15 +15,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp import ClientSession, StdioServerParameters, stdio_client
 
 from analyzer.cli import agent_answers, call
 from analyzer.cli.agent_answers import MAX_BYTES, MAX_TOKENS, tokens
 from analyzer.errors import AnalyzerError
 from analyzer.events import Event, encode
 from analyzer.store import open_store
+from tests import Lazy
 from tests.cli.conftest import UNSET, Run
 from tests.cli.test_show import SESSION
+
+mcp = Lazy("mcp")
 
 TOOLS = {"recent_failures", "why", "is_it_me_or_them", "what_changed", "query"}
 Asked = tuple[str, dict[str, Any]]
@@ -35,20 +37,21 @@ def ask(folder: Path, *questions: Asked, store: str | None = None) -> list[tuple
     async def conversation() -> list[tuple[bool, str]]:
         environment = {name: value for name, value in os.environ.items() if name not in UNSET}
         chosen = ["--store", store] if store else []
-        server = StdioServerParameters(
+        server = mcp.StdioServerParameters(
             command=sys.executable,
             args=["-m", "analyzer", "mcp", *chosen],
             env={**environment, "HOME": str(folder), "XDG_DATA_HOME": str(folder / "data")},
             cwd=folder,
         )
-        async with stdio_client(server) as (incoming, outgoing), ClientSession(incoming, outgoing) as session:
+        streams = mcp.stdio_client(server)
+        async with streams as (incoming, outgoing), mcp.ClientSession(incoming, outgoing) as session:
             known = await session.initialize()
             assert "never instructions" in (known.instructions or "")
             tools = (await session.list_tools()).tools
             assert {tool.name for tool in tools} == TOOLS
             assert all(tool.annotations is not None and tool.annotations.read_only_hint for tool in tools)
             answers = [await session.call_tool(name, arguments) for name, arguments in questions]
-        return [(bool(answer.is_error), answer.content[0].text) for answer in answers]  # type: ignore[union-attr]
+        return [(bool(answer.is_error), answer.content[0].text) for answer in answers]
 
     return asyncio.run(conversation())
 

@@ -150,7 +150,7 @@ def test_an_interactive_page_has_plotly_inside(run: Run, store: str, tmp_path: P
         page = (tmp_path / "report.html").read_text("utf-8")
         assert ('<svg id="chart-' in page, "Plotly.newPlot" in page) == (True, bool(option))
     done = run("report", "--store", store, "--interactive", "--json")
-    assert (done.returncode, "--interactive is for a page" in done.stderr) == (2, True)
+    assert (done.returncode, "--interactive needs a page" in done.stderr) == (2, True)
 
 
 def test_a_token_in_a_folder_s_name_is_not_shown(run: Run, samples: Path, tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def forms(text: str) -> list[bytes]:
 
 def test_trace_words_are_current():
     """`python -m tests.reference` would change nothing."""
-    assert Path(engine.KEPT).read_text("utf-8") == reference.trace_words()
+    assert Path(engine.WORDS_FILE).read_text("utf-8") == reference.trace_words()
 
 
 @pytest.mark.parametrize("row", [*FAMILIES, *PLACES], ids=lambda row: row.pattern[:40])
@@ -72,18 +72,21 @@ def test_a_prefilter_changes_to_the_automaton():
     """After the first texts, and at once for a long one, it is the automaton that answers; no answer changes."""
     prefilter = _Prefilter()
     before = prefilter.match
-    texts = [f"password={number}{PASSWORD}" if number % 3 else f"line {number}" for number in range(engine._FEW + 4)]
+    texts = [
+        f"password={number}{PASSWORD}" if number % 3 else f"line {number}"
+        for number in range(engine._TEXTS_BEFORE_AUTOMATON + 4)
+    ]
     assert [bool(prefilter.match(text.encode())) for text in texts] == [bool(MANY(text.encode())) for text in texts]
     assert prefilter.match != before
     other = _Prefilter()
-    assert other.match(b"x" * engine._SHORT + b" password=" + PASSWORD.encode())
+    assert other.match(b"x" * engine._MAX_SHORT_TEXT + b" password=" + PASSWORD.encode())
     assert other.match != before
 
 
 def test_words_of_other_patterns_are_not_used(tmp_path, monkeypatch):
     """Words that were worked out for other patterns, or cannot be read, leave the search to the automaton."""
     assert engine.words_of_traces(("another",)) == []
-    monkeypatch.setattr(engine, "KEPT", str(tmp_path / "none.json"))
+    monkeypatch.setattr(engine, "WORDS_FILE", str(tmp_path / "none.json"))
     engine.words_of_traces.cache_clear()
     try:
         assert few(f"password={PASSWORD}".encode())

@@ -49,10 +49,10 @@ FORMATS = ("table", "json", "jsonl", "markdown")
 @rules_option
 @selection_options
 @fail_on_option
-@click.option("--each-day", is_flag=True, help="What every night of the window would have reported; nothing is kept.")
-@click.option("--again", is_flag=True, help="Judge a night anew, with the events that came late.")
-@click.option("--prometheus", metavar="FILE", help="Write gauges there for node exporter's textfile collector.")
-@click.option("--webhook", metavar="URL", help="Short for --deliver webhook:URL.")
+@click.option("--each-day", is_flag=True, help="Judge every day of the window; store nothing.")
+@click.option("--again", is_flag=True, help="Judge the day again, with late events.")
+@click.option("--prometheus", metavar="FILE", help="Write metrics for node exporter.")
+@click.option("--webhook", metavar="URL", help="Same as --deliver webhook:URL.")
 @deliver_option
 @result_options(*FORMATS)
 def check_command(
@@ -68,24 +68,18 @@ def check_command(
     deliver_to: tuple[str, ...],
     out: Out,
 ) -> int:
-    """Judge the last whole day against the days before it: spikes and drifts of unknown errors, new messages, and more.
-
-    Says nothing when there is nothing to say. The night is written down in the store and its journal: the same night
-    asked for again gives the same answer, and says how many events came late. A finding keeps its id until it is
-    resolved; what you acknowledge (analyzer findings) fails no night. With --since or --last and without --each-day the
-    last whole hours are judged instead, 23 at most, against the same hours of the four weeks before; nothing is kept of
-    that. With $GITHUB_STEP_SUMMARY set, the result is
-    added to the job's summary. With --project and its like the whole fleet is judged and written down all the same, and
-    the findings about that part alone are told, posted, and fail the command.
+    """Compare the last whole day with the days before it, and exit with 1 if something broke.
 
     \b
       analyzer check --store fleet.duckdb
-      analyzer check --until 2026-11-10 --json
-      analyzer check --each-day --last 30d
       analyzer check --last 1h
+      analyzer check --each-day --last 30d
       analyzer check --project shop --fail-on critical
-      analyzer check --prometheus /var/lib/node/analyzer.prom --webhook "$HOOK"
       analyzer check --deliver slack:"$HOOK" --deliver mail:ops@example.org
+
+    A quiet day prints nothing. The result is stored, so the same day gives the same answer again. Acknowledge
+    what you know (analyzer findings), and it no longer fails a night. With --since or --last it judges up to 23
+    whole hours instead, and stores nothing.
     """
     from analyzer.store import defer_polars
 
@@ -102,12 +96,12 @@ def check_command(
     delivers = click.get_current_context().get_parameter_source("deliver_to") is ParameterSource.COMMANDLINE
     if each_day and (again or prometheus or webhook or delivers):
         hint = "leave out --again, --prometheus, --webhook and --deliver"
-        raise AnalyzerError("--each-day writes nothing down", hint)
+        raise AnalyzerError("--each-day stores nothing", hint)
     if only and prometheus:
-        raise AnalyzerError("gauges are those of the whole fleet", f"leave out --prometheus, or {only}")
+        raise AnalyzerError("gauges always cover the whole fleet", f"leave out --prometheus, or {only}")
     is_hours = not each_day and bool(words.get("since") or words.get("last"))
     if is_hours and again:
-        raise AnalyzerError("hours are not written down", "leave out --again, or --since and --last")
+        raise AnalyzerError("results of single hours are not stored", "leave out --again, or --since and --last")
     chosen = chosen_window(**words)
     rules = rules_in_use(rules_path)
     digest = ruleset_for(rules_path).digest if rules_path else None
@@ -122,11 +116,11 @@ def check_command(
         whole_fleet, nights = nights, _narrow(opened, nights, only)
         undelivered = Undelivered.of(opened, nights[-1]) if targets and not each_day else None
     if others := sum(len(night.findings) for night in whole_fleet) - sum(len(night.findings) for night in nights):
-        out.narrate(f"only {only}: {counted(others, 'finding')} about others not told")
+        out.narrate(f"only {only}: {counted(others, 'finding')} about others not shown")
     if digest and nights and nights[0].ruleset_in_force != digest:
         other = command_line("reclassify", "--rules", "FILE", "--apply", store=store.name)
         applied = f"ruleset {nights[0].ruleset_in_force} was applied to this store"
-        out.narrate(f"{rules_path} has no say: {applied}; another one takes over with {other}")
+        out.narrate(f"{rules_path} is not used: {applied}; to use another one, run {other}")
     is_empty = not any(night.findings for night in nights)
     if out.form != "table" or not is_empty or out.path:
         write(_render(nights, each_day, out, store.asking()), out.path)
@@ -194,26 +188,22 @@ identifiers = click.argument("findings", metavar="[ID]...", nargs=-1, shell_comp
 
 def many_findings(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add an argument of several IDs, and options that name all open findings of a caller and so on."""
-    caller = click.option("--caller", metavar="NAME", help="Every open finding of this caller.")
-    kind = click.option("--kind", metavar="NAME", help="Every open finding of this kind, such as outage.")
-    provider = click.option("--provider", metavar="NAME", help="Every open finding of this provider.")
+    caller = click.option("--caller", metavar="NAME", help="All open findings of this caller.")
+    kind = click.option("--kind", metavar="NAME", help="All open findings of this kind, such as outage.")
+    provider = click.option("--provider", metavar="NAME", help="All open findings of this provider.")
     return identifiers(caller(kind(provider(function))))
 
 
 def decision_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add `--store`, `--note` and `--by`."""
-    by = click.option("--by", metavar="NAME", help="Who decides; default: the account that runs this.")
-    note = click.option("--note", default="", metavar="TEXT", help="Why; kept in the journal.")
+    by = click.option("--by", metavar="NAME", help="Who decides. Default: your account.")
+    note = click.option("--note", default="", metavar="TEXT", help="Why.")
     return store_option(note(by(function)))
 
 
 @click.group("findings", cls=ListingGroup)
 def findings_command() -> None:
-    """List the findings of the nightly check, show one, and say what becomes of it.
-
-    An acknowledged finding keeps its place in check and report, but fails no night and is posted to no webhook; a
-    snoozed one until its time is over. A closed one is resolved, whatever the tests still see of it. What was decided
-    is in the journal. The first characters of an ID are enough.
+    """List what the nightly check found; acknowledge, snooze or close it.
 
     \b
       analyzer findings --store fleet.duckdb
@@ -221,15 +211,17 @@ def findings_command() -> None:
       analyzer findings ack --provider openai --kind outage
       analyzer findings snooze 3f9c 7d
       analyzer findings close 3f9c --note "key rotated"
+
+    The first characters of an ID are enough. Decisions are kept in the journal.
     """
 
 
-@findings_command.command("list", short_help="List the open findings, the gravest first.")
+@findings_command.command("list", short_help="List the open findings, worst first.")
 @store_option
-@click.option("--all", "every", is_flag=True, help="Those that are resolved, too.")
+@click.option("--all", "every", is_flag=True, help="Also resolved ones.")
 @json_option
 def list_command(store: NamedStore, every: bool, out: Out) -> None:
-    """List the open findings, the gravest first, with what was decided of them.
+    """List the open findings, worst first, with your decisions.
 
     \b
       analyzer findings list --store fleet.duckdb --all --json
@@ -243,12 +235,12 @@ def list_command(store: NamedStore, every: bool, out: Out) -> None:
     out.answer(content, lambda: findings_document(listed))
 
 
-@findings_command.command("show", short_help="Show one finding whole.")
+@findings_command.command("show", short_help="Show one finding.")
 @identifier
 @store_option
 @json_option
 def show_command(finding: str, store: NamedStore, out: Out) -> None:
-    """Show one finding as the last night reported it: its sentence, messages, events, and what was decided of it.
+    """Show one finding with its messages, events and decisions.
 
     \b
       analyzer findings show 3f9c --store fleet.duckdb
@@ -287,8 +279,8 @@ def _add_decision(name: str, act: str, short_text: str, help_text: str) -> None:
 _add_decision(
     "ack",
     "acknowledged",
-    "Acknowledge some: they fail no night any more.",
-    """Acknowledge findings: they stay where they are told, but fail no night and are posted to nobody.
+    "Acknowledge findings.",
+    """Acknowledge findings: they stay in the report, but fail no night and are sent to nobody.
 
     \b
       analyzer findings ack 3f9c 81d2 --note "the provider knows"
@@ -297,12 +289,12 @@ _add_decision(
 )
 
 
-@findings_command.command("snooze", short_help="Let one be silent for a while.")
+@findings_command.command("snooze", short_help="Silence a finding for a while.")
 @identifier
 @click.argument("length", metavar="SPAN")
 @decision_options
 def snooze_command(finding: str, length: str, **decision: Any) -> None:
-    """Let a finding be silent for a while (36h, 7d, 2w), as if it were acknowledged.
+    """Silence a finding for a while (36h, 7d, 2w).
 
     \b
       analyzer findings snooze 3f9c 7d
@@ -315,8 +307,8 @@ def snooze_command(finding: str, length: str, **decision: Any) -> None:
 _add_decision(
     "close",
     "closed",
-    "Close some: they are resolved.",
-    """Close findings: the next night tells that they are resolved, and nothing more of these incidents.
+    "Close findings as resolved.",
+    """Close findings as resolved, for good.
 
     \b
       analyzer findings close 3f9c --note "key rotated"
@@ -325,8 +317,8 @@ _add_decision(
 _add_decision(
     "reopen",
     "reopened",
-    "Take such a decision back.",
-    """Take back that findings were acknowledged, snoozed, or closed since the last night.
+    "Undo a decision.",
+    """Undo an acknowledgement, a snooze, or a close since the last night.
 
     \b
       analyzer findings reopen 3f9c

@@ -21,25 +21,24 @@ if TYPE_CHECKING:
 
 @click.command("classify")
 @click.argument("text", required=False)
-@click.option("--status", type=int, help="HTTP status, beside TEXT.")
-@click.option("--exit-code", type=int, help="Exit code of the command that printed TEXT.")
+@click.option("--status", type=int, help="HTTP status.")
+@click.option("--exit-code", type=int, help="Exit code of the command.")
 @rules_option
-@click.option("--at", metavar="TIME", help="When it happened (ISO 8601); relative reset times count from there.")
+@click.option("--at", metavar="TIME", help="When it happened (ISO 8601).")
 @json_option
 def command(
     text: str | None, status: int | None, exit_code: int | None, rules_path: str | None, at: str | None, out: Out
 ) -> None:
-    """Say which reason an error has, and what to do: that of TEXT, or that of each line on stdin with -.
-
-    At a terminal it answers in words; elsewhere, and with --json, with one line of JSON for each error.
-
-    Lines on stdin are JSON objects with any of: status, code, type, message, body, headers, exit_code, stdout, stderr,
-    exception_class, failure_reason, provider, cause, response, timestamp. A line that is no JSON is classified as text.
+    """Tell why an error happened, and what to do next.
 
     \b
       analyzer classify "prompt is too long: 210000 tokens > 200000 maximum"
       analyzer classify --status 529 Overloaded
       echo '{"status": 429, "message": "slow down"}' | analyzer classify -
+
+    With - it reads one error a line from stdin: a text, or a JSON object with any of status, code, type, message,
+    body, headers, exit_code, stdout, stderr, exception_class, failure_reason, provider, cause, response,
+    timestamp. A terminal gets words; a pipe gets one line of JSON an error.
     """
     from analyzer.classifier.reading.extract import described
 

@@ -54,14 +54,14 @@ for _class in (_Bash, _Zsh, _Fish):
 
 @click.group("completion")
 def command() -> None:
-    """Complete commands, options, and names of queries, callers and projects in bash, zsh and fish.
-
-    In .bashrc or .zshrc, or in ~/.config/fish/completions/analyzer.fish:
+    """Complete commands, options and names in bash, zsh and fish.
 
     \b
       eval "$(analyzer completion show bash)"
       eval "$(analyzer completion show zsh)"
       analyzer completion show fish | source
+
+    Put the line into .bashrc, .zshrc, or ~/.config/fish/completions/analyzer.fish.
     """
 
 
@@ -71,7 +71,7 @@ def command() -> None:
 )
 @click.pass_context
 def show_command(context: click.Context, shell: str) -> int:
-    """Print the script for a SHELL: bash, zsh or fish; default: that of $SHELL.
+    """Print the script for a SHELL: bash, zsh or fish. Default: $SHELL.
 
     \b
       analyzer completion show fish

@@ -31,12 +31,12 @@ _KINDS = {"error": "error", "finding": "finding", "relay": "hand-off", "retry": 
 
 @click.command("export")
 @click.argument("views", nargs=-1, metavar="[VIEW]...")
-@click.option("--to", "to", metavar="DIR|FILE.duckdb", help="Where the days go; or a store.")
-@click.option("--otlp", metavar="FILE|URL", help="What went wrong as OpenTelemetry logs; - is standard output.")
-@click.option("--format", "-f", "row_format", type=click.Choice(FORMATS), help="Of the files in DIR. Default: parquet.")
+@click.option("--to", "to", metavar="DIR|FILE.duckdb", help="Folder for the days, or a store.")
+@click.option("--otlp", metavar="FILE|URL", help="Send OpenTelemetry logs; - is stdout.")
+@click.option("--format", "-f", "row_format", type=click.Choice(FORMATS), help="Format of files. Default: parquet.")
 @store_path_option()
 @span_options
-@click.option("--json", "-j", "as_json", is_flag=True, help="What was written, as one JSON object.")
+@click.option("--json", "-j", "as_json", is_flag=True, help="Print JSON.")
 @quiet_option
 def command(
     views: tuple[str, ...],
@@ -48,26 +48,21 @@ def command(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Write VIEWs of a store for other tools, one file a UTC day, only the days that changed since the last time.
-
-    Without VIEWs: events, errors, retries and relays; sessions, tool_failures, exhaustions and context_recoveries have
-    days, too. A day of errors is DIR/errors/day=2026-11-20/errors.parquet, which tools that know hive-like folders read
-    as a table with a column "day". A day is written again when late events, another ruleset or the end of a chain of
-    retries changed its rows, and is there whole or as it was, whenever the process ends. Of a window each day that it
-    touches is written whole. Days that were pruned from the store stay in DIR.
-
-    --to FILE.duckdb makes a slice: a store that holds the window, with the same ids, for every other command.
-
-    --otlp URL sends errors (one record an attempt), chains of retries that ended, hand-offs and findings of a window to
-    a collector as OpenTelemetry logs, --otlp FILE writes its requests as JSON, one a line. A URL without a path gets
-    /v1/logs; $OTEL_EXPORTER_OTLP_HEADERS is sent along. Each run sends all of its window: name one that ends where the
-    next begins.
+    """Write a store's data for other tools: files a day, a smaller store, or OpenTelemetry.
 
     \b
       analyzer export --to lake/ --store fleet.duckdb
       analyzer export errors sessions --last 30d --to lake/ --format csv
       analyzer export --last 30d --to slice.duckdb
       analyzer export --otlp http://127.0.0.1:4318 --since yesterday --until today
+
+    --to DIR writes one file a view and UTC day, such as DIR/errors/day=2026-11-20/errors.parquet, and later only
+    days that changed. Default VIEWs: events, errors, retries, relays; also possible: sessions, tool_failures,
+    exhaustions, context_recoveries. Days pruned from the store stay in DIR. --to FILE.duckdb writes a store of
+    the window.
+
+    --otlp sends errors, finished retries, hand-offs and findings as logs. Each run sends its whole window, so let
+    windows meet, not overlap. A URL without a path gets /v1/logs; $OTEL_EXPORTER_OTLP_HEADERS is sent along.
     """
     if (to is None) == (otlp is None):
         raise click.UsageError("give either --to or --otlp")

@@ -54,19 +54,19 @@ Outcome = tuple[int, str]
 @click.command("nightly")
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
 @store_path_option(default=None)
-@click.option("--timezone", "-z", default="UTC", metavar="ZONE", help="Where days begin. Default UTC.")
-@click.option("--until", metavar="TIME", help="Judge the last whole day before this time. Default: now.")
+@click.option("--timezone", "-z", default="UTC", metavar="ZONE", help="Time zone of days. Default UTC.")
+@click.option("--until", metavar="TIME", help="Judge the day before this time. Default: now.")
 @rules_option
-@click.option("--strict", is_flag=True, help="Exit with 4 when lines went to quarantine.")
+@click.option("--strict", is_flag=True, help="Exit with 4 if lines went to quarantine.")
 @fail_on_option
-@click.option("--last", default=REPORTED, metavar="SPAN", help=f"What the page shows. Default: {REPORTED}.")
-@click.option("--page", metavar="FILE", default="report.html", help="Where the page goes. Default: report.html.")
-@click.option("--keep", metavar="SPAN", help="Delete events older than that, as 180d. Default: all are kept.")
-@click.option("--prometheus", metavar="FILE", help="Write gauges there for node exporter's textfile collector.")
+@click.option("--last", default=REPORTED, metavar="SPAN", help=f"Window of the page. Default: {REPORTED}.")
+@click.option("--page", metavar="FILE", default="report.html", help="The page. Default: report.html.")
+@click.option("--keep", metavar="SPAN", help="Delete older events, such as 180d. Default: never.")
+@click.option("--prometheus", metavar="FILE", help="Write metrics for node exporter.")
 @deliver_option
-@click.option("--install", type=click.Choice(KINDS), help="Print the unit that runs this line every night, instead.")
-@click.option("--write", "write_it", is_flag=True, help="With --install: put it there, and say where.")
-@click.option("--json", "-j", "as_json", is_flag=True, help="The summary as JSON.")
+@click.option("--install", type=click.Choice(KINDS), help="Only print a unit that runs this command nightly.")
+@click.option("--write", "write_it", is_flag=True, help="With --install: install the unit.")
+@click.option("--json", "-j", "as_json", is_flag=True, help="Print JSON.")
 @quiet_option
 def command(
     paths: tuple[str, ...],
@@ -86,21 +86,17 @@ def command(
     as_json: bool,
     quiet: bool,
 ) -> int:
-    """Do the night's work: read what is new in PATHs, judge the last day, write the page, delete what is too old.
-
-    Without PATHs the logs of all agents on this machine are read, as ingest does. One summary says what came of each
-    step. A step that fails is told and costs the others nothing: what could be read is judged, and the page is made
-    whatever the check says. The store is held from the first step to the last, so a second job, or any other writer,
-    is told to come back (75). The exit code is that of the gravest step: 3 before 2, 4 and 1. With $GITHUB_STEP_SUMMARY
-    set, the steps and the night are added to the job's summary as Markdown.
-
-    With --install nothing of that is done: the unit is printed that runs the same line every night, in this folder.
+    """Do the night's work in one command: ingest, check, report, prune.
 
     \b
       analyzer nightly
       analyzer nightly ~/.claude/projects telemetry/ --store fleet.duckdb --strict
       analyzer nightly telemetry/ --keep 180d --deliver slack:"$HOOK" --json
       analyzer nightly telemetry/ --store fleet.duckdb --install systemd --write
+
+    Without PATHs it reads the logs of all agents on this machine. If a step fails, the others still run. The worst
+    step gives the exit code: 3, then 2, 4 and 1. The store stays locked until the job ends. With --install
+    it prints a unit that runs this command every night, and does nothing else.
     """
     if write_it and not install:
         raise AnalyzerError("--write goes with --install", f"name one: {', '.join(KINDS)}")
@@ -224,7 +220,9 @@ def _install(kind: str, write_it: bool) -> None:
     """
     context = click.get_current_context()
     if context.get_parameter_source("deliver_to") is ParameterSource.COMMANDLINE:
-        raise AnalyzerError("a unit is no place for addresses to deliver to", f"the job takes them from ${VARIABLE}")
+        raise AnalyzerError(
+            "addresses to deliver to are secrets, and do not go into a unit", f"the job takes them from ${VARIABLE}"
+        )
     line = _own_line()
     if context.get_parameter_source("store_path") is ParameterSource.ENVIRONMENT:
         line[4:4] = ["--store", context.params["store_path"]]
@@ -243,7 +241,7 @@ def _install(kind: str, write_it: bool) -> None:
         raise AnalyzerError("a crontab has more lines than ours", "add the printed line with: crontab -e")
     root = os.getcwd() if kind == "github-actions" else home_folder()
     if root is None:
-        raise AnalyzerError("there is no home directory to put it into", "leave out --write, and place it yourself")
+        raise AnalyzerError("there is no home directory for it", "leave out --write, and place it yourself")
     for path in write_new({os.path.join(root, name): text for name, text in units.items()}):
         narrate(f"written: {shlex.quote(path)}")
     narrate(f"next: {_NEXT[kind]}")

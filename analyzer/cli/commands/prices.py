@@ -16,21 +16,21 @@ _MOST_BYTES = 64 * 1024 * 1024
 
 @click.group("prices", cls=ListingGroup)
 def command() -> None:
-    """List the list prices of models, and compare them with the tables of others.
-
-    Requests of logs that state no cost cost what their tokens cost by this table (view usage, cost_basis listed). A
-    model that is not in it has no price. Plans and discounts are not known to it.
+    """List the prices of models, and compare them with other tables.
 
     \b
       analyzer prices list
       analyzer prices check model_prices_and_context_window.json
+
+    If a log has tokens and no cost, this table gives the cost (view usage, cost_basis listed). It knows no plans
+    and no discounts. A model that is missing has no price.
     """
 
 
 @command.command("list")
 @json_option
 def list_command(out: Out) -> None:
-    """List what a million tokens of each model cost, in US dollars, from when on, and where that was read.
+    """List what a million tokens of each model cost, since when, and the source.
 
     \b
       analyzer prices list
@@ -47,12 +47,12 @@ def list_command(out: Out) -> None:
 @click.argument("file")
 @json_option
 def check_command(file: str, out: Out) -> int:
-    """Show where today's prices differ from those in FILE; exit 1 where any does.
-
-    FILE is LiteLLM's model_prices_and_context_window.json or data.json of genai-prices. Nothing is fetched.
+    """Show where today's prices differ from those in FILE; exit with 1 if any differs.
 
     \b
       analyzer prices check model_prices_and_context_window.json
+
+    FILE is LiteLLM's model_prices_and_context_window.json or data.json of genai-prices. Nothing is downloaded.
     """
     from analyzer.config_files import opened
     from analyzer.report.store_work import differences_document

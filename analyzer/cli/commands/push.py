@@ -18,40 +18,36 @@ if TYPE_CHECKING:
 
 @click.command("push", cls=PathsCommand)
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
-@click.option("--to", "to", required=True, metavar="delta:PATH", help="The shared table; it is made if it is missing.")
+@click.option("--to", "to", required=True, metavar="delta:PATH", help="The shared table; created if missing.")
 @store_path_option(default=None)
 @click.option(
     "--master",
     metavar="MASTER",
-    help="The Spark whose executors read PATHs: local[*], spark://HOST:PORT or sc://HOST:PORT. Default: none.",
+    help="Spark that reads PATHs: local[*], spark://HOST:PORT, sc://HOST:PORT.",
 )
-@click.option("--from-lake", "lake", metavar="delta:PATH", help="Push the events of a lake of an earlier release.")
+@click.option("--from-lake", "lake", metavar="delta:PATH", help="Push the lake of an earlier release.")
 @result_options("table", "json")
 def command(
     paths: tuple[str, ...], to: str, store_path: str | None, master: str | None, lake: str | None, out: Out
 ) -> int:
-    """Read what is new in PATHs into a store, as ingest does, then add the store's new events to a shared table.
-
-    The table is one Delta table of event lines on shared storage, in folders by day. Many machines push to it at once
-    and as often as they like: each event is in it once, whenever a push is killed. Texts are redacted before they
-    leave the machine. What the analyzer decided (findings, rules, acknowledgements) stays in the store that decides.
-
-    A store anywhere loads what is new in the table with analyzer ingest delta:PATH, and then answers as ever.
-
-    With --master the executors of Spark read PATHs, which all of them see under the same names. The store only
-    remembers which files were pushed, and those are read again that have changed.
+    """Read new log lines, and add this machine's events to a shared table.
 
     \b
       analyzer push --to delta:/lake/fleet
       analyzer push ~/.claude/projects --to delta:s3://bucket/fleet --quiet
       analyzer push /logs --to delta:/lake/fleet --master spark://head:7077
       analyzer push --from-lake delta:/lake/old --to delta:/lake/fleet
+
+    Many machines may push to one Delta table at once. Each event gets there once, even if a push is killed.
+    Secrets are removed first. Decisions, such as acknowledgements, stay in their store. Any store reads the table
+    with analyzer ingest delta:PATH. With --master, Spark's executors read PATHs, which all of them must see under
+    the same names.
     """
     from analyzer.report.store_work import push_document
 
     problems: list[Problem] = []
     if lake is not None and (paths or master):
-        raise AnalyzerError("--from-lake goes with neither PATHs nor --master", "move the lake first")
+        raise AnalyzerError("--from-lake works without PATHs and without --master", "move the lake first")
     if lake is not None:
         from analyzer.store.fleet.former import push_lake
 

@@ -37,11 +37,9 @@ _LEAST_MEMORY = 200_000_000
 
 @click.command("query")
 @click.argument("name", required=False, shell_complete=complete_query)
-@click.option(
-    "--param", "-p", "params", multiple=True, metavar="KEY=VALUE", help="A parameter of the query; may be repeated."
-)
-@click.option("--list", "listing", is_flag=True, help="List the queries, their parameters and columns.")
-@click.option("--sql", "show_sql", is_flag=True, help="Print the query's SQL instead of running it.")
+@click.option("--param", "-p", "params", multiple=True, metavar="KEY=VALUE", help="A parameter; may be repeated.")
+@click.option("--list", "listing", is_flag=True, help="List queries with parameters and columns.")
+@click.option("--sql", "show_sql", is_flag=True, help="Print the SQL instead of running it.")
 @store_option
 @window_options
 @selection_options
@@ -56,7 +54,7 @@ def query_command(
     only: Selection,
     out: Out,
 ) -> None:
-    """Run a query of the catalogue by NAME, or list the catalogue.
+    """Run a ready-made query, or list them.
 
     \b
       analyzer query --list
@@ -120,32 +118,26 @@ def _size(_: click.Context, __: click.Parameter, text: str) -> int:
 
 @click.command("sql")
 @click.argument("statement", metavar="SQL")
-@click.option(
-    "--limit", type=click.IntRange(min=0), default=DEFAULT_LIMIT, help="Rows at most; 0 for all. Default 10000."
-)
+@click.option("--limit", type=click.IntRange(min=0), default=DEFAULT_LIMIT, help="Most rows; 0 for all. Default 10000.")
 @click.option(
     "--timeout",
     "seconds",
     type=Seconds(min=0.1, max=86_400),
     default=DEFAULT_SECONDS,
     metavar="SECONDS",
-    help="Stop the query after so long. Default 60.",
+    help="Stop the query after this. Default 60.",
 )
 @click.option(
     "--memory",
     metavar="SIZE",
     default=DEFAULT_MEMORY,
     callback=_size,
-    help=f"Memory for the query and its answer: 512MB, 2GB. Default {DEFAULT_MEMORY}.",
+    help=f"Memory limit. Default {DEFAULT_MEMORY}.",
 )
 @store_option
 @result_options(*FORMATS)
 def sql_command(statement: str, limit: int, seconds: float, memory: int, store: NamedStore, out: Out) -> None:
-    """Run one reading SQL statement over a store; - reads it from standard input.
-
-    The store is opened read-only by a process of its own, which reaches no other file and is ended at its limits. That
-    guards against accidents; for SQL of people whom you do not trust, see docs/explanation/security.md. The
-    views describe themselves:
+    """Run one read-only SQL statement on a store; - reads it from standard input.
 
     \b
       analyzer sql "show tables"
@@ -153,6 +145,9 @@ def sql_command(statement: str, limit: int, seconds: float, memory: int, store: 
       analyzer sql "select column_name, comment from duckdb_columns()
                     where table_name = 'errors'"
       analyzer sql "select caller, count(*) from errors group by all order by all"
+
+    The statement runs in its own process, which reaches no other file. This guards against accidents; for SQL from
+    strangers see docs/explanation/security.md.
     """
     from analyzer.cli.sandbox import Request, answer
 
@@ -170,17 +165,14 @@ def sql_command(statement: str, limit: int, seconds: float, memory: int, store: 
 @store_option
 @result_options("table", "json")
 def show_command(name: str, store: NamedStore, out: Out) -> None:
-    """Tell what happened in one session, behind one finding, or in one chain of retries, in order.
-
-    Errors, retries with their waits, hand-offs and compactions, failed tools and usage limits, with times (UTC), what
-    was said, and the line of the log with secrets taken out, where that file is still there; then the command that
-    takes the session up again, for agents that have one. The first four characters of an id are enough, if no other id
-    begins so.
+    """Show step by step what happened in a session, a chain of retries, or a finding.
 
     \b
       analyzer show 5e1f0c2a --store fleet.duckdb
-      analyzer show 3f9c --format json
       analyzer show 3f9c --json --output incident.json
+
+    It prints times (UTC), messages, and the lines of the log with secrets removed, if the file still exists. For some
+    agents it adds the command that resumes the session. The first four characters of an ID are enough.
     """
     from analyzer.analysis.timeline import timeline
     from analyzer.report.timeline import timeline_document
@@ -193,10 +185,10 @@ def show_command(name: str, store: NamedStore, out: Out) -> None:
 @click.command("compare")
 @click.argument("dimension", required=False, metavar="[NAME=OLD..NEW]")
 @store_option
-@click.option("--before", metavar="WINDOW", help="The first window: 14d..7d, 2026-11-01..2026-11-08.")
-@click.option("--after", metavar="WINDOW", help="The second one; default 7d, and --before the same length before it.")
+@click.option("--before", metavar="WINDOW", help="First window: 14d..7d, 2026-11-01..2026-11-08.")
+@click.option("--after", metavar="WINDOW", help="Second window. Default: the last 7d, after the 7d before.")
 @window_options
-@click.option("--caller", metavar="NAME", help="Only the sessions of this caller.")
+@click.option("--caller", metavar="NAME", help="Only this caller.")
 @result_options("table", "json", "markdown")
 def compare_command(
     dimension: str | None,
@@ -207,16 +199,15 @@ def compare_command(
     caller: str | None,
     out: Out,
 ) -> None:
-    """Compare two windows, or two versions, models, projects or callers: what became worse, what is noise.
-
-    Sessions that began in each window stand beside each other: their errors by reason, retries, waits, failed tools and
-    hand-offs, each with an interval, and what errors say on one side alone. NAME is agent, agent_version, model,
-    provider, project, branch or caller; --last, --since and --until then hold for both sides.
+    """Compare two weeks, versions, models or projects, and show what got worse.
 
     \b
       analyzer compare
       analyzer compare --before 2026-11-01..2026-11-08 --after 2026-11-08..
       analyzer compare agent_version=2.1.108..2.1.114 --last 30d
+
+    It compares the sessions that began on each side: errors, retries, waits, failed tools and hand-offs, each with an
+    interval. NAME is agent, agent_version, model, provider, project, branch or caller.
     """
     from analyzer.analysis.comparison import compare, dimension_values
     from analyzer.report.changes import comparison_document, comparison_verdict
@@ -235,8 +226,8 @@ def compare_command(
 @rules_option
 @window_options
 @selection_options
-@click.option("--limit", type=click.IntRange(min=0), default=20, help="Groups at most; 0: all. Default 20.")
-@click.option("--suggest", is_flag=True, help="Draft a rule for each group, as the text of a rules file.")
+@click.option("--limit", type=click.IntRange(min=0), default=20, help="Most groups; 0 for all. Default 20.")
+@click.option("--suggest", is_flag=True, help="Print a rules file with a draft for each group.")
 @result_options("table", "json")
 def unknowns_command(
     fingerprints: tuple[str, ...],
@@ -248,15 +239,15 @@ def unknowns_command(
     suggest: bool,
     out: Out,
 ) -> None:
-    """Group the unknown errors by what they say, and show what each group is nearest to.
-
-    Texts that differ in values alone are one group. Those in most sessions come first. FINGERPRINTs name the groups to
-    show. With --suggest the answer is a file of drafted rules; one without evidence for a reason is commented out.
+    """Group the errors that no rule recognises, and draft rules for them.
 
     \b
       analyzer unknowns --last 7d
       analyzer unknowns --suggest --output draft.toml
       analyzer rules backtest --rules draft.toml --store fleet.duckdb
+
+    Messages that differ only in values are one group. FINGERPRINTs name the groups to show. In a draft, a rule
+    without evidence for its reason is commented out.
     """
     from dataclasses import replace
 

@@ -32,30 +32,27 @@ POLL_SECONDS = 2.0
 @click.command("ingest", cls=PathsCommand)
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
 @store_path_option(default=None)
-@click.option("--follow", is_flag=True, help="Keep looking for new lines until interrupted.")
-@click.option("--strict", is_flag=True, help="Exit with 4 when lines went to quarantine.")
+@click.option("--follow", is_flag=True, help="Keep reading until interrupted.")
+@click.option("--strict", is_flag=True, help="Exit with 4 if lines went to quarantine.")
 @result_options("table", "json")
 def ingest_command(paths: tuple[str, ...], store_path: str | None, follow: bool, strict: bool, out: Out) -> int:
-    """Read what is new in PATHs into a store: files, folders, patterns, shared tables, or - for standard input.
-
-    Without PATHs the logs of all agents on this machine are read (see analyzer sources); where no store is named, and
-    none is here, into one for the whole machine.
-
-    The format is told by the content. Reading the same logs again changes nothing: each event has an id, and each file
-    is continued where reading stopped, under whatever name it has by then. Lines that cannot be read are kept in
-    quarantine. Events derived from other tools' logs are kept in a journal beside the store, as those logs are
-    deleted after weeks. Of a table of events (delta:PATH, see analyzer push) the lines are read that came since.
+    """Read new log lines into a store.
 
     \b
       analyzer ingest
       analyzer ingest ~/.claude/projects --store fleet.duckdb
       analyzer ingest 'logs/*.jsonl.gz' telemetry/ --json
       analyzer ingest delta:/lake/fleet --store fleet.duckdb
+
+    PATHs are files, folders, patterns, shared tables (delta:PATH, see analyzer push), or - for standard input.
+    Without PATHs it reads the logs of all agents on this machine. The content decides the format. Reading a file
+    again adds nothing, and a file that has grown is continued. Lines that cannot be read go to quarantine. A
+    journal beside the store keeps the events of other tools' logs, because those tools delete them after weeks.
     """
     from analyzer.report.store_work import ingest_document
 
     if follow and (strict or "-" in paths):
-        raise AnalyzerError("--follow goes with neither --strict nor -", "follow files or folders")
+        raise AnalyzerError("--follow works without --strict and without -", "follow files or folders")
     store = NamedStore(store_path or store_to_fill(paths))
     if not paths:
         store.announce_logs(quiet=out.quiet)
@@ -115,24 +112,23 @@ def _due(name: str, paths: tuple[str, ...]) -> Callable[[IngestResult | None], b
 
 
 @click.command("sources")
-@store_path_option(" What is new is new to it.", store_to_fill)
+@store_path_option(default=store_to_fill)
 @click.option(
     "--unknown",
     "unknown",
     metavar="FILE",
-    help="Print the keys and types of this file, and no value of it, to be attached to an issue.",
+    help="Print keys and types of a file, without values, for an issue.",
 )
 @json_option
 def sources_command(store_path: str, unknown: str | None, out: Out) -> int:
-    """List where agents keep their logs on this machine: files, sizes, formats, and what is new since the last ingest.
-
-    Nothing is opened but the store. These are the places that analyzer ingest and analyzer report read where no PATH is
-    named. Variables by which agents are told another place, such as $CODEX_HOME, are followed.
+    """List the agents' logs on this machine, and what is new since the last ingest.
 
     \b
       analyzer sources
       analyzer sources --store fleet.duckdb --json
       analyzer sources --unknown strange.jsonl
+
+    Log files are listed, not opened. Variables that move an agent's logs, such as $CODEX_HOME, are followed.
     """
     if unknown is not None:
         _tell_shape(unknown, out)

@@ -36,7 +36,7 @@ FORMATS = ("summary", "html", "markdown", "json")
 
 @click.command("report", cls=PathsCommand)
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
-@store_path_option(" With PATHs they are read into it first, if it is named here.", None)
+@store_path_option(" PATHs are read into it first.", None)
 @window_options
 @selection_options
 @click.option(
@@ -45,19 +45,19 @@ FORMATS = ("summary", "html", "markdown", "json")
     "report_format",
     type=click.Choice(FORMATS),
     default="summary",
-    help="summary (default): the summary on stdout, and the HTML report in a file. The others give only themselves.",
+    help="Default: a summary on stdout, and the HTML page in a file.",
 )
-@click.option("--json", "-j", "as_json", is_flag=True, help="Short for --format json.")
+@click.option("--json", "-j", "as_json", is_flag=True, help="Same as --format json.")
 @click.option(
     "--output",
     "-o",
     metavar="FILE",
-    help="Where the report goes; default report.html, or stdout for markdown and json.",
+    help="Default: report.html, or stdout for markdown and json.",
 )
 @click.option(
     "--interactive",
     is_flag=True,
-    help="Put plotly.js (4.8 MB) into the page: charts with values under the pointer. Without it they are pictures.",
+    help="Put plotly.js (4.8 MB) into the page, for values under the pointer.",
 )
 @click.option("--open", "open_it", is_flag=True, help="Open the page in the browser.")
 @quiet_option
@@ -73,21 +73,17 @@ def command(
     open_it: bool,
     quiet: bool,
 ) -> int:
-    """Read logs and report on them: what broke or drifted, errors by reason and outcome, retries, relays.
-
-    PATHs are files, folders, patterns, or - for standard input, of any format this program knows; compressed ones too.
-    Without --store they are read into a throw-away store. Without PATHs the report is on the store. Where none is
-    named either, and none is here, and for analyzer without a command, it is on all agents of this machine: what is
-    new of their logs (see analyzer sources) is read into one store for the whole machine, and the last 30 days are
-    shown. --project and its like narrow the tables, and the findings to those about that part; drifts are those of
-    the whole fleet.
+    """Show what failed, why, and what it cost: a summary here, the charts in report.html.
 
     \b
       analyzer report --open
-      analyzer report sample_events/
       analyzer report ~/.claude/projects --last 7d
       analyzer report --store fleet.duckdb --since 2026-11-01 --format markdown
       analyzer report delta:/lake/fleet --last 7d --project checkout
+
+    PATHs are files, folders, patterns, or - for standard input. They are read into a temporary store unless you name
+    one. Without PATHs the report is about the store. If there is none, it covers the last 30 days of all agents on
+    this machine. Options such as --project narrow tables and findings; drifts always cover the whole fleet.
     """
     from analyzer.redaction.walk import without_home
     from analyzer.store import MEMORY
@@ -186,6 +182,6 @@ def _refuse_without_page(kind: str, output: str | None, *, open_it: bool, intera
     """Refuse the options that are only for a page if there is none."""
     page = kind in ("summary", "html")
     if open_it and (not page or output == "-"):
-        raise AnalyzerError("--open wants a page in a file", "leave out --json, --format and --output -")
+        raise AnalyzerError("--open needs a page in a file", "leave out --json, --format and --output -")
     if interactive and not page:
-        raise AnalyzerError("--interactive is for a page", f"leave it out, or --format {kind}")
+        raise AnalyzerError("--interactive needs a page", f"leave it out, or --format {kind}")

@@ -36,27 +36,25 @@ T = TypeVar("T")
 
 @click.group("rules", cls=ListingGroup)
 def command() -> None:
-    """List, test and explain the rules of the classifier, and score them against labelled errors.
-
-    The built-in rules, extended or overridden by those of --rules FILE, $ANALYZER_RULES or the file that analyzer.toml
-    names, here or in a folder above: [classifier] rules = "my-rules.toml".
+    """List, test and explain the rules that classify errors.
 
     \b
       analyzer rules explain "prompt is too long: 210000 tokens > 200000 maximum"
       analyzer rules test --rules my-rules.toml
       analyzer rules backtest --rules my-rules.toml --labels labelled.jsonl
+
+    Your own rules extend or override the built-in ones. Name your file by --rules, $ANALYZER_RULES, or in
+    analyzer.toml, here or in a folder above: [classifier] rules = "my-rules.toml".
     """
 
 
 @command.command("list")
 @rules_option
 @click.option("--reason", metavar="REASON", help="Only rules of this reason.")
-@click.option("--by-age", is_flag=True, help="Oldest first, with the date of the newest source; undated ones lead.")
+@click.option("--by-age", is_flag=True, help="Oldest source first; undated rules lead.")
 @json_option
 def list_command(rules_path: str | None, reason: str | None, by_age: bool, out: Out) -> None:
-    """List the rules in the order in which they are tried: id, reason, detail, what they look at, source.
-
-    Where the rules file names a pack, it is named, too.
+    """List the rules in the order in which they are tried.
 
     \b
       analyzer rules list --reason rate_limited
@@ -76,20 +74,17 @@ def list_command(rules_path: str | None, reason: str | None, by_age: bool, out: 
 
 @command.command("test")
 @rules_option
-@click.option("--corpus", metavar="FILE", help="JSON lines of errors or labelled cases: report rules that none hits.")
-@click.option(
-    "--stream", metavar="FILE", help="JSON lines with date and expected: score the verdicts by half-year instead."
-)
+@click.option("--corpus", metavar="FILE", help="JSON lines of errors: report rules that match none.")
+@click.option("--stream", metavar="FILE", help="JSON lines with date and expected: score by half-year.")
 @json_option
 def test_command(rules_path: str | None, corpus: str | None, stream: str | None, out: Out) -> int:
-    """Run the examples of every rule, and look for rules that are hidden, cost too much or never hit anything.
-
-    Exits with 1 for findings, with 2 for a rules file that is broken. Overlaps are no findings: order decides them.
-    With --stream it scores the rules on labelled, dated errors, and exits with 0 whatever the figures say.
+    """Run each rule's examples, and report rules that are hidden, too slow or never used.
 
     \b
       analyzer rules test --rules my-rules.toml --corpus errors.jsonl
       analyzer rules test --stream dated.jsonl
+
+    Exit code 1 means problems, 2 a broken file. With --stream it scores the rules and exits with 0.
     """
     if stream is not None:
         if corpus is not None:
@@ -109,21 +104,21 @@ def test_command(rules_path: str | None, corpus: str | None, stream: str | None,
 
 @command.command("explain")
 @click.argument("text")
-@click.option("--status", type=int, help="HTTP status, beside TEXT.")
-@click.option("--exit-code", type=int, help="Exit code of the command that printed TEXT.")
-@click.option("--at", metavar="TIME", help="When it happened (ISO 8601); relative reset times count from there.")
+@click.option("--status", type=int, help="HTTP status.")
+@click.option("--exit-code", type=int, help="Exit code of the command.")
+@click.option("--at", metavar="TIME", help="When it happened (ISO 8601).")
 @rules_option
 @json_option
 def explain_command(
     text: str, status: int | None, exit_code: int | None, at: str | None, rules_path: str | None, out: Out
 ) -> None:
-    """Explain the reason of TEXT, or of one JSON object on stdin with -.
-
-    Shows the facts, every rule that matches and on what, why the first one wins, and what to do next.
+    """Explain how a reason was chosen, for TEXT or for one JSON object on stdin with -.
 
     \b
       analyzer rules explain --status 529 Overloaded
       echo '{"status": 429, "message": "slow down"}' | analyzer rules explain -
+
+    It shows the facts, each matching rule, why the first one wins, and what to do next.
     """
     from analyzer.classifier.rules.explain import explain
     from analyzer.report.rules import explained, explanation_document
@@ -136,20 +131,19 @@ def explain_command(
 
 @command.command("backtest")
 @rules_option
-@click.option("--labels", metavar="FILE", help="JSON lines with input and reason; see docs/how-to/rules.md.")
-@click.option("--store", "store_path", metavar="FILE", help="A store: which templates of its history change sides.")
+@click.option("--labels", metavar="FILE", help="JSON lines with input and reason.")
+@click.option("--store", "store_path", metavar="FILE", help="A store whose history to try.")
 @json_option
 def backtest_command(rules_path: str | None, labels: str | None, store_path: str | None, out: Out) -> None:
-    """Score rules against labelled errors, or try them on a store's history. Nothing is changed.
-
-    With --labels: the rules in use without --rules before, those with it after; without --rules the built-in rules
-    stand before and the rules in use after. With --store: the reasons that the store shows before, those of the
-    rules after, template by template, and which alarms of past nights vanish, appear or stay; to make them the
-    store's own: analyzer reclassify --apply.
+    """Try rules on labelled errors or on a store's history, without changing anything.
 
     \b
       analyzer rules backtest --rules my-rules.toml --labels labelled.jsonl
       analyzer rules backtest --rules my-rules.toml --store fleet.duckdb
+
+    With --labels it compares the rules in use with --rules; without --rules, the built-in rules with those in
+    use. With --store it shows which messages change their reason, and which past alarms vanish, appear or stay.
+    To keep the new reasons: analyzer reclassify --apply.
     """
     if (labels is None) == (store_path is None):
         raise click.UsageError("give either --labels FILE or --store FILE")
@@ -163,18 +157,18 @@ def backtest_command(rules_path: str | None, labels: str | None, store_path: str
 @command.command("accept")
 @click.argument("fingerprint")
 @store_path_option()
-@click.option("--rules", "rules_path", metavar="FILE", help="Your own rules file; made if missing.")
-@click.option("--reason", metavar="REASON", help="Reason of the rule, where nothing or something else speaks for one.")
+@click.option("--rules", "rules_path", metavar="FILE", help="Your rules file; created if missing.")
+@click.option("--reason", metavar="REASON", help="Reason of the rule, instead of the drafted one.")
 def accept_command(fingerprint: str, store_path: str, rules_path: str | None, reason: str | None) -> None:
-    """Write the draft for a group of unknown errors into your own rules file, with its source.
-
-    FINGERPRINT is the group's, as analyzer unknowns shows it. The file is that of --rules, else the one in use. A
-    draft without a reason, one that takes errors of other reasons, and one that the lint finds fault with are refused,
-    and then nothing is written. The store changes with the next analyzer reclassify --apply.
+    """Write the drafted rule for a group of unknown errors into your rules file.
 
     \b
       analyzer rules accept 1-2cfdf23c2e48 --rules my-rules.toml --reason rate_limited
       analyzer rules backtest --rules my-rules.toml --store fleet.duckdb
+
+    analyzer unknowns shows the FINGERPRINT. A draft is refused if it has no reason, matches errors with other
+    reasons, or fails the tests of analyzer rules test. The store changes with the next analyzer reclassify
+    --apply.
     """
     from analyzer.analysis.rules.unknowns import drafted
     from analyzer.analysis.tables import Window
@@ -195,11 +189,11 @@ def accept_command(fingerprint: str, store_path: str, rules_path: str | None, re
         draft = drafted(store, Window(), fingerprint, rules, reason)
     if draft is None:
         listing = command_line("unknowns", store=store_path)
-        raise AnalyzerError(f"no draft for an unknown group {fingerprint!r}", f"the groups: {listing}")
+        raise AnalyzerError(f"there is no group of unknown errors {fingerprint!r}", f"the groups: {listing}")
     if draft.refused is not None:
         raise AnalyzerError(f"the draft for {fingerprint} is refused: {draft.refused}", "write the rule by hand")
     if draft.reason is None:
-        raise AnalyzerError(f"nothing speaks for a reason of {fingerprint}", "choose one: --reason REASON")
+        raise AnalyzerError(f"there is no evidence for a reason of {fingerprint}", "choose one: --reason REASON")
     taken = sorted({collision.rule for collision in draft.collisions if collision.reason != draft.reason})
     if taken:
         raise AnalyzerError(f"the draft takes errors of rules {', '.join(taken)}", "write the rule by hand")
@@ -207,7 +201,7 @@ def accept_command(fingerprint: str, store_path: str, rules_path: str | None, re
     text = packs.counted_up(text, f"{now():%Y-%m-%d}", "rules accepted from what a store had seen")
     wrong = [finding for finding in lint(ruleset_of(text.encode(), path)).findings if finding.rule == draft.id]
     if wrong:
-        raise AnalyzerError(f"the draft is no sound rule: {wrong[0].message}", "write the rule by hand")
+        raise AnalyzerError(f"the draft has a problem: {wrong[0].message}", "write the rule by hand")
     write(text, path)
     narrate(f"{path}: rule {draft.id} says {draft.reason}{', weakly' if draft.weak else ''}: {draft.evidence[0]}")
 
@@ -215,25 +209,22 @@ def accept_command(fingerprint: str, store_path: str, rules_path: str | None, re
 @command.command("update")
 @click.argument("pack_path", metavar="[FILE]", required=False)
 @store_path_option(default=None)
-@click.option(
-    "--rules", "rules_path", metavar="FILE", help="Your own rules file, which takes the pack; made if missing."
-)
-@click.option("--undo", is_flag=True, help="Go back to the pack before, or to none, instead of taking FILE.")
-@click.option("--apply", is_flag=True, help="Take the pack, and judge the store's history by it.")
+@click.option("--rules", "rules_path", metavar="FILE", help="Your rules file; created if missing.")
+@click.option("--undo", is_flag=True, help="Go back to the pack before, or to none.")
+@click.option("--apply", is_flag=True, help="Install the pack, and reclassify the store.")
 @json_option
 def update_command(
     pack_path: str | None, store_path: str | None, rules_path: str | None, undo: bool, apply: bool, out: Out
 ) -> None:
-    """Try a pack of rules on the store's history, and take it with --apply.
-
-    A pack is a rules file that says its version, date and sources, as the built-in rules do. It stands between these
-    and your own rules file: that of --rules, else the one in use. Nothing is fetched. A pack that the lint finds fault
-    with, and one that is older than the present one, is refused. The packs before are kept beside your rules file.
+    """Try a pack of rules on the store's history, and install it with --apply.
 
     \b
       analyzer rules update house-rules.toml --rules my-rules.toml
       analyzer rules update house-rules.toml --rules my-rules.toml --apply --json
       analyzer rules update --undo --apply
+
+    A pack is a rules file with a version, a date and sources. It applies after your own rules and before the built-in
+    ones. A faulty or older pack is refused. Nothing is downloaded. Earlier packs stay beside your rules file.
     """
     from analyzer.classifier.rules import packs
     from analyzer.classifier.rules.lint import lint
@@ -263,14 +254,14 @@ def update_command(
     wrong = [finding for finding in lint(ruleset).findings if (finding.kind, finding.rule) not in former_faults]
     if wrong:
         raise AnalyzerError(
-            f"the lint finds fault with {counted(len(wrong), 'rule')}: {wrong[0].rule}: {wrong[0].message}",
-            "whoever made the pack should mend it",
+            f"these rules have problems: {counted(len(wrong), 'rule')}: {wrong[0].rule}: {wrong[0].message}",
+            "ask its author to fix it",
         )
     store_path = store_path or (default_store() if os.path.exists(default_store()) else None)
     if out.form != "json":
         write(out.written(pack_document(chosen, present), None), None)
     if store_path is None:
-        narrate("there is no store here to try it on; --store FILE names one")
+        narrate("there is no store to try it on; name one with --store FILE")
     trial = None if store_path is None else _try_rules(ruleset, store_path)
     if trial is not None and out.form != "json":
         write("\n" + out.written(_document(trial)), None)
@@ -323,7 +314,7 @@ def _refuse_version(chosen: Pack, present: Pack | None, new: bytes, kept: str) -
     if os.path.lexists(kept) and read_rules(kept) != new:
         raise AnalyzerError(
             f"version {chosen.version} was taken before, with other rules: {kept}",
-            "whoever made the pack should count its version up",
+            "ask its author for a higher version",
         )
 
 

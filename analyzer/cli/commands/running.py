@@ -28,34 +28,36 @@ if TYPE_CHECKING:
 @click.command("run", context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False})
 @click.argument("words", nargs=-1, required=True, metavar="-- COMMAND...", type=click.UNPROCESSED)
 @log_option
-@click.option("--agent", metavar="NAME", help="Who runs, in the log and in the pool. Default: the command's name.")
-@click.option("--pool", "pool_path", metavar="FILE", help="Agents at their usage limit, shared by all runs.")
-@click.option("--limits", metavar="DIR", help="Limits by provider, shared by all runs and `RateGuard`s.")
-@click.option("--provider", metavar="NAME", help="Whose rate limits hold. Default: the agent's name.")
-@click.option("--retries", type=click.IntRange(0), default=0, metavar="N", help="Tries after the first. Default 0.")
-@click.option("--timeout", type=Seconds(0, min_open=True), metavar="S", help="Seconds that each start may take.")
+@click.option("--agent", metavar="NAME", help="Agent name in log and pool. Default: the command.")
+@click.option("--pool", "pool_path", metavar="FILE", help="File of agents at their usage limit, for all runs.")
+@click.option("--limits", metavar="DIR", help="Folder of rate limits, for all runs.")
+@click.option("--provider", metavar="NAME", help="Provider for rate limits. Default: the agent.")
+@click.option(
+    "--retries", type=click.IntRange(0), default=0, metavar="N", help="Retries after the first try. Default 0."
+)
+@click.option("--timeout", type=Seconds(0, min_open=True), metavar="S", help="Seconds for each try.")
 @click.option("--grace", type=Seconds(0), default=3.0, metavar="S", help="Seconds from SIGTERM to SIGKILL. Default 3.")
 @click.option(
     "--max-wait",
     type=Seconds(0),
     default=60.0,
     metavar="S",
-    help="The longest wait for a limit to reset. Default 60.",
+    help="Longest wait for a limit, in seconds. Default 60.",
 )
 @click.option(
     "--relay",
     "percent",
     metavar="PERCENT",
-    help="Hand off to a fresh instance once the context is so full: 70, or token_limit_70%.",
+    help="Hand off when the context is this full: 70, or token_limit_70%.",
 )
-@click.option("--summarizer", metavar="CMD", help="Makes the checkpoint from the session on its stdin.")
+@click.option("--summarizer", metavar="CMD", help="Command that turns a session on stdin into a checkpoint.")
 @click.option(
     "--summarizer-limits",
     type=click.Choice(("preset", "none")),
-    help="Hold a known agent to reading (preset, the default), or run the summarizer as it is written.",
+    help="preset (default): a known agent may only read; none: as written.",
 )
-@click.option("--step", "step_id", metavar="ID", help="The step at work, for [relay.steps.ID] and the log.")
-@click.option("--worker", "worker_id", metavar="ID", help="The worker of a matrix step.")
+@click.option("--step", "step_id", metavar="ID", help="Step, for [relay.steps.ID] and the log.")
+@click.option("--worker", "worker_id", metavar="ID", help="Worker of a matrix step.")
 @quiet_option
 def run_command(
     words: tuple[str, ...],
@@ -75,17 +77,17 @@ def run_command(
     worker_id: str | None,
     quiet: bool,
 ) -> int:
-    """Run an agent's command under supervision: its bytes pass through, its exit code is ours, events go to a log.
-
-    A failure is classified from the stream-json result, the exit code, stdout and stderr. --retries starts the command
-    again where that helps. At its usage limit, an agent leaves the pool until the limit resets. --relay ends it at a
-    safe point and starts it again with a checkpoint on stdin and in the file $ANALYZER_CHECKPOINT.
+    """Run an agent with a timeout, retries and limits, and log what fails.
 
     \b
       analyzer run --timeout 1800 --retries 2 -- ./agent.sh
       analyzer run --pool pool.json -- claude -p "Fix the tests"
       analyzer run --relay 70 --step implement --summarizer "claude -p" -- \\
         claude -p "Fix the tests" --output-format stream-json --verbose
+
+    Output and exit code are the command's own. --retries starts it again if that can help. An agent at its usage
+    limit leaves the pool until the limit resets. --relay stops it at a safe point and starts it again with a
+    checkpoint, on stdin and in the file $ANALYZER_CHECKPOINT.
     """
     # A command should start at once: modules that most runs do without are loaded on need.
     from analyzer import events, recovery
@@ -176,13 +178,13 @@ def _silent(_: str) -> None:
 
 @click.command("verdict", cls=PathsCommand)
 @click.argument("words", nargs=-1, metavar="[PATH]... | --run -- COMMAND...", type=click.UNPROCESSED)
-@click.option("--exit-code", type=int, metavar="N", help="The exit code of the command that printed it.")
-@click.option("--agent", metavar="NAME", help="Who printed a plain text: claude, codex, gemini and so on.")
-@click.option("--run", "runs", is_flag=True, help="Run the COMMAND, hand its bytes on, and judge what it printed.")
+@click.option("--exit-code", type=int, metavar="N", help="Exit code of the run.")
+@click.option("--agent", metavar="NAME", help="Who printed plain text: claude, codex, gemini.")
+@click.option("--run", "runs", is_flag=True, help="Run COMMAND, pass its output on, and judge it.")
 @rules_option
-@click.option("--junit", metavar="FILE", help="Write the answer there as JUnit XML, too.")
+@click.option("--junit", metavar="FILE", help="Also write JUnit XML.")
 @json_option
-@click.option("--output", "-o", metavar="FILE", help="Write there instead of to stdout; with --run, to stderr.")
+@click.option("--output", "-o", metavar="FILE", help="Write to this file (default stdout; with --run, stderr).")
 @quiet_option
 def verdict_command(
     words: tuple[str, ...],
@@ -195,14 +197,7 @@ def verdict_command(
     output: str | None,
     quiet: bool,
 ) -> int:
-    """Say what one run of an agent came to: passed, failed, retry, wait, blocked or hollow.
-
-    It reads what the run printed, as JSON lines of an agent or as a text with --agent, in one file or several, its
-    output first and its stderr behind it; without PATHs from stdin. `failed` is the work itself; `retry` tells the
-    seconds, `wait` when a limit resets; `blocked` needs a person; `hollow` says success and did nothing. Each has an
-    exit code of its own: 0, 10, 11, 12, 13, 14.
-
-    In a job of GitHub Actions the answer is added to the summary and the outputs of the step, and marks the job.
+    """Judge one agent run: passed, failed, retry, wait, blocked or hollow.
 
     \b
       claude -p "Fix it" --output-format stream-json --verbose > run.ndjson
@@ -210,6 +205,11 @@ def verdict_command(
       analyzer verdict --run -- codex exec --json "Fix it"
       aider --message "Fix it" | analyzer verdict --agent aider
       analyzer verdict run.ndjson stderr.txt --json --junit verdict.xml
+
+    `failed`: the work failed. `retry` and `wait`: try again, after a pause or when a limit resets. `blocked`: a
+    person is needed. `hollow`: it claims success and did nothing. Exit codes in this order: 0, 10, 11, 12, 13,
+    14. PATHs are the run's output and its stderr; without PATHs it reads stdin. In GitHub Actions the answer is
+    added to the summary and the outputs of the step.
     """
     from analyzer.analysis.verdict.answer import EXIT_CODES, run_verdict
     from analyzer.report.escape import json_text

@@ -24,16 +24,14 @@ _KEEPS = "The store's file keeps its size; it is made smaller by:"
 @store_option
 @result_options("table", "json")
 def doctor_command(folders: tuple[str, ...], store: NamedStore, out: Out) -> int:
-    """Check a store, its journal, and FOLDERs that programs log events to.
-
-    One line a check: ok, note (worth a word) or problem, with what to do about it. It looks for a store that does not
-    open, locks and leftovers, torn and damaged lines, gaps in writers' counts, clocks that are wrong, logs that are
-    gone, permissions, disk space, and file systems that cannot share a log; in a FOLDER two processes append lines for
-    a moment, in a folder of their own, to see that all come out whole.
+    """Check a store, its journal and log FOLDERs, and say how to fix problems.
 
     \b
       analyzer doctor --store fleet.duckdb
       analyzer doctor telemetry/ --store fleet.duckdb --json
+
+    It looks for broken stores, locks, damaged lines, missing events, wrong clocks, missing logs, permissions, low
+    disk space, and file systems that cannot share a log.
     """
     from analyzer.report.store_work import checks_document
     from analyzer.store import examine
@@ -48,26 +46,25 @@ def doctor_command(folders: tuple[str, ...], store: NamedStore, out: Out) -> int
 
 
 @click.command("prune")
-@click.option("--older-than", "older_than", required=True, metavar="SPAN", help="How much to keep: 90d, 26w.")
+@click.option("--older-than", "older_than", required=True, metavar="SPAN", help="What to keep: 90d, 26w.")
 @click.option(
     "--files",
     is_flag=True,
-    help="Delete files too: finished parts of event logs and of the journal that hold nothing newer.",
+    help="Also delete old files of event logs and journal.",
 )
-@click.option("--dry-run", "-n", is_flag=True, help="Say what would go, and delete nothing.")
+@click.option("--dry-run", "-n", is_flag=True, help="Only say what would go.")
 @store_option
 @result_options("table", "json")
 def prune_command(older_than: str, files: bool, dry_run: bool, store: NamedStore, out: Out) -> None:
-    """Delete events older than SPAN, counted from the last midnight UTC, and what quarantine holds of files that old.
-
-    For good: neither a rebuild nor a log that comes late brings them back. What the analyzer decided stays, as do the
-    figures of files that were read. With --files, parts of event logs (events-DAY.jsonl) and of the store's journal
-    are deleted once their day is over, nobody has them open, all of them was read and none of it is newer; logs of
-    other tools are never touched.
+    """Delete events older than SPAN for good.
 
     \b
       analyzer prune --older-than 90d --dry-run --store fleet.duckdb
       analyzer prune --older-than 90d --files --store fleet.duckdb
+
+    SPAN counts from the last midnight UTC. Neither a rebuild nor a late log brings the events back. Decisions
+    stay. With --files it also deletes old files of event logs (events-DAY.jsonl) and of the journal, if they were
+    read to the end and nothing newer is in them. Logs of other tools are never deleted.
     """
     from analyzer.report.store_work import prune_document
     from analyzer.store import kept_since
@@ -85,16 +82,14 @@ def prune_command(older_than: str, files: bool, dry_run: bool, store: NamedStore
 @store_option
 @result_options(*FORMATS)
 def quarantine_command(act: str, store: NamedStore, out: Out) -> None:
-    """List the lines that could not be read, by reason and file; or retry them.
-
-    After an upgrade that reads more, or a repair of a file that kept every byte in its place, `retry` reads the same
-    bytes again. Lines that can be read now leave quarantine and give their events, once. Files that are gone, or hold
-    something else now, are left as they are. The lines themselves:
-    analyzer query quarantine-lines
+    """List the lines that could not be read, or read them again with retry.
 
     \b
       analyzer quarantine --store fleet.duckdb
       analyzer quarantine retry --store fleet.duckdb --json
+
+    Retry after an upgrade, or after you repaired a file without moving its lines. To see the lines: analyzer query
+    quarantine-lines
     """
     if act == "list":
         with store.open_for_queries() as opened:
@@ -115,16 +110,14 @@ def quarantine_command(act: str, store: NamedStore, out: Out) -> None:
 @store_option
 @result_options("table", "json")
 def rebuild_command(paths: tuple[str, ...], store: NamedStore, out: Out) -> int:
-    """Make the store again from its journal and the logs it was made from, for a new version or a damaged file.
-
-    The logs are those that the store knows; PATHs add logs that were renamed since. A store that cannot be opened knows
-    none: name them all. What only the former store still has is carried over, and its sources are marked as vanished.
-    The new store appears whole or not at all; the former one is kept beside it as FILE.before-rebuild, or the first
-    such name that is free. A file that is no store is left alone.
+    """Rebuild the store from its journal and logs, after an upgrade or damage.
 
     \b
       analyzer rebuild --store fleet.duckdb
       analyzer rebuild ~/.claude/projects telemetry/ --store fleet.duckdb
+
+    It reads the logs that the store knows. Add PATHs for renamed logs; name all logs if the store cannot be
+    opened. What only the old store has is copied. The old file is kept as FILE.before-rebuild.
     """
     from analyzer.report.store_work import rebuild_document
     from analyzer.store import rebuild
@@ -139,26 +132,26 @@ def rebuild_command(paths: tuple[str, ...], store: NamedStore, out: Out) -> int:
 @click.command("reclassify")
 @store_option
 @rules_option
-@click.option("--apply", is_flag=True, help="Keep the verdicts and make this ruleset the active one.")
+@click.option("--apply", is_flag=True, help="Use the new reasons from now on.")
 @click.option(
     "--fail-on-change",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Exit with 1 when N errors or more change their reason.",
+    help="Exit with 1 if N errors or more change.",
 )
 @result_options("table", "json")
 def reclassify_command(
     store: NamedStore, rules_path: str | None, apply: bool, fail_on_change: int | None, out: Out
 ) -> int:
-    """Judge all history again with the rules as they are now, or with --rules FILE, and show what would change.
-
-    A dry run unless --apply. Recorded reasons stay; with --apply the views' `reason` is the new verdict, and reports
-    and queries follow it. Errors that were logged without facts keep the reason that they came with.
+    """Classify all stored errors again with today's rules, and show what would change.
 
     \b
       analyzer reclassify --store fleet.duckdb
       analyzer reclassify --rules my-rules.toml --fail-on-change 1
       analyzer reclassify --apply
+
+    Nothing changes without --apply. With it, reports and queries use the new reasons; the recorded ones are kept.
+    Errors logged without facts keep their reason.
     """
 
     def document() -> Document:

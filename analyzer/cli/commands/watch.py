@@ -58,23 +58,21 @@ _LEFT_OUT = frozenset({"GITHUB_STEP_SUMMARY", "ANALYZER_DELIVER", "ANALYZER_STOR
 @click.command("watch", cls=PathsCommand)
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
 @selection_options
-@click.option("--no-findings", is_flag=True, help="Do not judge each whole hour, for which all logs are read once.")
-@click.option("--json", "-j", "as_json", is_flag=True, help="JSON lines instead of text.")
+@click.option("--no-findings", is_flag=True, help="Do not check each hour; saves reading all logs once.")
+@click.option("--json", "-j", "as_json", is_flag=True, help="Print JSON lines.")
 @quiet_option
 def command(paths: tuple[str, ...], only: Selection, no_findings: bool, as_json: bool, quiet: bool) -> int:
-    """Follow PATHs (files, folders, patterns) and print errors, retries, hand-offs and limits as they happen.
-
-    Without PATHs the logs of all agents on this machine are followed (see analyzer sources). What was there before is
-    not told. Files may appear, grow, be rotated or cut. No store is touched: what a line says is told, with the reason
-    that its log has, or that the built-in rules give. Once an hour is over, findings that it brought are told as
-    analyzer check --last 1h finds them, from a temporary store of its own. It takes one hundredth of a core, and tells
-    things within seconds. Times are UTC. It ends with Ctrl-C.
+    """Print errors, retries, hand-offs and limits as they happen.
 
     \b
       analyzer watch
       analyzer watch ~/.claude/projects telemetry/
       analyzer watch --project shop --reason rate_limited
       analyzer watch logs/ --json | jq -r '.message // empty'
+
+    It follows PATHs, or the logs of all agents on this machine, from now on. Files may appear, grow or be
+    rotated. No store is changed. After each full hour it also prints that hour's findings, as analyzer check
+    --last 1h does. Times are UTC. Stop it with Ctrl-C.
     """
     from analyzer.store.following import Changes
 

@@ -32,20 +32,18 @@ KEPT_FACTS = frozenset({"failure_reason"})
 @click.argument("what", type=click.Choice(["status", "codex", "gemini"]), required=False)
 @click.argument("payload", metavar="[GIVEN]", required=False)
 def hook_command(what: str | None, payload: str | None) -> int:
-    """Take the input of an agent's hook from standard input, and append what failed to a log.
-
-    Claude Code's StopFailure, PostToolUseFailure and SessionEnd become OpenTelemetry records in $ANALYZER_HOOKS,
-    or in ~/.local/share/analyzer/hooks, which every command reads. With the word gemini it takes AfterTool and
-    SessionEnd of Gemini CLI, with the word codex the JSON that Codex puts behind its `notify` command.
-
-    With the word status it prints a status line for Claude Code instead: retries and whose they are, and how full
-    the limits are, which it logs once a minute at most. It is quick, and exits with 0 whatever it is given.
+    """Log failures from an agent's hooks, or print a status line.
 
     \b
       analyzer hook < input.json
       analyzer hook status < input.json
       analyzer hook codex '{"type": "agent-turn-complete", "thread-id": "t-1"}'
       analyzer watch ~/.local/share/analyzer/hooks
+
+    It reads StopFailure, PostToolUseFailure and SessionEnd of Claude Code; with gemini, AfterTool and SessionEnd
+    of Gemini CLI; with codex, the JSON of Codex's `notify`. It writes to $ANALYZER_HOOKS, default
+    ~/.local/share/analyzer/hooks. With status it prints a status line for Claude Code: retries, their cause, and
+    how full the limits are. It always exits with 0.
     """
     from analyzer.recovery.hooks import run  # `analyzer.__main__` calls it without this package
 
@@ -54,18 +52,16 @@ def hook_command(what: str | None, payload: str | None) -> int:
 
 @click.command("receive")
 @click.option(
-    "--listen", default="127.0.0.1:4318", metavar="HOST:PORT", show_default=True, help="The address; port 0 is any."
+    "--listen",
+    default="127.0.0.1:4318",
+    metavar="HOST:PORT",
+    show_default=True,
+    help="The address; port 0 picks a free one.",
 )
 @log_option
 @quiet_option
 def receive_command(listen: str, folder: str, quiet: bool) -> None:
-    """Take logs, traces and metrics of agents as OTLP over HTTP (JSON or protobuf), and write them to a log folder.
-
-    What is acknowledged is on the disk. Each request is a line of otlp-DAY.*.jsonl, with secrets taken out, which
-    ingest, report and watch read. A full disk is answered by 503, too many at once by 429, both with Retry-After.
-
-    Other addresses than those of this machine want a token in $ANALYZER_RECEIVE_TOKEN, which senders give as
-    Authorization: Bearer TOKEN. Bodies in protobuf want the extra: pip install 'agent-error-analyzer[receive]'.
+    """Accept logs, traces and metrics as OpenTelemetry over HTTP, and write them to a folder.
 
     \b
       analyzer receive --log telemetry
@@ -73,6 +69,10 @@ def receive_command(listen: str, folder: str, quiet: bool) -> None:
       export OTEL_EXPORTER_OTLP_PROTOCOL=http/json OTEL_LOGS_EXPORTER=otlp
       CLAUDE_CODE_ENABLE_TELEMETRY=1 claude
       analyzer report telemetry
+
+    Each request becomes a line of otlp-DAY.*.jsonl, without secrets, and is on disk before it is acknowledged. A
+    full disk answers 503, too many requests 429. To listen on other addresses, set $ANALYZER_RECEIVE_TOKEN;
+    senders pass it as Authorization: Bearer TOKEN. For protobuf: pip install 'agent-error-analyzer[receive]'.
     """
     from analyzer.cli.receiving import serve
 
@@ -93,28 +93,25 @@ def receive_command(listen: str, folder: str, quiet: bool) -> None:
 @click.command("emit")
 @click.argument("event_type", metavar="[TYPE]", required=False)
 @click.argument("pairs", nargs=-1, metavar="[KEY=VALUE]...")
-@click.option(
-    "--from", "source", metavar="FILE", help="Append the events of a file of JSON lines; - is standard input."
-)
+@click.option("--from", "source", metavar="FILE", help="Append events from JSON lines; - is standard input.")
 @log_option
-@click.option("--session", metavar="ID", help="The agent's session; for lines that name none.")
-@click.option("--strict", is_flag=True, help="Exit with 4 when a line of --from is no event.")
+@click.option("--session", metavar="ID", help="Session of events that name none.")
+@click.option("--strict", is_flag=True, help="Exit with 4 if a line is no event.")
 def emit_command(
     event_type: str | None, pairs: tuple[str, ...], source: str | None, folder: str, session: str | None, strict: bool
 ) -> int:
-    """Append one event to a log, and print its id. A VALUE that is JSON is taken as such, else as text.
-
-    An error.classified without a reason is classified here, from the KEYs that an error has: status, code, type,
-    message, body, headers, exit_code, stdout, stderr. Secrets are taken out before anything is written.
-
-    With --from FILE, or - for TYPE, many events are appended: each line is a JSON object with type and, if need be,
-    payload, session and timestamp. A line that is no event is told with its number and left out.
+    """Append an event to a log, and print its ID.
 
     \b
-      analyzer emit relay.triggered step_id=implement token_usage_percent=82
       analyzer emit error.classified caller=figma-probe status=429 message=slow
+      analyzer emit relay.triggered step_id=implement token_usage_percent=82
       analyzer emit --from events.jsonl --log telemetry --strict
       analyzer emit - < events.jsonl
+
+    A VALUE may be JSON or text. An error.classified without a reason is classified here, from status, code, type,
+    message, body, headers, exit_code, stdout and stderr. Secrets are removed first. --from reads many events,
+    each a JSON object with type and optionally payload, session and timestamp; invalid lines are reported and
+    skipped.
     """
     if source is None and event_type == "-":
         source, event_type = "-", None
@@ -204,7 +201,7 @@ def _tell_unknown(event_type: str) -> None:
 
     if event_type not in EVENT_TYPES:
         unknown = AnalyzerError.unknown_value("event type", event_type, EVENT_TYPES)
-        narrate(f"note: {unknown.message}; it is written all the same ({unknown.hint})")
+        narrate(f"note: {unknown.message}; it is written anyway ({unknown.hint})")
 
 
 def _classified(event_type: str, payload: dict[str, Any]) -> dict[str, Any]:

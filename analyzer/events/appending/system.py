@@ -53,10 +53,11 @@ class _ProcessNumber:
 
 
 def own_mark() -> Mark:
-    """Return a mark that is 1 in this process and 0 in every fork, whatever called the fork and whatever its pid.
+    """Return a mark that is 1 in this process and 0 in every fork of it.
 
-    `os.register_at_fork` sees only Python's own forks, and process numbers are used again. A page that the kernel
-    wipes in a child has neither fault, and reading it takes no system call.
+    On Linux it is a page of memory that the kernel wipes in a child: it sees forks of C libraries, as
+    `os.register_at_fork` does not, and it does not mistake a new process for an old one whose number it has.
+    Elsewhere the process number has to do.
     """
     if sys.platform == "linux":
         with contextlib.suppress(OSError, ValueError):

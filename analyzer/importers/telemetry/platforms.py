@@ -5,7 +5,7 @@ the OpenAI Agents SDK: as lines, arrays, pages of an API (`data`), and runs insi
 covers a call with all tries of its SDK: retries do not show, and exports come in any order, so that
 there are no chains, and `retry_visibility` is `terminal`. A failed call of a model is an
 `error.classified`, a failed call of a tool a `tool.failed`; runs around them, such as agents and
-chains, fail with them and are not counted. Tokens are those of each call. The caller is what was
+chains, fail with them and are not counted. Tokens are counted for each call. The caller is what was
 traced (its project, workflow or name), else the platform. CSV and Parquet are not read: export JSON
 or JSONL.
 

@@ -115,7 +115,7 @@ class DroidReader(RecordReader, name="droid", agent="droid", visibility="termina
     a turn ended.
 
     A failed turn has a reason, and no message and no retries. Turns that waited in line and ended
-    with it are lines of their own with the same reason: they count once. Tokens stand in
+    with it are lines of their own with the same reason: they count once. Tokens are in
     `*.settings.json` beside it, for a session as a whole, and are not read. Source: the program of
     npm @factory/cli 0.225.2, as it writes and reads a session.
     """

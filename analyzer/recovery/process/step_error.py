@@ -275,7 +275,7 @@ def step_error(
 
         hint = advice(verdict.reason, verdict.detail)
     return StepError(
-        _message(reason, verdict, exit_code, turns),
+        _failure_line(reason, verdict, exit_code, turns),
         f"{hint} {cost}" if (cost := _cost(observed.usage, verdict)) else hint,
         failure_reason=reason,
         classification=verdict,
@@ -311,7 +311,8 @@ def _facts(observed: Observed, exit_code: int, flagged: bool) -> dict[str, Any]:
     return facts | error_facts(observed.result) if flagged else facts
 
 
-def _message(reason: str, verdict: Classification, exit_code: int, turns: int | None = None) -> str:
+def _failure_line(reason: str, verdict: Classification, exit_code: int, turns: int | None = None) -> str:
+    """Return one line about a failed step: what failed, then the first line of its output."""
     facts = verdict.facts
     line = next(iter(_lines(facts.message, facts.stderr, facts.stdout)), "")
     words = reason.replace("_", " ")

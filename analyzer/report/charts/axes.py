@@ -154,12 +154,12 @@ def _moments(low: float, high: float, axis: Axis) -> list[float]:
         begin = math.ceil(low / DAY) * DAY
         return [begin + multiple * axis.step for multiple in range(math.floor((high - begin) / axis.step) + 1)]
     first, last = max(low, milliseconds(date.min)), min(high, milliseconds(date.max))
-    begin, end = (_EPOCH + timedelta(milliseconds=value) for value in (first, last))
+    start, end = (_EPOCH + timedelta(milliseconds=value) for value in (first, last))
     for every, seconds in _STEPS:
         if (last - first) / SECOND / seconds > most:
             continue
         # In polars itself, since the first step may begin before the first year of Python's.
-        moments = pl.datetime_range(pl.lit(begin).dt.truncate(every), end, every).dt.timestamp("ms")
+        moments = pl.datetime_range(pl.lit(start).dt.truncate(every), end, every).dt.timestamp("ms")
         values = [value for value in pl.select(moments).to_series() if value >= first]
         if len(values) <= most:
             return values

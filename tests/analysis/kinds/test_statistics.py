@@ -8,7 +8,6 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from analyzer.analysis.kinds.statistics.tails import (
     beta_binomial_tail,
@@ -17,6 +16,9 @@ from analyzer.analysis.kinds.statistics.tails import (
     negative_binomial_upper,
     wilson_interval,
 )
+from tests import Lazy
+
+stats = Lazy("scipy.stats")
 
 
 def _exact_beta_binomial_tail(k: int, n: int, a: Fraction, b: Fraction) -> Fraction:

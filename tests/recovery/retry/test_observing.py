@@ -14,13 +14,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-import anthropic
-import httpx2
-import openai
 import pytest
 
 import analyzer
+from tests import Lazy
 from tests.recovery.simulated import Log, settled
+
+anthropic, httpx2, openai = Lazy("anthropic"), Lazy("httpx2"), Lazy("openai")
 
 GOOD = {
     "id": "x", "object": "chat.completion", "created": 1, "model": "m", "choices": [],
@@ -121,17 +121,18 @@ def call(client: Any, ask: Callable[..., Any], **given: Any) -> Any:
 
 
 SDKS = {
-    "openai": (openai.OpenAI, ask_openai),
-    "openai_async": (openai.AsyncOpenAI, ask_openai),
-    "anthropic": (anthropic.Anthropic, ask_anthropic),
-    "anthropic_async": (anthropic.AsyncAnthropic, ask_anthropic),
+    "openai": (openai, "OpenAI", ask_openai),
+    "openai_async": (openai, "AsyncOpenAI", ask_openai),
+    "anthropic": (anthropic, "Anthropic", ask_anthropic),
+    "anthropic_async": (anthropic, "AsyncAnthropic", ask_anthropic),
 }
 
 
 @pytest.fixture(params=SDKS)
 def sdk(request: Any) -> tuple[type[Any], Callable[..., Any]]:
     """A client's class, and how it is asked."""
-    return SDKS[request.param]
+    module, name, ask = SDKS[request.param]
+    return getattr(module, name), ask
 
 
 def watched(kind: type[Any], server: Server, log: Log, **given: Any) -> Any:
@@ -201,10 +202,12 @@ def test_a_body_that_does_not_end_keeps_no_call_waiting(begun: bytes, sdk: Any, 
 
 
 @pytest.mark.parametrize("status", [400, 403, 404, 408, 409, 413, 422, 429, 500, 502, 503, 529])
-@pytest.mark.parametrize("name", ["openai", "anthropic"])
-def test_what_is_expected_of_a_refusal_is_what_the_sdk_does(name: str, status: int, server: Server, log: Log) -> None:
+@pytest.mark.parametrize("sdk", ["openai", "anthropic"], indirect=True)
+def test_what_is_expected_of_a_refusal_is_what_the_sdk_does(
+    sdk: tuple[type[Any], Callable[..., Any]], status: int, server: Server, log: Log
+) -> None:
     """A refusal belongs to a chain if and only if the SDK tries again."""
-    kind, ask = SDKS[name]
+    kind, ask = sdk
     server.answers = [(status, {"error": {"message": "no"}}, AT_ONCE), (200, GOOD, {})]
     with suppress(openai.APIStatusError, anthropic.APIStatusError):
         call(watched(kind, server, log, max_retries=1), ask)
