@@ -45,14 +45,10 @@ _DARKEST = 60
 """The percent of the shade's colour in the fullest cell."""
 _ENDED_HEIGHT = 240
 """The height of the chart of a resolved finding, in pixels."""
-_ORDER = {"cost_usd": -1, "fingerprint": 1}
-"""The columns that come first (-1), as the money that sorts a table, or last (1), as a row's id
-for machines."""
-_CONSTANT = ("of_cost_usd",)
-"""The columns with the same value in all rows; the sentence over the table has the value."""
-_OPTIONAL = ("project", "provider", "detail", "named_party", "providers", "suggested_reason", "suggested_probability")
-"""The columns that are left out if no row has a value: few logs have them, and a wide table
-hides its end."""
+_FIRST = "cost_usd"
+"""The column that comes first: the money that sorts a table."""
+_LEFT_OUT = ("of_cost_usd", "fingerprint", "first_at", "bytes")
+"""The columns that only programs need, or with the same value in all rows, which the sentence over the table has."""
 _CHARTS: dict[str, Callable[[Table], Chart]] = {
     "errors-timeline": charts.errors_timeline,
     "errors-by-reason-caller-outcome": charts.outcomes,
@@ -133,9 +129,9 @@ def data_table(
 def table_of(overview: Overview, name: str, asking: Asking) -> TableBlock:
     """Return a table of the overview, without columns that say nothing."""
     table = overview.tables[name]
-    left_out = {*_CONSTANT, *_redundant_columns(table.frame)}
+    left_out = {*_LEFT_OUT, *_redundant_columns(table.frame), *(("last_at",) if "day" in table.columns else ())}
     kept = {column: meaning for column, meaning in table.columns.items() if column not in left_out}
-    columns = dict(sorted(kept.items(), key=lambda column: _ORDER.get(column[0], 0)))
+    columns = dict(sorted(kept.items(), key=lambda column: column[0] != _FIRST))
     limit, height = _limit(table.query), table.frame.height
     more = f"The first {min(height, MAX_ROWS)} rows; there may be more." if limit and height >= limit else ""
     command = _query_command(overview, name, asking)
@@ -157,10 +153,13 @@ def _query_command(overview: Overview, query: str, asking: Asking) -> str:
 
 
 def _redundant_columns(frame: pl.DataFrame) -> Iterator[str]:
-    """Yield the columns without any value, and `project` if the caller of every row names it."""
+    """Yield the columns without any value but zero, and `project` if the caller of every row names it."""
     if frame.is_empty():
         return
-    yield from (column for column in frame.columns if column in _OPTIONAL and frame[column].is_null().all())
+    for column in frame.columns:
+        values = frame[column].drop_nulls()
+        if values.is_empty() or (values.dtype.is_numeric() and not (values != 0).any()):
+            yield column
     is_named = pl.col("caller").str.ends_with("@" + pl.col("project")).fill_null(pl.col("project").is_null())
     if {"caller", "project"} <= set(frame.columns) and frame.select(is_named.all()).item():
         yield "project"

@@ -159,6 +159,8 @@ def phrases(findings: list[Finding]) -> list[str]:
     made.append(f"Open findings {len(open_ones)} {counts['resolved']} resolved by now")
     made.append(f"for {len({_who(one) for one in alike})} callers")
     rest = len(open_ones) - len(alike)
+    news = [one for one in findings if one["state"] in {"new", "resolved"} or one["worse"]]
+    made.append(f"And {len(news) - 1} more")
     return [*made, f"and {rest} more {'finding' if rest == 1 else 'findings'}"]
 
 

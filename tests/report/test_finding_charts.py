@@ -74,7 +74,7 @@ def test_a_finding_is_shown_with_all_that_was_promised(found: Overview, articles
     # The chart of the first finding is on the first screen.
     if kind != first:
         assert shown.count('class="plot"') == 1
-        assert re.search(r"<figcaption><h3>[^<]{20,}", shown)
+        assert re.search(r"<figcaption><h3>.{20,}</h3>", shown)
         assert '<ul class="legend"><li>' in shown
     assert re.search(r"The numbers: [\d,]+ rows?</summary>", shown)
     behind = ALL_KINDS[kind].behind is not NOTHING

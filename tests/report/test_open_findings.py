@@ -85,7 +85,7 @@ def test_documents_have_one_line_of_it(told: Told) -> None:
     assert all(len(line) <= 80 for line in to_text(night_document(told.open)).splitlines() if LINE in line)
     head = "WARNING Many hand-offs: craftsman, 13:04–15:36 on 4 November. Not seen since."
     assert " ".join(render_text(report).split()).startswith(head)
-    page = re.sub("</?time>", "", render_html(report))
+    page = re.sub("</?(?:time|bdi)>", "", render_html(report))
     assert "WARNING · open since 2026-11-04, last seen 2026-11-04" in page
     assert "It goes on" not in page
 

@@ -153,7 +153,7 @@ def test_a_finding_is_dated_by_its_evidence(report: Report) -> None:
     for shown in (late, replace(late, state="new")):
         told = replace(found, cases=(replace(case, finding=shown),))
         assert f"since {began}" in render_text(told)
-        page = re.sub("</?time>", "", render_html(told))
+        page = re.sub("</?(?:time|bdi)>", "", render_html(told))
         assert f"{'new' if shown.state == 'new' else 'goes on'} since {began}" in page
         assert f"since {one.opened_on}" not in page + render_text(told)
     assert str(began) in to_text(findings_document([late]))

@@ -37,7 +37,11 @@ ICONS = {
 }
 LONGEST_WORD = 40
 """A longer word of a table breaks anywhere; shorter ones, as most names, never break."""
-_DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b(?: \d\d:\d\d(?::\d\d)?(?: UTC)?)?")
+_WHOLE = re.compile(
+    r"(?P<date>\b\d{4}-\d\d-\d\d\b(?: \d\d:\d\d(?::\d\d)?(?: UTC)?)?)|(?<!\S)[\w@.:]+(?:[-–][\w@.:]+)+(?=[\s,;.)]|$)"
+    r"|(?P<path>\S*/\S{12,})"
+)
+"""A date, a name or a span of time with a hyphen, at which a line would end, and a path, where it may end."""
 
 
 def to_html(
@@ -123,9 +127,15 @@ def _visible(value: object) -> object:
 
 
 def _dated(text: str) -> Svg:
-    """Mark the dates of a text, so that no line ends inside of a date."""
-    escaped = html.escape(terminal_safe(text), quote=False)
-    return Svg(_DATE.sub(r"<time>\g<0></time>", escaped))
+    """Mark the dates and names of a text, so that no line ends inside of one, and where a path may be broken."""
+
+    def marked(match: re.Match[str]) -> str:
+        if match["path"]:
+            return match[0].replace("/", "/<wbr>")
+        tag = "time" if match["date"] else "bdi"
+        return f"<{tag}>{match[0]}</{tag}>" if len(match[0]) <= LONGEST_WORD else match[0]
+
+    return Svg(_WHOLE.sub(marked, html.escape(terminal_safe(text), quote=False)))
 
 
 def _attributes(filters: dict[str, Sequence[str]]) -> Svg:
