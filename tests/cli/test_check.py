@@ -165,9 +165,10 @@ def test_a_webhook_that_fails_twice_is_told_in_the_end(run: Run, store: Path, ho
     assert len(hook.bodies) == 3
     assert hook.bodies[0] == hook.bodies[2]
     assert hook.bodies[2]["schema"] == "analyzer.check/1"
-    assert hook.bodies[2]["text"].startswith(
-        "1 new finding for 2026-10-07.\n• warning, new: Unknown errors spiked: planner. planner: "
-    )
+    title, *lines = hook.bodies[2]["text"].splitlines()
+    assert title.startswith("WARNING: Unknown errors spiked: planner, ")
+    assert lines[0] == "1 new finding for 2026-10-07."
+    assert lines[1].startswith("• warning, new: Unknown errors spiked: planner. planner: ")
 
 
 def test_a_webhook_that_nobody_answers_exits_with_three(run: Run, fed: Path, tmp_path: Path, hook: Any) -> None:

@@ -18,7 +18,7 @@ import analyzer
 from analyzer.classifier import classify
 from analyzer.redaction import redact
 from analyzer.report.escape import csv_cell, json_text, markdown_text, runner_safe, terminal_safe
-from analyzer.report.page import environment
+from analyzer.report.writers.html import environment
 from tests import REPOSITORY
 from tests.growth import assert_linear, assert_takes
 

@@ -111,8 +111,8 @@ def command(
     from analyzer.analysis.summary.leading import leading_of_night
     from analyzer.report import render_html
     from analyzer.report.night.job import gravest_code, job_dict, job_document
+    from analyzer.report.overview import Made
     from analyzer.report.overview_words import opening_words
-    from analyzer.report.page import Made
     from analyzer.report.writers.markdown import to_markdown
     from analyzer.report.writers.text import to_text
 

@@ -117,7 +117,7 @@ def command(
                 return UNREADABLE
         from analyzer import report
         from analyzer.analysis import overview
-        from analyzer.report.page import Made
+        from analyzer.report.overview import Made
 
         content = overview(opened, chosen, rules=rules_in_use(None), only=only)
     target = output or "report.html"
@@ -149,9 +149,9 @@ def _load(page: bool) -> None:
 
     load_frugal_polars()
     if page:
-        from analyzer.report.page import load_templates
+        from analyzer.report.writers.html import load_template
 
-        load_templates()
+        load_template()
     else:
         from analyzer.analysis import overview  # noqa: F401 - only the import is wanted
 
