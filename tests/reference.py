@@ -340,7 +340,7 @@ FOLDERS_BEGIN = NOTE.format(source="the docstring of the folder's `__init__.py`"
 PLACES_BEGIN = NOTE.format(source="`analyzer/importers/places.py`")
 FORKS_BEGIN = NOTE.format(source="`analyzer/importers/programs.py`")
 SCREENS_BEGIN = NOTE.format(source="what the program prints, or `tests/screens.py`,")
-READ_BEGIN = NOTE.format(source="an importer, or its log in `tests/shown_formats.py`,")
+READ_BEGIN = NOTE.format(source="an importer, or its log in `tests/shown_logs/`,")
 SCANNERS = ("gitleaks", "detect-secrets", "trufflehog")
 
 

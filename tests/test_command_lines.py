@@ -188,12 +188,12 @@ def test_every_command_of_a_finding_answers_about_its_caller_and_days(night: Nig
     elsewhere.mkdir()
     asked = {one.command: one for one in night.findings if one.is_open and one.command}
     assert len({one.finding for one in asked.values()}) > 10
+    with open_store(str(folder / "it's.duckdb")) as store:
+        errors, chains = store.view("errors"), store.view("retries").with_columns(occurred_at=pl.col("started_at"))
     for command, one in asked.items():
         done = ran(f"{command} --json" if " -- " not in command else command, elsewhere, forks)
         assert done.code == 0, (command, done.stderr)
         assert done.stdout.strip(), command
-        with open_store(str(folder / "it's.duckdb")) as store:
-            errors, chains = store.view("errors"), store.view("retries").with_columns(occurred_at=pl.col("started_at"))
         told: Any = json.loads(done.stdout) if " -- " not in command else {}
         if one.words[0] == "unknowns":
             known = of_its_own(errors.filter(pl.col("counts_as_unknown")), one)

@@ -249,9 +249,11 @@ def update_command(
         _refuse_version(chosen, present, new, kept)
     text = packs.naming(own.decode("utf-8-sig"), kept)
     ruleset = ruleset_of(text.encode(), path, new)
-    former = lint(ruleset_of(own, path) if own else ruleset_for(None)).findings
-    former_faults = {(finding.kind, finding.rule) for finding in former}
-    wrong = [finding for finding in lint(ruleset).findings if (finding.kind, finding.rule) not in former_faults]
+    wrong = lint(ruleset).findings
+    if wrong:
+        former = lint(ruleset_of(own, path) if own else ruleset_for(None)).findings
+        former_faults = {(finding.kind, finding.rule) for finding in former}
+        wrong = tuple(finding for finding in wrong if (finding.kind, finding.rule) not in former_faults)
     if wrong:
         raise AnalyzerError(
             f"these rules have problems: {counted(len(wrong), 'rule')}: {wrong[0].rule}: {wrong[0].message}",
