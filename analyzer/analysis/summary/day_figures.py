@@ -61,8 +61,6 @@ class LatestDay:
 
     day: date
     """In the zone of the window."""
-    yesterday: bool
-    """Whether it is the day before the report was made."""
     days: Table
     """The rows of `overview-days` up to it, of two weeks; days without any event have none."""
     compared: int
@@ -148,7 +146,6 @@ def latest_day(
     day = max(first, min(last, today - timedelta(days=1)))
     return LatestDay(
         day=day,
-        yesterday=day == today - timedelta(days=1),
         days=table(store, "overview-days", Window(*_fortnight(day, window.timezone), window.timezone)),
         compared=min(WEEK, (day - first).days + 1 if window.since is None else _length(window, day)),
     )
