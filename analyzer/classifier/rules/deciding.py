@@ -245,8 +245,8 @@ def evidence(index: Index, decision: Decision, facts: Facts) -> str:
                 words = match.group().decode("utf-8", "replace").strip() if match is not None else ""
                 return f"text {words[:80]!r}"
     if rule.subjects:
-        found = (index.worded.words_of(number, text) for text in worded_texts(facts, index, None))
-        return f"text {next(filter(None, found), '')[:80]!r}"
+        words = (index.worded.words_of(number, text) for text in worded_texts(facts, index, None))
+        return f"text {next(filter(None, words), '')[:80]!r}"
     if facts.message and leading_name(facts.message) in wanted:
         return f"name {facts.message[:80].split(':', 1)[0]!r}"
     if status in rule.statuses:

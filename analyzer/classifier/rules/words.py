@@ -108,8 +108,8 @@ class Words:
         row = next((row for row in self._rows if row.rule == 1 << rule), None)
         if row is None:
             return ""
-        found = (self._first(mask, text.lower()) for mask in (row.subjects, row.complaints))
-        return " … ".join(filter(None, found))
+        words = (self._first(mask, text.lower()) for mask in (row.subjects, row.complaints))
+        return " … ".join(filter(None, words))
 
     def _first(self, mask: int, text: str) -> str:
         stems = (stem for stems in self._stems.values() for stem in stems if stem.bit & mask)
