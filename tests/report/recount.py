@@ -585,7 +585,7 @@ def _mix(about: About, match: Match) -> Iterator[str]:
 
 
 @says_of_finding(
-    r"[;,] (?P<failed>COUNT) of (?P<seen>COUNT) sessions of (?P<day>DATE) failed"
+    r"[;,.] (?P<failed>COUNT) of (?P<seen>COUNT) sessions of (?P<day>DATE) failed"
     r"(?: at (?P<callers>NAME(?:, (?!for )NAME)*)(?: and (?P<more>COUNT) more callers?)?)?(?:, for \$(?P<usd>DECIMAL))?"
 )
 def _failed(about: About, match: Match) -> Iterator[str]:
@@ -614,7 +614,7 @@ def _failed_more(about: About, match: Match) -> Iterator[str]:
     yield from holds("that more fail from that hour on", late > early)
 
 
-@says_of_finding(r"[;,] (?P<waited>DECIMAL) (?P<unit>h|min) of waiting for retries")
+@says_of_finding(r"[;,.] (?P<waited>DECIMAL) (?P<unit>h|min) of waiting for retries")
 def _waited(about: About, match: Match) -> Iterator[str]:
     chains = {e.operation for e in about.on(about.last) if e.operation}
     seconds = sum(about.night.chains[chain].waited_seconds for chain in chains)
@@ -642,7 +642,7 @@ def _every_session(about: About, match: Match) -> Iterator[str]:
     yield from holds("that every session since failed", begun <= failed and len(failed) >= 6)
 
 
-@says_of_finding(r";? ?most often “(?P<text>[^”]*)”")
+@says_of_finding(r"[;.]? ?[Mm]ost often “(?P<text>[^”]*)”")
 def _most_often(about: About, match: Match) -> Iterator[str]:
     texts: defaultdict[str, set[str]] = defaultdict(set)
     sessions: defaultdict[str, set[str]] = defaultdict(set)

@@ -138,7 +138,7 @@ COMPARED = re.compile(
     r"normally [\d.,]*[\d]%?(?: in so many days)?(?:, at most [\d.,]*[\d]%?|, between [\d.]+% and [\d.]+%)?"
     r"|\(surely [^)]+\)|\(three a session at most\)"
     r"|[\d.]+% of [\d,]+ in the week before.*|which matched in [\d,]+ sessions of the six weeks before, matched in 0"
-    r"|waited for [\d,]+ s or more|; what it matched: “[^”]*”|; [\d,]+ of [\d,]+ sessions of [-\d]+ failed[^;.]*"
+    r"|waited for [\d,]+ s or more|. What it matched: “[^”]*”|; [\d,]+ of [\d,]+ sessions of [-\d]+ failed[^;.]*"
     r"|at [\d,]+ of its [\d,]+ callers|“[^”]*”"
 )
 """Of a sentence what was expected or there before, what it is held against, what it cost, and what it quotes."""
