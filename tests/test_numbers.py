@@ -112,10 +112,7 @@ STATED = {
         f"- {WORDS[ceil(volume_units.LEAST_MORE)]} sessions, and {volume_units.LEAST_MORE:g} distinct errors more than",
         f"at spans of {', '.join(map(str, list(volume_units.SPANS)[1:-1]))} and {max(volume_units.SPANS)} days",
         f"Of a host p is a {HUGE[volumes.RARER]} of what it is else",
-        (
-            f"- {volume_units.LEAST_RATIO:g} times the expected number, "
-            f"or {volume_units.UNSEEN_RATIO:g} times where no log"
-        ),
+        f"- {volume_units.LEAST_RATIO:g} times the expected number, or {volume_units.UNSEEN_RATIO:g} times where no",
         f"counted once each (p ≤ {volume_units._WITNESS:g})",
         f"every stretch of {', '.join(map(str, hours.WINDOWS[:-1]))} and {hours.WINDOWS[-1]} hours",
         f"the same hours of the {hours.BACK_DAYS} days before, and with whole days",

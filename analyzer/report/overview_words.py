@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from analyzer import command_lines
 from analyzer.analysis.kinds.finding import RESOLUTIONS
-from analyzer.analysis.summary.day_figures import WEEK
+from analyzer.analysis.summary.day_figures import WEEK, moves_of
 from analyzer.readable import counted, duration, percent
 from analyzer.report.document import Figure, Figures, FindingBlock
 from analyzer.report.rows import NOTHING, brief, count, minute
@@ -302,7 +302,7 @@ _MOST_FIGURES = 3
 
 def figures(latest: LatestDay) -> Figures:
     """Return the figures that moved most, compared with the days before."""
-    moves = latest.moves()[:_MOST_FIGURES]
+    moves = moves_of(latest)[:_MOST_FIGURES]
     days = f"The {latest.compared} days to {latest.day}" if latest.compared > 1 else f"{latest.day}"
     if any(move.before is not None for move in moves):
         days += f", and the {latest.compared} before" if latest.compared == WEEK else ", and a week earlier"

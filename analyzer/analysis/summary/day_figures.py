@@ -101,25 +101,6 @@ class LatestDay:
         pairs = zip(parts, self.course(whole), strict=True)
         return [a / b if b and a is not None else None for a, b in pairs]
 
-    def moves(self) -> list[Move]:
-        """Return the figures with anything to count, those that moved most first."""
-        days = sum(self.value("sessions", ago) is not None for ago in range(self.compared))
-        moves = []
-        for part, whole in MEASURES:
-            now, before = self.weeks(part)
-            of_now, of_before = self.weeks(whole) if whole else (days, self.days_before)
-            if not of_now or not (now or before):
-                continue
-            weight = 0.0
-            if before is not None and of_before:
-                rates = now / of_now, before / of_before
-                spread = (now + before) / (of_now + of_before) * (1 / of_now + 1 / of_before)
-                weight = abs(rates[0] - rates[1]) / sqrt(spread) if spread else 0.0
-            compared = before is not None and bool(of_before)
-            shares = now / of_now, before / of_before if compared and before is not None and of_before else None
-            moves.append(Move(part, whole, *(shares if whole else (now, before if compared else None)), weight))
-        return sorted(moves, key=lambda move: -move.weight)
-
     @property
     def days_before(self) -> int:
         """Count the same days of the week before that have any event."""
@@ -128,6 +109,26 @@ class LatestDay:
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dict."""
         return {"day": self.day.isoformat(), "compared_days": self.compared, "days": self.days.to_dict()["rows"]}
+
+
+def moves_of(latest: LatestDay) -> list[Move]:
+    """Return the figures with anything to count, those that moved most first."""
+    days = sum(latest.value("sessions", ago) is not None for ago in range(latest.compared))
+    moves = []
+    for part, whole in MEASURES:
+        now, before = latest.weeks(part)
+        of_now, of_before = latest.weeks(whole) if whole else (days, latest.days_before)
+        if not of_now or not (now or before):
+            continue
+        weight = 0.0
+        if before is not None and of_before:
+            rates = now / of_now, before / of_before
+            spread = (now + before) / (of_now + of_before) * (1 / of_now + 1 / of_before)
+            weight = abs(rates[0] - rates[1]) / sqrt(spread) if spread else 0.0
+        compared = before is not None and bool(of_before)
+        shares = now / of_now, before / of_before if compared and before is not None and of_before else None
+        moves.append(Move(part, whole, *(shares if whole else (now, before if compared else None)), weight))
+    return sorted(moves, key=lambda move: -move.weight)
 
 
 def latest_day(

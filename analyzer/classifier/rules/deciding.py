@@ -130,13 +130,13 @@ def _words(facts: Facts, index: Index, held: Held, message: Message | None) -> t
     """Return the rules whose words the texts of an error have, sentence by sentence, if nothing better decides.
 
     Words are better than a bare status and than what a wrapper says, except in English, where they are better than
-    nothing, and than the 5xx of a wrapper: English words are those of other trades, too.
+    nothing, and than a 5xx to which no strong evidence objects: English words are those of other trades, too.
     """
     rules, _, status, strong = held
     winner = rules & -rules
     if winner & strong and winner < index.last_worded:
         return ()
-    is_wrapped = status is not None and status >= WRAPPED and not winner & (strong | index.unsure)
+    is_wrapped = status is not None and status >= WRAPPED and not strong and not winner & index.unsure
     if winner and not is_wrapped and not _is_foreign(facts, message):
         return ()
     return tuple(mask for text in worded_texts(facts, index, message) for mask in index.worded.rules_in(text))

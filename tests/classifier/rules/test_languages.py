@@ -9,6 +9,7 @@ import pytest
 import re2
 
 from analyzer.classifier import classify, default_ruleset, load_ruleset
+from analyzer.classifier.rules.explain import explain
 from analyzer.classifier.rules.loading import LANGUAGES, ruleset_for
 from analyzer.classifier.rules.ruleset import options, ruleset_text
 from analyzer.classifier.rules.words import written_out
@@ -165,3 +166,13 @@ def test_a_ruleset_keeps_its_words(tmp_path):
     path.write_text(ruleset_text(ruleset), "utf-8")
     assert ruleset_for(str(path)).digest == ruleset.digest
     assert classify("余额不足", rules=str(path)).rule == classify("余额不足").rule == "word_credit"
+
+
+def test_an_explanation_names_the_words():
+    """It says which subject and complaint decided, that words were asked last, and what ruled a rule out."""
+    answer = explain("Clé API expirée")
+    assert answer.classification.rule == "word_expired"
+    assert answer.matches[0].matched == "text 'clé … expir'"
+    assert "words of languages" in answer.why[0]
+    held_back = {match.rule: match.held_back for match in explain("Limite atteinte, solde du compte").matches}
+    assert held_back.get("word_limit") == "unless: a text has words that rule it out"
