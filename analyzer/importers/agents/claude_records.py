@@ -192,7 +192,7 @@ class Record(msgspec.Struct, gc=False, rename="camel"):
             return self.is_api_error_message is True or (
                 self.message is not None and self.message.stop_reason == REFUSAL
             )
-        if self.type in _TELLING_TYPES or self.hook == "StopFailure" or self.subagent_retry is not None:
+        if text(self.type) in _TELLING_TYPES or self.hook == "StopFailure" or self.subagent_retry is not None:
             return True
         return text(self.subtype) in _TELLING
 

@@ -1,4 +1,5 @@
-"""Kimi Code's `wire.jsonl`, a file an agent of a session, that of kimi-cli before it, and the output of `kimi -p`.
+"""Kimi Code's `wire.jsonl`, a file for each agent of a session, the file of kimi-cli before it, and
+what `kimi -p` prints.
 
 `kimi -p` prints its retries as `stream-json`.
 
