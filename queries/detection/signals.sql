@@ -1,5 +1,5 @@
--- title: What is no error, by day
--- description: Of each day, what is counted that no error tells: sessions that saw a tool fail, retry chains that waited for so long or ran out, sessions that were stopped, that did nothing, that ended without an answer, that stand in the logs twice, and that met errors that a version or model can be the cause of.
+-- title: Counts of each day beside errors
+-- description: Counts of each day beside errors: sessions that saw a tool fail, retry chains that waited for so long or ran out, sessions that were stopped, that did nothing, that ended without an answer, that were logged twice, and that met errors that a version or model can cause.
 -- param since TIMESTAMP = null : first instant, inclusive, UTC
 -- param until TIMESTAMP = null : last instant, exclusive, UTC
 -- param timezone VARCHAR = 'UTC' : time zone in which days begin and end
@@ -10,7 +10,7 @@
 -- column level INTEGER: of waits, the power of two of their seconds, 0 for less than two; of other signals 0
 -- column sessions BIGINT: distinct sessions in which that was so; of versions and models those that met errors of their own side
 -- column groups BIGINT: how often, three times a session at most; of chains, their number
--- column exposure BIGINT: what it is held against: distinct sessions that used the tool, or the chains, or the sessions under the version or model; 0 where that is not counted here
+-- column exposure BIGINT: what it is compared with: distinct sessions that used the tool, or the chains, or the sessions under the version or model; 0 where that is not counted here
 with event as (
   select
     cast(timezone($timezone, timezone('UTC', occurred_at)) as date) as day,

@@ -59,11 +59,11 @@ def _lost(finding: Finding, timezone: str, when: str) -> str:
     if cost.sessions_failed and cost.sessions_seen is not None:
         text = f"; {cost.sessions_failed:,} of {cost.sessions_seen:,} sessions {when} failed{_whose(finding, cost)}"
         if cost.failed_since is not None and not cost.every_session:
-            text += f", more of them from {_moment(finding, timezone)} on"
+            text += f", mostly from {_moment(finding, timezone)} on"
     if cost.waited_seconds >= _LEAST_WAIT:
         hours = cost.waited_seconds / 3_600
         waited = f"{hours:,.1f} h" if hours >= 1 else f"{cost.waited_seconds / 60:.0f} min"
-        text += f"{',' if text else ';'} {waited} were spent waiting for retries"
+        text += f"{',' if text else ';'} {waited} of waiting for retries"
     return text
 
 
@@ -94,10 +94,10 @@ def expected_share(finding: Finding) -> str:
     if latest.expected is None:
         return "without a history to compare with"
     if latest.low is None or latest.high is None:
-        return f"{percent(latest.expected)} expected"
+        return f"normally {percent(latest.expected)}"
     if not latest.low:
-        return f"{percent(latest.expected)} expected (at most {percent(latest.high)})"
-    return f"{percent(latest.expected)} expected ({percent(latest.low)} to {percent(latest.high)})"
+        return f"normally {percent(latest.expected)}, at most {percent(latest.high)}"
+    return f"normally {percent(latest.expected)}, between {percent(latest.low)} and {percent(latest.high)}"
 
 
 def in_sessions(finding: Finding) -> str:

@@ -119,12 +119,12 @@ def test_waits_as_usual_find_nothing() -> None:
     [
         (
             "sessions_aborted",
-            "people stopped 20 of 30 sessions on one day, 20 times (three a session at most), 1.0 expected",
+            "people stopped 20 of 30 sessions on one day, 20 times (three a session at most), normally 1.0",
         ),
-        ("sessions_empty", "20 of 30 sessions did nothing on one day, 1.0 expected"),
+        ("sessions_empty", "20 of 30 sessions did nothing on one day, normally 1.0"),
         (
             "sessions_unanswered",
-            "20 of 30 sessions ended with a failure and without an answer on one day, 1.0 expected",
+            "20 of 30 sessions ended with a failure and without an answer on one day, normally 1.0",
         ),
     ],
 )

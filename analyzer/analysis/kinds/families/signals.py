@@ -388,7 +388,7 @@ def _detection(finding: str, signal: Signal, day_rise: _DayRise) -> Detection:
         sessions=rise.sessions,
         groups=rise.count,
         scope=day_rise.name,
-        note=f"{note}, {rise.tail.expected:,.1f} expected",
+        note=f"{note}, normally {rise.tail.expected:,.1f}",
     )
 
 

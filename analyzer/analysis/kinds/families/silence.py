@@ -225,7 +225,7 @@ def _detection(caller: str | None, day: int, onset: int, missing: _MissingSessio
         expected=missing.expected,
         p_value=missing.p_value,
         sessions=missing.number,
-        note=f"{what} {when}, {missing.expected:,.0f} expected",
+        note=f"{what} {when}, normally {missing.expected:,.0f}",
     )
 
 
@@ -240,7 +240,7 @@ def _joined(detections: list[Detection]) -> Iterator[Detection]:
     )
     names = ", ".join(str(detection.caller) for detection in detections[:_TOGETHER])
     more = f" and {len(detections) - _TOGETHER} more" if len(detections) > _TOGETHER else ""
-    note = f"{len(detections)} callers fell silent together ({names}{more}): {count} sessions, {expected:,.0f} expected"
+    note = f"{len(detections)} callers fell silent together ({names}{more}): {count} sessions, normally {expected:,.0f}"
     yield Detection(
         day=detections[0].day,
         caller=None,
