@@ -37,7 +37,8 @@ fortieth."""
 _GOES_ON = 0.001
 """P-value at which a rise goes on though the day has much fewer errors than the first days."""
 _WITNESS = 0.01
-"""P-value that the sessions of a rise need where no log shows sessions without errors."""
+"""P-value that the sessions of a rise need where it is one of a share, or where no log shows sessions
+without errors: the few sessions that may meet such errors can say no more."""
 UNSEEN_RATIO = 3.0
 """The same where no log shows sessions without errors."""
 LEAST_MORE = 4.5
@@ -163,7 +164,7 @@ class Unit:
             return None  # a single day is no slow rise
         # A session counts once: a few that repeat themselves are no rise.
         by_sessions = self._by_sessions(history, span, length)
-        if self._is_seen(day):
+        if self._is_seen(day) and not self.trials:
             tail = tail._replace(p_value=max(tail.p_value, by_sessions))
         elif by_sessions > _WITNESS:
             return None
