@@ -230,7 +230,7 @@ class _Series:
         for earlier in range(day - BASELINE_DAYS, day):
             if earlier not in away:
                 for level, counts_of_level in self.days.get(earlier, {}).items():
-                    level_counts[level] = level_counts.get(level, 0) + counts_of_level.exposure
+                    level_counts[level] = level_counts.get(level, 0) + counts_of_level.seen
         above, most = sum(level_counts.values()), _LONG * sum(level_counts.values())
         for level in sorted(level_counts):
             above -= level_counts[level]

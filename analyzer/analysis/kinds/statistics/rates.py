@@ -162,7 +162,7 @@ def _shape(base: _Baseline, span: Sequence[CountedDay], prior: float, alike: flo
     # The baseline is an estimate, too.
     estimate = (1 + dispersion * total / len(days)) / (total + prior)
     evenness = sum(counted.exposure**2 for counted in span) / sum(counted.exposure for counted in span) ** 2
-    return 1 / (dispersion * evenness**alike + estimate)
+    return float(1 / (dispersion * evenness**alike + estimate))
 
 
 def every_day(rows: pl.DataFrame, unit: Sequence[str], back: int) -> pl.DataFrame:
