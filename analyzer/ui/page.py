@@ -78,7 +78,7 @@ class Page:
     """Decisions that the page offers, each with the label of its button."""
     decision: Sequence[Field] = ()
     """The fields that go with any of the buttons."""
-    links: Sequence[Link] = ()
+    links: Sequence[str] = ()
     """Links above the document: parts of the page, and files."""
     is_live: bool = False
     """Whether its document comes again while something happens."""

@@ -210,7 +210,10 @@ def report(store: Store, values: Mapping[str, str], overviews: Overviews, asking
     for part in section.parts:
         blocks += _part(part)
     kept = {key: value for key, value in values.items() if key != "section"}
-    links = [Link(other.capitalize(), "/report", section=other, **kept) for other in SECTIONS]
+    links = [
+        other.capitalize() if other == name else Link(other.capitalize(), "/report", section=other, **kept)
+        for other in SECTIONS
+    ]
     fields = [Field("section", "", name, kind="hidden"), *window_fields(values)]
     fields += [Field(other, other.capitalize(), values.get(other, "")) for other in _SELECTED]
     return Page("Report", blocks, fields, links=links)
@@ -238,8 +241,8 @@ def _legend(drawing: Drawing) -> Svg:
                    class_="keys")  # fmt: skip
 
 
-def ask(store: Store, values: Mapping[str, str], sql: Callable[[str, str], bytes]) -> Page:
-    """Return the page of questions: the catalogue, a statement and its rows."""
+def ask(store: Store, values: Mapping[str, str], answer: dict[str, Any] | AnalyzerError | None) -> Page:
+    """Return the page of questions: the catalogue, a statement, and its answer if there is one."""
     statement, name = values.get("sql", "").strip(), values.get("query", "")
     names = [entry.name for entry in catalogue().values() if not entry.inner]
     fields = [
@@ -248,10 +251,10 @@ def ask(store: Store, values: Mapping[str, str], sql: Callable[[str, str], bytes
         *window_fields(values),
     ]
     links: list[Link] = []
-    if statement:
-        if len(statement) > MAX_SQL:
-            raise AnalyzerError(f"a statement of more than {MAX_SQL:,} characters", "analyzer sql takes it")
-        answer = json.loads(sql(statement, "json"))
+    blocks: list[Block]
+    if isinstance(answer, AnalyzerError):
+        blocks = [Items([answer.hint], answer.message)]
+    elif answer is not None:
         links = [Link(f"these rows as {form}", "/rows", sql=statement, form=form) for form in ("csv", "parquet")]
         blocks = _rows(answer)
     elif name:

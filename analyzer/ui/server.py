@@ -48,7 +48,7 @@ STORE_SECONDS = 15.0
 """Seconds for which a live page shows what it read from the store."""
 _LOOK_SECONDS = 0.25
 _SILENT_SECONDS = 15.0
-"""Seconds after which a stream without news sends a comment, so that a closed page is noticed."""
+"""Seconds after which a page comes again without news, as waits end and silence grows."""
 _TYPES = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet"}
 
 
@@ -78,7 +78,7 @@ class Pages:
     def __init__(self, access: Access, live: Live, token: str) -> None:
         """Serve the store of `access`, and what `live` sees."""
         self._access, self._live, self._token = access, live, token
-        self._store = threading.Lock()
+        self._store, self._statement = threading.Lock(), threading.Lock()
         self._kept: OrderedDict[str, tuple[Page, datetime]] = OrderedDict()
         self._streams = 0
         self._present: tuple[float, Page] | None = None
@@ -95,11 +95,11 @@ class Pages:
             "/sessions": sessions.listing,
             "/session": partial(sessions.session, asking=asking),
             "/report": partial(pages.report, overviews=pages.Overviews(), asking=asking),
-            "/ask": partial(pages.ask, sql=self._access.sql),
         }
         routes = [Route(path, partial(self._page, make)) for path, make in shown.items()]
         routes += [
             Route("/", lambda _: RedirectResponse("/now", 303)),
+            Route("/ask", self._ask),
             Route("/live", self._stream),
             Route("/rows", self._rows),
             Route("/decide", self._decide, methods=["POST"]),
@@ -118,6 +118,7 @@ class Pages:
             with self._store, self._access.read() as store:
                 page = make(store)
             self._kept[address] = page, now()
+            self._kept.move_to_end(address)
             if len(self._kept) > KEPT_PAGES:
                 self._kept.popitem(last=False)
         except StoreBusyError as error:
@@ -129,6 +130,24 @@ class Pages:
         except AnalyzerError as error:
             page = _refusal(error)
         return HTMLResponse(to_page(page, request.url.path, self._token, notice), page.status)
+
+    def _ask(self, request: Request) -> Response:
+        """Show the answer to a statement, or why there is none, below the statement."""
+        values = dict(request.query_params)
+        answer = None
+        if statement := values.get("sql", "").strip():
+            try:
+                answer = json.loads(self._answered(statement, "json"))
+            except AnalyzerError as error:
+                answer = error
+        return self._answer(lambda store: pages.ask(store, values, answer), request)
+
+    def _answered(self, statement: str, form: str) -> bytes:
+        """Run a statement, after any other one, while the other pages are answered."""
+        if len(statement) > pages.MAX_SQL:
+            raise AnalyzerError(f"a statement of more than {pages.MAX_SQL:,} characters", "analyzer sql takes it")
+        with self._statement:
+            return self._access.sql(statement, form)
 
     def _now(self, store: Store, values: Mapping[str, str]) -> Page:
         return pages.present(store, self._live.view())
@@ -146,13 +165,10 @@ class Pages:
                 while not self._live.is_over:
                     await asyncio.sleep(_LOOK_SECONDS)
                     silent += _LOOK_SECONDS
-                    if version != self._live.version:
+                    if version != self._live.version or silent >= _SILENT_SECONDS:
                         version, silent = self._live.version, 0.0
                         html = await run_in_threadpool(self._part)
                         yield f"data: {json.dumps(html)}\n\n"
-                    elif silent >= _SILENT_SECONDS:
-                        silent = 0.0
-                        yield ": nothing\n\n"
             finally:
                 self._streams -= 1
 
@@ -178,7 +194,7 @@ class Pages:
         if form not in _TYPES:
             return PlainTextResponse("csv and parquet are the forms.\n", 400)
         try:
-            content = self._access.sql(request.query_params.get("sql", "")[: pages.MAX_SQL], form)
+            content = self._answered(request.query_params.get("sql", ""), form)
         except AnalyzerError as error:
             return PlainTextResponse(f"{error.message}\n{error.hint}\n", 400)
         return Response(

@@ -37,7 +37,7 @@ FILTERS = ("agent", "caller", "project", "model", "ending")
 _LISTED = """
 with session as (
   select
-    s.session_id, s.ended_at, s.agent, s.caller, s.project, s.model, coalesce(e.ending, 'as it should') as ending,
+    s.session_id, s.ended_at, s.agent, s.caller, s.project, s.model, coalesce(e.ending, 'no problem seen') as ending,
     s.errors, s.tool_failures, s.input_tokens + coalesce(s.output_tokens, 0) as tokens, s.cost_usd,
     epoch(s.ended_at) - epoch(s.started_at) as seconds
   from sessions as s left join endings as e on s.session_id = e.session_id
@@ -57,7 +57,7 @@ where ($ending is null or ending = $ending) and ($text is null or session_id in 
 """
 _CHOICES = "select distinct {0} from sessions where {0} is not null order by {0} limit 200"
 _ENDINGS = (
-    "as it should", "endless_retries", "in_retry", "after_error", "after_tool", "hollow", "grown_compaction",
+    "no problem seen", "endless_retries", "in_retry", "after_error", "after_tool", "hollow", "grown_compaction",
 )  # fmt: skip
 
 

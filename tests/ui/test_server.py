@@ -27,6 +27,7 @@ from analyzer.events.times import format_time, now
 from analyzer.store import Store, open_store
 from analyzer.ui.guard import MAX_ADDRESS, MAX_BODY
 from analyzer.ui.live import Live, waiting
+from analyzer.ui.pages import MAX_SQL
 from analyzer.ui.server import KEPT_PAGES, Access, Pages
 from tests.ui.conftest import HOSTILE
 
@@ -230,6 +231,7 @@ def test_the_page_of_a_session_has_its_events_with_their_lines(client: TestClien
         ("/incident?id=ffffffff", "no finding"),
         ("/report?section=nothing", "unknown section"),
         ("/ask?query=nothing", "unknown query"),
+        ("/rows?form=exe&sql=x", "csv and parquet"),
     ],
 )
 def test_a_question_that_makes_no_sense_is_answered_in_words(client: TestClient, address: str, message: str) -> None:
@@ -237,6 +239,16 @@ def test_a_question_that_makes_no_sense_is_answered_in_words(client: TestClient,
     answer = client.get(address, headers=COOKIE)
     assert answer.status_code == 400
     assert message in answer.text
+
+
+def test_a_statement_is_answered_as_by_sql(client: TestClient) -> None:
+    """Its rows are a table and a file; what the database refuses, or is too long, is said below the statement."""
+    refused = client.get("/ask?sql=" + "x" * (MAX_SQL + 1), headers=COOKIE)
+    assert refused.status_code == 200 and "a statement of more than" in refused.text
+    rows = client.get("/rows?form=csv&sql=from+errors", headers=COOKIE)
+    assert rows.headers["content-type"].startswith("text/csv")
+    assert "attachment" in rows.headers["content-disposition"]
+    assert json.loads(rows.text) == ANSWER
 
 
 def test_filters_and_order_of_sessions_stand_in_the_address(client: TestClient) -> None:
