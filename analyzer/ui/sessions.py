@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -35,27 +35,41 @@ SORTS = {
 """Columns that sort the list, and what stands first then."""
 FILTERS = ("agent", "caller", "project", "model", "ending")
 _LISTED = """
-with session as (
+with every as materialized (
+  select
+    session_id, started_at, ended_at, agent, caller, project, model, errors, tool_failures,
+    input_tokens + coalesce(output_tokens, 0) as tokens, cost_usd, epoch(ended_at) - epoch(started_at) as seconds
+  from sessions
+),
+choices as (
+  select list(distinct agent) as agents, list(distinct caller) as callers, list(distinct project) as projects,
+    list(distinct model) as models
+  from every
+),
+named as (
+  select session_id from every where contains(lower(session_id), lower($text))
+  union select session_id from errors where contains(lower(message), lower($text))
+  union select session_id from tool_failures
+  where contains(lower(concat_ws(' ', tool, command, message)), lower($text))
+),
+listed as (
   select
     s.session_id, s.ended_at, s.agent, s.caller, s.project, s.model, coalesce(e.ending, 'no problem seen') as ending,
-    s.errors, s.tool_failures, s.input_tokens + coalesce(s.output_tokens, 0) as tokens, s.cost_usd,
-    epoch(s.ended_at) - epoch(s.started_at) as seconds
-  from sessions as s left join endings as e on s.session_id = e.session_id
+    s.errors, s.tool_failures, s.tokens, s.cost_usd, s.seconds
+  from every as s left join endings as e on s.session_id = e.session_id
   where ($since is null or s.ended_at >= $since) and ($until is null or s.started_at < $until)
     and ($agent is null or s.agent = $agent) and ($caller is null or s.caller = $caller)
     and ($project is null or s.project = $project) and ($model is null or s.model = $model)
     and ($least_usd is null or s.cost_usd >= $least_usd)
-),
-named as (
-  select session_id from sessions where contains(lower(session_id), lower($text))
-  union select session_id from errors where contains(lower(message), lower($text))
-  union select session_id from tool_failures
-  where contains(lower(concat_ws(' ', tool, command, message)), lower($text))
+    and ($ending is null or coalesce(e.ending, 'no problem seen') = $ending)
+    and ($text is null or s.session_id in (select session_id from named))
+  order by {0} desc nulls last, s.session_id limit {1} offset {2}
 )
-select * from session
-where ($ending is null or ending = $ending) and ($text is null or session_id in (select session_id from named))
+select listed.*, choices.* from choices left join listed on true order by {0} desc nulls last, session_id
 """
-_CHOICES = "select distinct {0} from sessions where {0} is not null order by {0} limit 200"
+"""The page of the list and the choices of its filters at once: each look at the sessions sums up all requests."""
+MAX_CHOICES = 200
+"""Names of a filter."""
 _ENDINGS = (
     "no problem seen", "endless_retries", "in_retry", "after_error", "after_tool", "hollow", "grown_compaction",
 )  # fmt: skip
@@ -68,8 +82,11 @@ def listing(store: Store, values: Mapping[str, str]) -> Page:
     offset = int(values["from"]) if values.get("from", "").isdecimal() and len(values["from"]) < 9 else 0
     asked: dict[str, object] = {"text": values.get("text") or None, "least_usd": _least(values.get("least_usd", ""))}
     asked |= {name: values.get(name) or None for name in FILTERS}
-    statement = f"{_LISTED} order by {sort} desc nulls last, session_id limit {PER_PAGE + 1} offset {offset}"
-    frame = store.sql(statement, {**chosen.params, **asked}, timeout=SECONDS)
+    # The column is one of ours, the others are numbers.
+    statement = _LISTED.format(sort, PER_PAGE + 1, offset)
+    rows = store.sql(statement, {**chosen.params, **asked}, timeout=SECONDS)
+    choices = {name: rows[f"{name}s"][0] for name in FILTERS if name != "ending"}
+    frame = rows.drop([f"{name}s" for name in choices]).drop_nulls("session_id")
     table = table_of(frame.head(PER_PAGE), {"session_id": session_link})
     names = [Link(name, "/sessions", **{**values, "sort": column, "from": ""}) if column in SORTS else name
              for column, name in zip(frame.columns, table.names, strict=True)]  # fmt: skip
@@ -79,7 +96,7 @@ def listing(store: Store, values: Mapping[str, str]) -> Page:
         links.append(Link("← before", "/sessions", **{**values, "from": max(offset - PER_PAGE, 0)}))
     if len(frame) > PER_PAGE:
         links.append(Link("further →", "/sessions", **{**values, "from": offset + PER_PAGE}))
-    return Page("Sessions", blocks, [*_fields(store, values, str(sort))], links=links)
+    return Page("Sessions", blocks, [*_fields(values, str(sort), choices)], links=links)
 
 
 def _least(text: str) -> float | None:
@@ -91,15 +108,11 @@ def _least(text: str) -> float | None:
         raise AnalyzerError(f"no amount of dollars: {text!r}", "write 0.5 or 2") from None
 
 
-def _fields(store: Store, values: Mapping[str, str], sort: str) -> Iterator[Field]:
+def _fields(values: Mapping[str, str], sort: str, choices: Mapping[str, Iterable[str | None]]) -> Iterator[Field]:
     yield Field("text", "Search", values.get("text", ""), kind="search")
     for name in FILTERS:
-        choices = _ENDINGS
-        if name != "ending":
-            choices = tuple(store.sql(_CHOICES.format(name), timeout=SECONDS).to_series())
-        yield Field(
-            name, name.capitalize(), values.get(name, ""), {"": "any", **dict(zip(choices, choices, strict=True))}
-        )
+        names = _ENDINGS if name == "ending" else sorted(filter(None, choices[name]))[:MAX_CHOICES]
+        yield Field(name, name.capitalize(), values.get(name, ""), {"": "any", **dict(zip(names, names, strict=True))})
     yield Field("least_usd", "Cost from ($)", values.get("least_usd", ""))
     yield from window_fields(values)
     yield Field("sort", "First", sort, SORTS)
