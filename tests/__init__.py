@@ -25,9 +25,9 @@ class Lazy:
         return getattr(import_module(self._module), name)
 
 
-def sampled(moments: Sequence[Moment], first: int = 0) -> Sequence[Moment]:
-    """Every third of them, from the `first` one on; in long runs all of them."""
-    return moments if LONG_RUNS > 1 else moments[first::3]
+def sampled(moments: Sequence[Moment], first: int = 0, step: int = 3) -> Sequence[Moment]:
+    """Return every third of them, or by another step, from the `first` one on; in long runs all of them."""
+    return moments if LONG_RUNS > 1 else moments[first::step]
 
 
 def named(cases: Mapping[str, Any]) -> list[Any]:

@@ -1,7 +1,7 @@
 """The checks of the project: `python -m tests` runs them all, `python -m tests AREA...` the tests of an area alone.
 
-All are style, types, layers, unused code, and the tests in two time zones; `python -m tests style` stops before the
-tests. An area is a folder or a file below `tests/`: `redaction`, `cli/test_check.py`; `seeds` prints a table of the
+All are style, types, layers, unused code, words, and the tests in two time zones; `python -m tests style` stops before
+the tests. An area is a folder or a file below `tests/`: `redaction`, `cli/test_check.py`; `seeds` prints a table of the
 requirements that this product grew from, and whether they hold. The parts of the tests run beside
 each other, in more processes than there are cores, since many tests wait for other processes and for locks.
 """
@@ -58,6 +58,7 @@ STYLE: tuple[Check, ...] = (
     ("types", [sys.executable, "-m", "mypy"], {}),
     ("layers", [str(BIN / "lint-imports")], {}),
     ("dependencies", [str(BIN / "deptry"), "."], {}),
+    ("words", [sys.executable, "-m", "tests.words"], {}),
     ("rooms and unused code", [sys.executable, "-m", "tests.house"], {}),
 )
 """What takes seconds. Where one of these fails no test is run."""

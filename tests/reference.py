@@ -137,7 +137,8 @@ def commands_page() -> str:
         "Data goes to stdout, everything else to stderr. [JSON](json.md) and the [glossary](glossary.md) have",
         "their own pages. `$NO_COLOR` turns colours off. The store of this machine is",
         "`$XDG_DATA_HOME/analyzer/analyzer.duckdb`, by default below `~/.local/share`. `report` and `ingest`",
-        "create it if they run without PATHs; with PATHs `ingest` creates one in this folder.",
+        "create it if they run without PATHs; with PATHs `ingest` creates one in this folder. `man analyzer`",
+        "shows the manual page, and `analyzer completion` completes commands and names.",
         "",
         "```text",
         cli.get_help(root),
@@ -337,11 +338,10 @@ PART = re.compile(rf"<!-- Made by .*?{END}", re.DOTALL)
 SECRETS_BEGIN = NOTE.format(source="`analyzer/redaction/families.py`, `keys.py`, `values.py`")
 LAYERS_BEGIN = NOTE.format(source="`[tool.importlinter]` in `pyproject.toml` or the docstring")
 FOLDERS_BEGIN = NOTE.format(source="the docstring of the folder's `__init__.py`")
-FORMATS_BEGIN = NOTE.format(source="`analyzer/importers/formats.py`")
 PLACES_BEGIN = NOTE.format(source="`analyzer/importers/places.py`")
 FORKS_BEGIN = NOTE.format(source="`analyzer/importers/programs.py`")
 SCREENS_BEGIN = NOTE.format(source="what the program prints, or `tests/screens.py`,")
-READ_BEGIN = NOTE.format(source="an importer, or its log in `tests/shown_formats.py`,")
+READ_BEGIN = NOTE.format(source="an importer, or its log in `tests/shown_logs/`,")
 SCANNERS = ("gitleaks", "detect-secrets", "trufflehog")
 
 
@@ -373,36 +373,29 @@ def _purpose(source: Path) -> str:
     return _cell(" ".join(text.partition("\n\n")[0].split()))
 
 
-def how_formats_are_known() -> str:
-    """The formats in the order in which they are tried, and what tells each."""
-    lines = [FORMATS_BEGIN, "", "| format | recognised by | |", "| --- | --- | --- |"]
-    read = [row for row in FORMATS if row.reader is not None]
-    lines += [f"| `{row.name}` | {row.marked_by} | {'read; native' if row.native else 'read'} |" for row in read]
-    left = ", ".join(f"`{row.name}`" for row in FORMATS if row.reader is None)
-    return "\n".join([*lines, f"| {left} | what is left | looked at; no agent's log |", "", END])
-
-
 SAYING = ("transcripts.", "agents.pi:Letta", "telemetry.platforms:")
 """How the names of readers begin which say all that the page of formats says of them, or whose modules do."""
 
 
 def transcripts() -> str:
-    """What the readers of transcripts and of platforms say of themselves, each under the names of its formats."""
+    """What the readers of transcripts and of platforms say of themselves, under the names of their formats."""
     source = "the module below `analyzer/importers/` that `analyzer/importers/formats.py` names"
-    lines, told = [NOTE.format(source=source), ""], dict[str, str]()
+    names: dict[str, list[str]] = {}
     for row in (row for row in FORMATS if row.made_by.startswith(SAYING)):
         place, _, reader = row.made_by.partition(":")
-        module = place.replace(".", "/")
-        tree = ast.parse((PACKAGE / f"importers/{module}.py").read_text("utf-8"))
+        tree = ast.parse((PACKAGE / f"importers/{place.replace('.', '/')}.py").read_text("utf-8"))
         classes = {node.name: ast.get_docstring(node) or "" for node in tree.body if isinstance(node, ast.ClassDef)}
-        # Of a module with readers of several agents each says its own behind its first line.
-        shown = classes[reader].partition("\n\n")[2]
-        if not shown and module in told:
-            shown = f"{row.title[:1].upper()}{row.title[1:]}: see `{told[module]}`."
-        elif not shown:
-            told[module], shown = row.name, ast.get_docstring(tree) or ""
-        lines += [f"## {row.name}", "", shown, ""]
+        # In a module with readers of several agents each reader may say more after its first line.
+        text = classes[reader].partition("\n\n")[2] or ast.get_docstring(tree) or ""
+        names.setdefault(SOURCES.sub("", text).strip(), []).append(row.name)
+    lines = [NOTE.format(source=source), ""]
+    for text, formats in names.items():
+        lines += [f"## {', '.join(formats)}", "", text, ""]
     return "\n".join([*lines, END])
+
+
+SOURCES = re.compile(r"(?<=[.\n])\s*(?:Sources?(?: of the turns)?: |A platform is one row).*?(?=\n\n|\Z)", re.DOTALL)
+"""Where a reader's author has read the format; it says nothing to users."""
 
 
 def screen_of_readme(number: int) -> str:
@@ -411,26 +404,23 @@ def screen_of_readme(number: int) -> str:
 
 
 def what_is_read() -> str:
-    """What the importers read of a log of each format that has everything such a log can show."""
-    return "\n".join([READ_BEGIN, "", *shown_formats.table(), "", END])
+    """The agents, the formats of their logs, and what the importers read of them."""
+    return "\n".join([READ_BEGIN, "", *shown_formats.agents(), "", END])
 
 
 def who_else_writes() -> str:
-    """The forks whose logs are in the format of another agent, and what tells them apart."""
-    lines = [FORKS_BEGIN, "", "| format | program | name in events | told by |", "| --- | --- | --- | --- |"]
-    for row in FORKS:
-        formats = ", ".join(f"`{name}`" for name in row.formats)
-        lines.append(f"| {formats} | {row.title} | `{row.agent}` | {row.marked_by} |")
-    return "\n".join([*lines, "", END])
+    """The forks whose logs are in the format of another agent."""
+    lines = [f"- {row.title}: {', '.join(f'`{name}`' for name in row.formats)}, as `{row.agent}`" for row in FORKS]
+    return "\n".join([FORKS_BEGIN, "", *lines, "", END])
 
 
 def where_logs_lie() -> str:
     """The places in which agents keep their logs, and which files of them are read."""
-    lines = [PLACES_BEGIN, "", "| agent | formats | where | what is read there |", "| --- | --- | --- | --- |"]
+    lines = []
     for row in HOMES:
-        cells = (", ".join(f"`{name}`" for name in names) for names in (row.formats, row.roots, row.files))
-        lines.append(f"| {row.agent} | {' | '.join(cells)} |".replace("|  |", "| |"))
-    return "\n".join([*lines, "", END])
+        roots, files = (", ".join(f"`{name}`" for name in names) for names in (row.roots, row.files))
+        lines.append(f"- {row.agent}: {roots}" + (f" ({files})" if files else ""))
+    return "\n".join([PLACES_BEGIN, "", *lines, "", END])
 
 
 def known_secrets() -> str:
@@ -524,7 +514,7 @@ PAGES: dict[str, Callable[[], str]] = {
 PARTS: dict[str, tuple[Callable[[], str], ...]] = {
     "CONTRIBUTING.md": (layers, folders),
     "docs/explanation/security.md": (known_secrets,),
-    "docs/reference/formats.md": (how_formats_are_known, what_is_read, who_else_writes, where_logs_lie, transcripts),
+    "docs/reference/formats.md": (what_is_read, where_logs_lie, who_else_writes, transcripts),
     "README.md": tuple(partial(screen_of_readme, number) for number in range(len(SHOWN))),
 }
 """What makes the generated parts of pages that are written by hand, in the order of a page."""

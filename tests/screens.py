@@ -16,7 +16,7 @@ from analyzer.cli import cli
 from tests import REPOSITORY
 
 SHOWN = (
-    ("analyzer report sample_events/", 9),
+    ("analyzer report sample_events/", 6),
     ("analyzer unknowns --store fleet.duckdb", 5),
     ("analyzer show 5e1f --store fleet.duckdb", 7),
     (

@@ -188,12 +188,12 @@ def test_every_command_of_a_finding_answers_about_its_caller_and_days(night: Nig
     elsewhere.mkdir()
     asked = {one.command: one for one in night.findings if one.is_open and one.command}
     assert len({one.finding for one in asked.values()}) > 10
+    with open_store(str(folder / "it's.duckdb")) as store:
+        errors, chains = store.view("errors"), store.view("retries").with_columns(occurred_at=pl.col("started_at"))
     for command, one in asked.items():
         done = ran(f"{command} --json" if " -- " not in command else command, elsewhere, forks)
         assert done.code == 0, (command, done.stderr)
         assert done.stdout.strip(), command
-        with open_store(str(folder / "it's.duckdb")) as store:
-            errors, chains = store.view("errors"), store.view("retries").with_columns(occurred_at=pl.col("started_at"))
         told: Any = json.loads(done.stdout) if " -- " not in command else {}
         if one.words[0] == "unknowns":
             known = of_its_own(errors.filter(pl.col("counts_as_unknown")), one)
@@ -224,7 +224,7 @@ def test_every_command_of_a_page_runs(folder: Path, forks: Forks) -> None:
     page = render_html(told, Made("host", place, asking))
     shown = {html.unescape(found) for found in re.findall(r'<code(?: class="command")?>(analyzer .*?)</code>', page)}
     shown |= set(re.findall("`(analyzer .*?)`\n", render_markdown(told, Asking(place, chat=True))))
-    shown |= set(re.findall("→ (analyzer .*)", render_text(told, asking=asking)))
+    shown |= set(re.findall("^ +(?:→ )?(analyzer .*)", render_text(told, asking=asking), re.MULTILINE))
     queries = [each for each in shown if each.startswith("analyzer query ") and "--list" not in each]
     assert all("--since" in each for each in queries if "errors-by" in each)
     commands = sorted(shown)
@@ -256,8 +256,8 @@ def test_every_finding_of_a_page_is_acknowledged_as_it_says(folder: Path, tmp_pa
     cases = [of_last_day, next(case for case in earlier if case.finding.last_on < LATER.date() - timedelta(days=1))]
     for case in cases:
         page = html.unescape(render_html(replace(told, cases=(case,)), Made("host", place, Asking(place))))
-        (judging,) = re.findall('No night has written it down yet: <code class="command">(analyzer .*?)</code>', page)
-        (acknowledging,) = re.findall('Then acknowledge it: <code class="command">(analyzer .*?)</code>', page)
+        (judging,) = re.findall('No night has recorded it yet: <code class="command">(analyzer .*?)</code>', page)
+        (acknowledging,) = re.findall('Acknowledge it: <code class="command">(analyzer .*?)</code>', page)
         assert ran(judging, tmp_path, forks).code in {0, 1}
         done = ran(acknowledging, tmp_path, forks)
         assert done.code == 0, (judging, acknowledging, done.stderr)

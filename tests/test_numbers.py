@@ -72,10 +72,7 @@ HALF = {0.5: "half"}
 HUGE = {10: "tenth", 12: "twelve", 1_000: "a thousand"}
 STATED = {
     "reference/check.md": (
-        (
-            f"on {WORDS[periods.QUIET_DAYS]} days at work this was not seen; of rises of errors (`volume` to "
-            f"`fleet_outage`) on {WORDS[periods.QUIET_RISE_DAYS]}, as each day"
-        ),
+        f"on {WORDS[periods.QUIET_DAYS]} days at work this was not seen; {WORDS[periods.QUIET_RISE_DAYS]} day is",
         f"it is {WORDS[periods.ACCEPT_DAYS // 7]} weeks old, and from now on the normal",
         f"critical where {FIRST_CRITICAL} sessions or more show it and the share is 25%",
         f"warning from {FIRST_WARNING} sessions",
@@ -91,8 +88,9 @@ STATED = {
             f"little before them ({WORDS[rates.MIN_DAYS]} days, or {WORDS[rates.MIN_DAYS_OF_SHARES]} where logs show"
         ),
         f"repeats one message {bursts.MIN_REPEATS} times or more",
-        f"at {detections.FALSE_DISCOVERY_RATE:.0%} (new messages: {DEFAULT.false_discovery_rate:.1%})",
-        f"unknown share has a p-value of {DEFAULT.share_alpha:g} at most",
+        f"at most {detections.FALSE_DISCOVERY_RATE:.0%} of a kind's findings are expected to be false",
+        f"(new messages: {DEFAULT.false_discovery_rate:.1%})",
+        f"a rise of an unknown share needs p ≤ {DEFAULT.share_alpha:g}",
         f"in the {decisions.COUNTED_WEEKS} weeks before, from {WORDS[decisions.LEAST_WEEKS]} weeks on",
         f"Samples are cut at {evidence.MAX_SAMPLE_CHARS:,} characters",
         f"a line a finding with its title, {WORDS[webhook.MAX_TEXT_FINDINGS]} at most",
@@ -114,7 +112,7 @@ STATED = {
         f"- {WORDS[ceil(volume_units.LEAST_MORE)]} sessions, and {volume_units.LEAST_MORE:g} distinct errors more than",
         f"at spans of {', '.join(map(str, list(volume_units.SPANS)[1:-1]))} and {max(volume_units.SPANS)} days",
         f"Of a host p is a {HUGE[volumes.RARER]} of what it is else",
-        f"- twice the expected number; {volume_units.SPAN_RATIO:g} times over several days",
+        f"- {volume_units.LEAST_RATIO:g} times the expected number, or {volume_units.UNSEEN_RATIO:g} times where no",
         f"counted once each (p ≤ {volume_units._WITNESS:g})",
         f"every stretch of {', '.join(map(str, hours.WINDOWS[:-1]))} and {hours.WINDOWS[-1]} hours",
         f"the same hours of the {hours.BACK_DAYS} days before, and with whole days",
@@ -179,7 +177,7 @@ STATED = {
         ),
         f"After {WORDS[context.max_attempts]} in a row that did not last",
         (
-            f"by {WORDS[progress.LASTING_ANSWERS]} answers, or when no overflow followed for "
+            f"by a new question or by {WORDS[progress.LASTING_ANSWERS]} answers, or when no overflow followed for "
             f"{WORDS[round(context.lasting_seconds / 60)]} minutes"
         ),
     ),
@@ -204,7 +202,7 @@ STATED = {
         f"The first {fingerprint.MAX_CHARS:,} characters of a message make its template",
         f"{fingerprint.MAX_TEMPLATE_CHARS:,} characters of that are kept",
         (
-            f"stand in that place: {similar.NEEDED[2]} where two constant words are left beside it, "
+            f"are in that place: {similar.NEEDED[2]} where two constant words are left beside it, "
             f"{similar.NEEDED[3]} where three to five are, {similar.NEEDED[6]} where six or more are"
         ),
         f"if {WORDS[similar.MIN_COVERING]} of its own words are constant",

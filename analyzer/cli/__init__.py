@@ -254,7 +254,7 @@ def call(arguments: list[str]) -> int:
             raise
         complain(
             f"internal error: {type(error).__name__}: {error}",
-            "set ANALYZER_DEBUG=1 for the whole story, and report it",
+            "set ANALYZER_DEBUG=1 for the traceback, and report it",
         )
         return UNREADABLE
     return code if isinstance(code, int) else OK

@@ -99,7 +99,7 @@ def why(store: Store, about: str) -> str:
 
     asked = about.strip()
     if not asked:
-        raise AnalyzerError("nothing is asked", "give the id of a session or a finding, or the text of an error")
+        raise AnalyzerError("there is no question", "give the id of a session or a finding, or the text of an error")
     if len(asked) <= _LONGEST_ID and not any(map(str.isspace, asked)) and identified(store, asked):
         shown = timeline(store, asked)
         return _cut(to_text(timeline_document(shown), 120).splitlines(), f"analyzer show {shown.id} has all of it")

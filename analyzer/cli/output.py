@@ -258,7 +258,7 @@ def echo(text: str, *, err: bool = False) -> None:
 
 
 def narrate(message: str, *, quiet: bool = False) -> None:
-    """Write one line to stderr, with secrets taken out."""
+    """Write one line to stderr, without secrets."""
     from analyzer.redaction import redact
     from analyzer.report.escape import terminal_safe
 

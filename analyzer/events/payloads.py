@@ -21,6 +21,10 @@ class WorkPayload(TypedDict, total=False):
     branch: str | None
     provider: str | None
     model: str | None
+    forked_from: str | None
+    """The session that the record was copied from, when a session was forked; of `session.observed`
+    the session that it is a fork of.
+    """
 
 
 class ErrorClassified(WorkPayload, total=False):
@@ -56,6 +60,8 @@ class ErrorClassified(WorkPayload, total=False):
     """ISO 8601, UTC."""
     current_tokens: int | None
     max_tokens: int | None
+    fallback_model: str | None
+    """The model that answered instead of the one that failed."""
     failure_reason: str | None
     """The step's failure: `timeout`, `context_exhaustion`, `general_error`, `unknown`."""
     remediation: str | None
@@ -175,6 +181,8 @@ class SessionObserved(WorkPayload, total=False):
     """The owner of the session: the caller of its errors."""
     requests: int | None
     """Model requests so far."""
+    recorded: int | None
+    """Requests so far that have a `usage.recorded` of their own; None in events of earlier versions."""
     aborted: int | None
     """Turns that the user stopped so far; None if there were none, or the log does not tell."""
     started_at: str | None
@@ -228,6 +236,14 @@ class UsageRecorded(WorkPayload, total=False):
     reasoning_tokens: int | None
     cost_usd: float | None
     """US dollars, as the agent states them."""
+    tier: str | None
+    """The speed or tier that has another price, such as `fast`, `batch` or `priority`."""
+    region: str | None
+    """The region that inference was kept in at another price, such as `us`."""
+    web_searches: int | None
+    """Searches of the web by the provider, which cost extra."""
+    longest_prompt: int | None
+    """Tokens of the longest prompt, if the counts sum up several."""
     whole_run: bool | None
     """True if it sums up all requests of a run:
     it counts if no request of its session is recorded by itself.

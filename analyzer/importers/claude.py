@@ -28,10 +28,12 @@ from analyzer.importers.agents.claude_records import (
     INTERRUPTED,
     LONGEST_NAME,
     RECORDS,
+    REFUSAL,
     MessageFields,
     PartFields,
     Record,
     failed_tools,
+    fallback_facts,
     message_text,
     reply_facts,
     retry_facts,
@@ -58,8 +60,14 @@ _RUN_TOKENS = {
     "cache_read_tokens": "cacheReadInputTokens",
     "cache_write_tokens": "cacheCreationInputTokens",
 }
+_COUNTS = (
+    *("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "cache_write_hour_tokens"),
+    *("web_searches", "longest_prompt"),
+)
 _SHORT = re.compile(r".{1,1000}")
 _VERSION = re.compile(r"[0-9][0-9A-Za-z.+-]{0,30}")
+_REFUSED = re.compile(r"Usage Policy|unable to respond to this request")
+"""What is shown to the user of a refusal."""
 _STAMP = re.compile(r"[0-9T:.Z+-]{19,35}")
 _Whole = tuple[list[dict[str, Any]], Reject | None]
 """The records on a line with all their fields, and why the rest of it cannot be read."""
@@ -76,6 +84,10 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
     """True if the name of a caller has the project that it works in."""
     _compaction: dict[str, Any] | None = kept()
     """The payload of a compaction whose tokens afterwards are not known yet."""
+    _refused_by: str | None = kept()
+    """The reply that was a refusal, until the next one: the record that is shown repeats it."""
+    _blocked_until: float | None = kept()
+    """When the limit is reset that has refused the run, in seconds since 1970."""
     _dead: int = kept(0)
     """The number of sub-agents that failed."""
     _file_session: str | None = kept()
@@ -84,7 +96,11 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
     """The id of the first record of the file."""
     _started_at: str | None = kept()
     _ended_at: str | None = kept()
+    _forked_from: str | None = kept()
+    """The session that this one is a fork of."""
     _requests: int = kept(0)
+    _recorded: int = kept(0)
+    """The number of requests that have an event of their own."""
     _tools: dict[str, int] = kept({})
     """The number of calls by tool."""
     _spent_by: tuple[str, int] = kept(("", 0))
@@ -115,8 +131,8 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         """The last of them that is no repeated one of a sub-agent."""
         self._replies = Replies()
         """The replies of the block."""
-        self._shares: dict[tuple[str, str, str | None], Shared] = {}
-        """What replies share, by caller, model and provider."""
+        self._shares: dict[tuple[str | None, ...], Shared] = {}
+        """What replies share, by caller, session, model, provider, tier and region."""
         self._block_calls: dict[str, tuple[PartFields, Record]] = {}
         """The calls of tools in the block before the record in hand, by their ids."""
         self._preamble = not state
@@ -197,20 +213,25 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
                 self._name_fork()
             self._preamble = False
         self._grew = True
-        stamps = [(record.timestamp, record.snapshot and record.snapshot.timestamp) for record in records]
+        stamps = [
+            (record.timestamp, record.snapshot and record.snapshot.timestamp)
+            for record in records
+            if record.forked_from is None
+        ]
         self._file_session = self._file_session or _first(
             name for record in records for name in (record.session_id, record.stream_session)
         )
         self._part = self._part or _first(name for record in records for name in (record.uuid, record.message_id))
         self._started_at = self._started_at or _first(chain.from_iterable(stamps), _STAMP)
         self._ended_at = _first(chain.from_iterable(reversed(stamps)), _STAMP) or self._ended_at
+        self._forked_from = self._forked_from or _first(record.origin for record in records)
         self._near = self._near or moment_of(self._started_at)
         self.work_in(_first(record.cwd for record in records))
         if "agent_version" not in self.known:
             versions = (version for record in records for version in (record.version, record.stream_version))
             self.learn(agent_version=_first(versions, _VERSION))
         self._reply, self._own_reply, self._block_calls = None, None, {}
-        self._replies = Replies("input", "output", "cache_read", "cache_write", "cache_write_hour")
+        self._replies = Replies(*_COUNTS)
         self._shares = {}
         self._calls = dict(list(self._calls.items())[-_IN_HAND:])
 
@@ -221,19 +242,22 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
             self._reply = message
         if message is not record.message:
             return
+        copied = record.origin is not None
         for part in message.parts:
             call, tool = part.id, part.name
             if part.input is None or not (_is_name(call) and _is_name(tool)):
                 continue
             self._calls[call] = tool
             self._block_calls.setdefault(call, (part, record))
+            if copied:
+                continue
             if tool in self._tools or len(self._tools) < MOST_TOOLS:
                 self._tools[tool] = self._tools.get(tool, 0) + 1
         if self._reply is message:
             self._own_reply = message
             if name not in self._recent:
                 self._recent.append(name)
-                self._requests += 1
+                self._requests += not copied
 
     def _spend(self, message: MessageFields, record: Record, offset: int, length: int) -> None:
         """Collect the tokens of a reply.
@@ -248,13 +272,23 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         output = counts[1] or 0
         if not any(counts) or (request == self._spent_by[0] and output <= self._spent_by[1]):
             return
+        if record.message is message and record.origin is None:
+            self._recorded += request != self._spent_by[0]
         self._spent_by = request, output
         part = "/subagent" if record.is_sidechain is True or record.data else ""
-        key = part, model, served(request)
-        if key not in self._shares:
-            by, facts = self.caller + part, {**self.known, "provider": key[2]}
-            self._shares[key] = shared(self._file_session, ("claude", "usage", by), facts, caller=by, model=model)
-        self._replies.add(self._shares[key], request, output, counts, text(record.timestamp), offset, length)
+        session, provider = record.origin or self._file_session, served(request)
+        replies = [(request, model, message.usage, counts)]
+        if message.usage.iterations:
+            advice = enumerate(message.usage.advice)
+            replies += [(f"{request}/advisor/{at}", by, usage, usage.counts) for at, (by, usage) in advice]
+        for name, by_model, usage, numbers in replies:
+            key = part, session, by_model, provider, usage.tier, usage.region
+            if key not in self._shares:
+                by, facts = self.caller + part, {**self.known, "provider": provider}
+                extras = {"caller": by, "model": by_model, "tier": usage.tier, "region": usage.region}
+                self._shares[key] = shared(session, ("claude", "usage", by), facts, **extras)
+            stamp = text(record.timestamp)
+            self._replies.add(self._shares[key], name, numbers[1], numbers, stamp, offset, length)
 
     def finish(self) -> Sequence[Event]:
         """Return the `session.observed` of the file so far, if a block was read."""
@@ -263,6 +297,8 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
             return ()
         payload = {
             "requests": self._requests,
+            "recorded": self._recorded,
+            "forked_from": self._forked_from,
             "started_at": self._started_at,
             "ended_at": self._ended_at,
             "retry_visibility": self.visibility,
@@ -307,7 +343,9 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         return f"side:{self.record.get('agentId') or ''}" if self.role else MAIN
 
     def _events_of(self, record: Mapping[str, Any]) -> list[Event]:
-        self.session = text(record.get("sessionId")) or text(record.get("session_id")) or self.session
+        origin = mapping(record.get("forkedFrom"))
+        own = text(record.get("sessionId")) or text(record.get("session_id")) or self.session
+        self.session = text(origin.get("sessionId")) or own
         try:
             self._take(record)
             return self._dispatch(record)
@@ -317,13 +355,15 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
     def _take(self, record: Mapping[str, Any]) -> None:
         """Take a record in hand: its time, its role, its name, and the facts that hold at it.
 
-        Resumed sessions repeat records in other files, with another session id.
+        Resumed sessions repeat records in other files, with another session id; forks give them
+        another name too, and name the original.
         """
         self.record = record
         self.time(record.get("timestamp"))
         self.role = "subagent" if record.get("isSidechain") is True else None
         fields = sorted((key, value) for key, value in record.items() if key not in {"sessionId", "session_id"})
-        self._unique = text(record.get("uuid")) or derived_id(self.session, fields)
+        original = text(mapping(record.get("forkedFrom")).get("messageUuid"))
+        self._unique = original or text(record.get("uuid")) or derived_id(self.session, fields)
         self._record_facts = present({"branch": text(record.get("gitBranch"))}) | reply_facts(self._reply)
         # The first call of a session may fail: then only its own request shows the provider.
         if self._request:
@@ -335,6 +375,10 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
             return self._retry(record, retry_facts(record), "retryAttempt", "maxRetries", "retryInMs")
         if kind == "system" and subtype == "api_retry":
             return self._retry(record, stream_retry_facts(record), "attempt", "max_retries", "retry_delay_ms")
+        if kind == "system" and subtype in ("model_fallback", "model_refusal_fallback"):
+            return self._fallen_back(record)
+        if kind == "rate_limit_event":
+            return self._limited(mapping(record.get("rate_limit_info")))
         if kind == "tool_progress" and isinstance(record.get("subagent_retry"), Mapping):
             return self._subagent_retry(record)
         if kind == "system" and subtype == "compact_boundary":
@@ -380,11 +424,44 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
     # Replies, terminal errors, interruptions ---------------------------------------------------------------------
 
     def _assistant(self, record: Mapping[str, Any]) -> list[Event]:
+        message = mapping(record.get("message"))
         if record.get("isApiErrorMessage") is True:
-            return self._terminal(record, terminal_facts(record))
-        if mapping(record.get("message")).get("model") == "<synthetic>":
+            repeats = self._refused_by is not None and _REFUSED.search(message_text(record)) is not None
+            self._refused_by = None
+            return [] if repeats else self._terminal(record, terminal_facts(record))
+        if message.get("model") == "<synthetic>":
             return []
+        if message.get("stop_reason") == REFUSAL:
+            return self._refusal(message)
+        self._refused_by = None
         return self.settled("recovered", chain=self.chain, made=1) + self._after_compaction(record)
+
+    def _refusal(self, message: Mapping[str, Any]) -> list[Event]:
+        """Record a reply that the model, or who serves it, refused to give or to end."""
+        reply = text(message.get("id")) or self._unique
+        if reply == self._refused_by:
+            return []
+        self._refused_by = reply
+        facts = {"type": REFUSAL, "message": "the reply was refused (stop_reason refusal)"}
+        return [self.failed(facts, REFUSAL), *self.settled("exhausted", chain=self.chain)]
+
+    def _fallen_back(self, record: Mapping[str, Any]) -> list[Event]:
+        """Record a failure that another model made up for, unless attempts before it are in the log.
+
+        The model of the event is the one that was asked.
+        """
+        facts = fallback_facts(record)
+        if self.chain in self.chains or (facts.get("type") == REFUSAL and self._refused_by is not None):
+            return []
+        served_by = text(record.get("fallbackModel")) or text(record.get("fallback_model"))
+        fields = present({"model": facts.get("model"), "fallback_model": served_by})
+        return [self.failed(facts, "fallback", outcome="recovered", **fields)]
+
+    def _limited(self, limit: Mapping[str, Any]) -> list[Event]:
+        """Remember when the limit is reset that refuses a run."""
+        if limit.get("status") == "rejected":
+            self._blocked_until = quantity(limit.get("resetsAt"))
+        return []
 
     def _terminal(self, record: Mapping[str, Any], facts: dict[str, Any], **tokens: Any) -> list[Event]:
         chain = self.chain if self.chain in self.chains else None
@@ -392,6 +469,8 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         payload = dict(failure.payload)
         reason, detail = payload["reason"], payload.get("detail")
         resets_at = quantity(mapping(record.get("quotaLimits")).get("resetsAt"))
+        if resets_at is None and detail == "usage_limit" and "reset_at" not in payload:
+            resets_at = self._blocked_until
         if resets_at is not None:
             with contextlib.suppress(ValueError):  # a moment out of bounds
                 payload["reset_at"] = format_time(from_epoch(resets_at))

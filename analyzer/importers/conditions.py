@@ -12,14 +12,7 @@ Record = Mapping[str, Any]
 Test = Callable[[Record], bool]
 
 _CONDITION = re.compile(r"(?P<no>!?)(?P<path>[\w$.]*)(?:(?P<operator>[=^~:<])(?P<operand>.+))?")
-_TYPES: Mapping[str, tuple[type, str]] = {
-    "text": (str, "a text"),
-    "object": (dict, "an object"),
-    "list": (list, "a list"),
-    "number": (int, "a number"),
-    "flag": (bool, "a boolean"),
-}
-_WORDS = {"^": "that begins with", "~": "that has in it"}
+_TYPES: Mapping[str, type] = {"text": str, "object": dict, "list": list, "number": int, "flag": bool}
 
 
 def has(*ways: str) -> Test:
@@ -75,7 +68,7 @@ def _of_value(operator: str | None, operand: str, key: str) -> Test:
         values = frozenset(operand.split(","))
         return lambda record: isinstance(value := record.get(key), str | int) and str(value) in values
     if operator == ":":
-        kind = _TYPES[operand][0]
+        kind = _TYPES[operand]
         return lambda record: isinstance(record.get(key), kind)
     if operator == "<":
         keys = frozenset(operand.split(","))
@@ -83,28 +76,3 @@ def _of_value(operator: str | None, operand: str, key: str) -> Test:
     if operator == "^":
         return lambda record: isinstance(value := record.get(key), str) and value.startswith(operand)
     return lambda record: isinstance(value := record.get(key), str) and operand in value
-
-
-def described(*ways: str) -> str:
-    """Describe the ways of `has` in words, for the reference page."""
-    return "; ".join(", ".join(map(_term_in_words, way.split())) for way in ways)
-
-
-def _term_in_words(term: str) -> str:
-    return " or ".join(map(_condition_in_words, term.split("|")))
-
-
-def _condition_in_words(condition: str) -> str:
-    match = _CONDITION.fullmatch(condition)
-    assert match is not None, condition
-    path, operator, operand = f"`{match['path']}`", match["operator"], match["operand"]
-    if operator == "<":
-        return f"no other keys in {path}" if match["path"] else "no other keys"
-    words = path
-    if operator == "=":
-        words = f"{path} = {'/'.join(f'`{value}`' for value in operand.split(','))}"
-    elif operator == ":":
-        words = f"{_TYPES[operand][1]} {path}"
-    elif operator is not None:
-        words = f"{path} {_WORDS[operator]} `{operand}`"
-    return f"no {words.removeprefix('a ').removeprefix('an ')}" if match["no"] else words

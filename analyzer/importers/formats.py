@@ -10,7 +10,7 @@ from typing import Any
 
 from analyzer.importers import heads
 from analyzer.importers.base import ReaderFactory
-from analyzer.importers.conditions import Test, described, has
+from analyzer.importers.conditions import Test, has
 from analyzer.importers.shapes.files import SQLITE
 
 
@@ -24,8 +24,6 @@ class Format:
     recognises: Callable[[heads.Head], bool]
     made_by: str = ""
     """The maker of its readers as `module:name` below this folder; empty: it is not read yet."""
-    marked_by: str = ""
-    """Its marks in words, for the reference page."""
     version: tuple[str, tuple[int, ...]] = ("", ())
     """The key of the format's version in a record, and the newest version that the reader knows."""
     native: bool = False
@@ -61,35 +59,41 @@ def detect(head: heads.Head) -> Format:
 
 
 def _lines(name: str, title: str, made_by: str, *ways: str, **more: Any) -> Format:
-    return Format(name, title, heads.lines(has(*ways)), made_by, described(*ways), **more)
+    return Format(name, title, heads.lines(has(*ways)), made_by, **more)
 
 
 def _records(name: str, title: str, made_by: str, *ways: str, marks: tuple[bytes, ...] = (), **more: Any) -> Format:
-    return Format(name, title, heads.records(has(*ways), *marks), made_by, described(*ways), **more)
+    return Format(name, title, heads.records(has(*ways), *marks), made_by, **more)
 
 
-def _exports(
-    name: str,
-    title: str,
-    test: str | Test,
-    marks: tuple[bytes, ...],
-    marked_by: str = "",
-) -> Format:
+def _exports(name: str, title: str, test: str | Test, *marks: bytes) -> Format:
     made_by = f"telemetry.platforms:{name.title().replace('_', '')}Reader"
     if isinstance(test, str):
-        ways = test.split("; ")
-        test, marked_by = has(*ways), described(*ways)
-    marked_by = f"{marked_by}; also in `data`, `observations`, `runs` or `calls`"
-    return Format(name, title, heads.records(heads.exported(test), *marks), made_by, marked_by)
+        test = has(*test.split("; "))
+    return Format(name, title, heads.records(heads.exported(test), *marks), made_by)
 
 
-def _tables(name: str, title: str, made_by: str, *names: str) -> Format:
-    return Format(name, title, heads.tables(*names), made_by, f"tables `{'`, `'.join(names)}`")
+def _tables(name: str, title: str, made_by: str, *names: str, newer: tuple[str, ...] = ()) -> Format:
+    """Make the row of a database by the names of its tables, and of those of a `newer` version."""
+    is_old, is_newer = heads.tables(*names), heads.tables(*newer)
+    return Format(name, title, lambda head: is_old(head) or (bool(newer) and is_newer(head)), made_by)
 
 
 FORMATS: tuple[Format, ...] = (
     Format("empty", "an empty file", lambda head: not head.data.strip()),
-    _tables("opencode_db", "opencode's database", "agents.opencode:OpencodeReader", "session", "message", "part"),
+    _tables(
+        "opencode_db",
+        "opencode's database",
+        "agents.opencode:OpencodeReader",
+        *("session", "message", "part"),
+        newer=("session_v2", "session_message"),
+    ),
+    _tables(
+        "openclaw_db",
+        "OpenClaw's database",
+        "agents.pi:OpenclawStoreReader",
+        *("transcript_events", "session_windows"),
+    ),
     _tables("hermes_db", "Hermes' database", "transcripts.hermes:HermesReader", "sessions", "messages", "state_meta"),
     _tables("goose_db", "goose's database", "agents.goose:GooseReader", "sessions", "messages", "schema_version"),
     _tables(
@@ -110,6 +114,14 @@ FORMATS: tuple[Format, ...] = (
         "a Qwen Code chat",
         "agents.qwen:QwenReader",
         "uuid sessionId type type=tool_result|systemPayload:object|message.role=model|message.parts:list",
+    ),
+    _lines(
+        "droid_stream",
+        "a run of droid",
+        "transcripts.messages:DroidStreamReader",
+        "type=system subtype=init session_id !uuid !claude_code_version !apiKeySource !qwen_code_version timestamp",
+        "type=tool_call,tool_result session_id toolCallId",
+        "type=completion session_id finalText",
     ),
     _lines(
         "claude_code",
@@ -168,7 +180,6 @@ FORMATS: tuple[Format, ...] = (
         "OpenHands events",
         heads.records(heads.openhands),
         "agents.openhands:OpenHandsReader",
-        "a `kind` that ends in `Event` or is `Condensation`; `source`, `message` and an `action` or `observation`",
     ),
     _lines("gemini_stream", "a Gemini CLI stream", "agents.gemini:GeminiStreamReader", "type=init session_id model"),
     Format(
@@ -176,8 +187,6 @@ FORMATS: tuple[Format, ...] = (
         "OpenTelemetry JSON",
         heads.records(heads.otlp, b'"resource', b'"scope'),
         "telemetry.otlp:OtlpReader",
-        "OpenTelemetry JSON: `resourceLogs`, `resourceSpans`, `resourceMetrics`, also one level further in; `resource` "
-        "with `scopeLogs` or `scopeSpans`",
     ),
     _records(
         "gemini_telemetry",
@@ -212,6 +221,14 @@ FORMATS: tuple[Format, ...] = (
         "type=ask ask:text ts:number",
     ),
     _lines("goose", "a goose session", "agents.goose:GooseReader", "working_dir message_count"),
+    _lines(
+        "kimi_cli",
+        "a kimi-cli session",
+        "transcripts.kimi:KimiCliReader",
+        "type=metadata protocol_version !created_at",
+        "timestamp:number|timestamp message.type message.payload:object",
+    ),
+    _lines("dsh", "a DeepSeek Harness session", "transcripts.messages:DshReader", "type=session version id createdAt"),
     _lines(
         "kimi",
         "a Kimi Code session",
@@ -258,36 +275,34 @@ FORMATS: tuple[Format, ...] = (
         "langfuse",
         "an export of Langfuse",
         heads.langfuse,
-        (b'"traceId"', b'"statusMessage"'),
-        "a `type` in capitals, `id`, `level`, and `traceId` and `startTime`, or `trace_id` and `start_time`",
+        *(b'"traceId"', b'"statusMessage"'),
     ),
     _exports(
-        "langsmith", "an export of LangSmith", "id run_type start_time trace_id", (b'"run_type"', b'"dotted_order"')
+        "langsmith", "an export of LangSmith", "id run_type start_time trace_id", b'"run_type"', b'"dotted_order"'
     ),
     _exports(
         "mlflow",
         "traces of MLflow",
         "info.trace_id|info.request_id data.spans:list",
-        (b'"trace_id"', b'"spans"', b'"mlflow.'),
+        *(b'"trace_id"', b'"spans"', b'"mlflow.'),
     ),
     _exports(
         "weave",
         "an export of Weave",
         "id op_name trace_id started_at project_id",
-        (b'"op_name"', b'"started_at"', b'"project_id"'),
+        *(b'"op_name"', b'"started_at"', b'"project_id"'),
     ),
     _exports(
         "openai_agents",
         "traces of the OpenAI Agents SDK",
         "object=trace.span span_data:object; object=trace workflow_name",
-        (b'"trace.span"', b'"span_data"'),
+        *(b'"trace.span"', b'"span_data"'),
     ),
     Format(
         "aider",
         "an aider chat history",
         lambda head: b"# aider chat started at " in head.data,
         "agents.aider:AiderReader",
-        "the text `# aider chat started at`",
     ),
     _records(
         "copilot_chat",
@@ -392,7 +407,6 @@ FORMATS: tuple[Format, ...] = (
         "a log of Hermes",
         lambda head: heads.HERMES_LINE.search(head.data) is not None,
         "transcripts.hermes:HermesLogReader",
-        "text lines of a logger `hermes_…`, `run_agent` or `agent.conversation_loop`",
     ),
     Format("sqlite", "an SQLite database of no known kind", lambda head: head.data.startswith((SQLITE, b'{"sqlite":'))),
     Format("binary", "a binary file", heads.binary),

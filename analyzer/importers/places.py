@@ -50,6 +50,8 @@ def _home(agent: str, formats: str, roots: str, files: str = "") -> Home:
 
 _DEEP, _TASKS = "**/*.jsonl", "*/ui_messages.json"
 _ROLLOUTS = "sessions/**/rollout-*.json*, archived_sessions/**/rollout-*.json*"
+_SESSIONS = "*/sessions/*.jsonl"
+_OPENCLAW = f"{_SESSIONS}, {_SESSIONS}.reset.*, {_SESSIONS}.deleted.*, */agent/openclaw-agent.sqlite"
 _CRUSH = "crush.db, logs/crush.log"
 _EDITORS = ("Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf")
 _REGISTRY = (
@@ -144,7 +146,7 @@ HOMES = (
     ),
     _home("goose", "goose_db, goose", "$GOOSE_PATH_ROOT/data/sessions, {data}/goose/sessions", "sessions.db, *.jsonl"),
     _home("pi", "pi", "$PI_CODING_AGENT_DIR/sessions, ~/.pi/agent/sessions", _DEEP),
-    _home("OpenClaw", "pi", "~/.openclaw/agents, ~/.kimi_openclaw/agents", "*/sessions/*.jsonl"),
+    _home("OpenClaw", "pi, openclaw_db", "~/.openclaw/agents, ~/.kimi_openclaw/agents", _OPENCLAW),
     _home("Prime Agent", "pi", "~/.prime/agent/sessions", _DEEP),
     _home("QClaw", "pi", "~/.qclaw/agents", "*/sessions/*.jsonl"),
     _home("oh-my-pi", "pi", "~/.omp/agent/sessions", _DEEP),
@@ -167,6 +169,8 @@ HOMES = (
     ),
     _home("Continue", "continue", "$CONTINUE_GLOBAL_DIR/sessions, ~/.continue/sessions", "*.json"),
     _home("Kiro CLI", "kiro", "~/.kiro/sessions/cli", "*.jsonl, *.json"),
+    _home("DeepSeek Harness", "dsh", "$DSH_HOME/sessions, ~/.dsh/sessions", "*/*/session.jsonl*"),
+    _home("kimi-cli", "kimi_cli", "~/.kimi/sessions", "*/*/wire.jsonl"),
     _home("Antigravity", "antigravity", "~/.gemini/antigravity-cli/brain", "*/.system_generated/logs/transcript.jsonl"),
     _home(
         "Letta Code",

@@ -18,7 +18,7 @@ from typing import Any
 
 from analyzer.agent_stream import mapping
 from analyzer.events.codec import parsed
-from analyzer.importers.conditions import Record, described, has
+from analyzer.importers.conditions import Record, has
 from analyzer.readable import terminal_safe
 from analyzer.redaction.walk import without_home
 
@@ -32,8 +32,6 @@ class Fork:
     """Its name for people."""
     agent: str
     """Its name in events, callers and filters."""
-    marked_by: str
-    """Its marks in words, for the reference page."""
     mark: Callable[[Record], bool] = lambda _record: False
     """Tells whether only this program writes such a record."""
     place: str = ""
@@ -43,8 +41,7 @@ class Fork:
 def _by_folder(formats: tuple[str, ...], title: str, agent: str, folder: str) -> Fork:
     """Make the row of a program that only its folder tells from the agent of the format."""
     place = r"[/\\]" + re.escape(folder).replace("/", r"[/\\]") + r"[/\\]"
-    marked_by = f"the folder `{folder}` alone: the records are the same"
-    return Fork(formats, title, agent, marked_by, place=place)
+    return Fork(formats, title, agent, place=place)
 
 
 def _request_has(*keys: str) -> Callable[[Record], bool]:
@@ -64,7 +61,7 @@ def _request_has(*keys: str) -> Callable[[Record], bool]:
 
 def _by_records(format_name: str, title: str, agent: str, *ways: str) -> Fork:
     """Make the row of a program that is recognised by its records; `ways` are as in `has`."""
-    return Fork((format_name,), title, agent, described(*ways), has(*ways))
+    return Fork((format_name,), title, agent, has(*ways))
 
 
 _has_protocol = _request_has("apiProtocol")
@@ -105,7 +102,7 @@ FORKS = (
         ("cline",),
         "Kilo Code",
         "kilo",
-        "requests with `inferenceProvider` or `usageMissing`; the folder `kilocode.kilo-code` of versions without them",
+        # Older versions have neither.
         _request_has("inferenceProvider", "usageMissing"),
         r"[/\\]kilocode\.kilo-code[/\\]",
     ),
@@ -113,8 +110,6 @@ FORKS = (
         ("cline",),
         "Roo Code",
         "roo",
-        "requests with `apiProtocol`, rows `api_req_retry_delayed` and `condense_context`; the folder "
-        "`rooveterinaryinc.roo-cline` of versions without them",
         lambda record: _is_roo_row(record) or _has_protocol(record),
         r"roo-cline",
     ),
@@ -122,7 +117,6 @@ FORKS = (
         ("opencode", "opencode_db"),
         "Kilo CLI",
         "kilo",
-        "the folder `kilo` alone, where `opencode` is expected: the records are the same",
         place=r"[/\\]kilo[/\\](?:kilo[^/\\]*\.db$|storage[/\\])",
     ),
 )
@@ -163,6 +157,14 @@ def _of_format(name: str) -> tuple[Fork, ...]:
 DIMENSIONS = ("agent", "agent_version", "provider", "model", "project", "cwd", "branch")
 """The facts about a session; an event has those for which its type has fields."""
 _SEPARATORS = re.compile(r"[/\\]+")
+_WORKTREE = re.compile(
+    r".*/([^/~]+)/\.(?:[\w-]+/)?worktrees?/[^/]+|.*/([^/]+)[.-]worktrees/[^/]+|~/\.cursor/worktrees/([^/]+)/[^/]+"
+)
+"""Working directories of worktrees, with the project that they were made of.
+
+They are inside it, as in `shop/.claude/worktrees/NAME` and `shop/.worktrees/NAME`, beside it, as in
+`shop.worktrees/NAME`, or in the home, where Cursor keeps them.
+"""
 _LONGEST = 1_000
 """Characters of a path that are kept."""
 
@@ -170,12 +172,14 @@ _LONGEST = 1_000
 def place_of(folder: object) -> dict[str, str]:
     """Return a working directory as `cwd`, and its last name as `project`.
 
-    The home directory is left out. The result is empty if there is no name.
+    The home directory is left out. The project of a worktree is that of its repository. The result
+    is empty if there is no name.
     """
     if not isinstance(folder, str):
         return {}
     cwd = without_home(folder[:_LONGEST].rstrip("/\\"))
-    name = _SEPARATORS.split(cwd)[-1]
+    worktree = _WORKTREE.match(cwd.replace("\\", "/"))
+    name = next(filter(None, worktree.groups())) if worktree else _SEPARATORS.split(cwd)[-1]
     return {"cwd": cwd, "project": name} if name else {}
 
 

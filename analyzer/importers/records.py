@@ -98,13 +98,17 @@ def folder_of(path: str, above: int) -> str | None:
 def session_of(path: str) -> str:
     """Return the name of a session that no record names: its file's, or the folder's.
 
-    The folder counts if the file has a name that all sessions of a format share.
+    The folder counts if the file, or a folder in it, has a name that all sessions of a format share.
     """
-    name = path.replace("\\", "/").rpartition("/")[2].partition(".")[0]
-    return (folder_of(path, 1) or name) if name in _COMMON_NAMES else name
+    *folders, file = path.replace("\\", "/").split("/")
+    name = file.partition(".")[0]
+    if name not in _COMMON_NAMES:
+        return name
+    return next((folder for folder in reversed(folders) if folder not in _COMMON_FOLDERS), "") or name
 
 
-_COMMON_NAMES = frozenset({"messages", "transcript", "trajectory"})
+_COMMON_NAMES = frozenset({"messages", "transcript", "transcript_full", "trajectory"})
+_COMMON_FOLDERS = frozenset({"logs", ".system_generated"})
 
 
 def cursor_of(state: Mapping[str, Any]) -> dict[str, Any]:
@@ -197,6 +201,8 @@ class RecordReader(Reader):
         self.at = source.stand_in(self._near)[0]
         self.timed = False
         """True if the record in hand names its own time."""
+        self.copied_from: str | None = None
+        """The session that the record in hand was copied from, by a fork; None for any other record."""
         self.known: dict[str, Any] = dict(mapping(state.get("known")))
         """The facts about that session, by the names of `DIMENSIONS`."""
         self._author = Author(self.name, source.path, state.get("fork"))
@@ -217,6 +223,10 @@ class RecordReader(Reader):
         for name, value in self.own_state.items():
             # A copy: if reading fails, the checkpoint keeps its old value.
             setattr(self, f"_{name}", deepcopy(state.get(name, value)))
+        self._fork: list[str] = list(state.get("forked") or ())
+        """The session that this one is a fork of, and when it began: what is older was copied."""
+        self._unseen: str | None = None
+        """A recorded request of a session of which no record counts yet."""
         self._left: list[Event] = []
         """Events of sessions that were dropped from `_seen`."""
         self._refused: Reject | None = None
@@ -325,6 +335,7 @@ class RecordReader(Reader):
             "calls": self._calls,
             "cursor": self._cursor,
             "near": format_time(self._near) if self._near else None,
+            "forked": self._fork,
             **own,
         }
 
@@ -338,6 +349,8 @@ class RecordReader(Reader):
         """Set the moment (naive UTC) of the record in hand, or a substitute if it is None."""
         self._near = moment or self._near
         self.timed, self.at = moment is not None, moment or self.source.stand_in(self._near)[0]
+        if self._fork:
+            self.copied_from = self._fork[0] if moment and format_time(moment) < self._fork[1] else None
 
     @property
     def dated(self) -> str:
@@ -348,6 +361,14 @@ class RecordReader(Reader):
         """Begin a session, of which only the program and `fields` are known, as in `learn`."""
         self.session, self.known = session, {"agent": self.agent}
         self.learn(**fields)
+
+    def fork(self, origin: str, began: datetime) -> None:
+        """Begin a fork: records of an earlier time are copies out of the session `origin`.
+
+        What was first elsewhere counts there: a copy adds nothing to the counts of its session, and its
+        events name their origin, so that the store leaves them out if it has the originals.
+        """
+        self._fork = [origin, format_time(began)]
 
     def learn(self, **fields: object) -> None:
         """Add facts about the session in hand, by the names of `DIMENSIONS`; only texts count."""
@@ -454,11 +475,21 @@ class RecordReader(Reader):
             # The part is named by its first moment: a session that was dropped and comes again is
             # another part, and both are added up.
             first = format_time(self.at) if self.timed else None
-            seen = self._seen[self.session] = {"requests": 0, "aborted": 0, "part": f"{self.name}/{first}"}
+            counts = {"requests": 0, "recorded": 0, "aborted": 0}
+            seen = self._seen[self.session] = {**counts, "part": f"{self.name}/{first}"}
+            if self._unseen is not None:
+                seen |= {"request": self._unseen, "recorded": 1}
+                self._unseen = None
             if len(self._seen) > MOST_OPEN:
                 oldest = next(iter(self._seen))
                 self._left += filter(None, [self._observed(oldest)])
                 del self._seen[oldest]
+        seen["known"] = dict(self.known)
+        seen["caller"] = self.caller
+        seen["new"] = True
+        if self.copied_from is not None:
+            seen["forked_from"] = self.copied_from
+            return
         if self.timed:
             at = format_time(self.at)
             if at < seen.setdefault("started_at", at):
@@ -467,15 +498,12 @@ class RecordReader(Reader):
                 seen["ended_at"] = at
         seen["requests"] += requests
         seen["aborted"] += aborted
-        seen["known"] = dict(self.known)
-        seen["caller"] = self.caller
-        seen["new"] = True
 
     def see_calls(self, *tools: str | None) -> None:
         """Count calls of tools for the session of the record in hand."""
         self.see()
         seen = self._seen.get(self.session or "")
-        if seen is None:
+        if seen is None or self.copied_from is not None:
             return
         counts = seen.setdefault("tools", {})
         for tool in tools:
@@ -498,12 +526,27 @@ class RecordReader(Reader):
         """Return the tool of a call whose result has come, and forget the call."""
         return self._calls.pop(call or "", None)
 
+    def count_recorded(self, request: str) -> None:
+        """Count a request whose tokens have an event; a reply that grows has several in a row."""
+        seen = self._seen.get(self.session or "")
+        if self.copied_from is not None:
+            return
+        if seen is None:
+            self._unseen = request
+        elif seen.get("request") != request:
+            seen |= {"request": request, "recorded": seen.get("recorded", 0) + 1, "new": True}
+
     def spent(
-        self, *identity: object, cost_usd: float | None = None, prompt: int | None = None, **tokens: int | None
+        self,
+        *identity: object,
+        cost_usd: float | None = None,
+        prompt: int | None = None,
+        fields: Mapping[str, Any] = {},
+        **tokens: int | None,
     ) -> list[Event]:
         """Make the event of the tokens of one request; no event if all are 0.
 
-        `tokens` have the names of the payload.
+        `tokens` have the names of the payload, and so have other `fields`.
 
         A `prompt` includes the tokens that were read from the cache and written to it: the rest is
         input. A record that is written again has the same request; if its output has grown, it is
@@ -516,7 +559,9 @@ class RecordReader(Reader):
         if miscounted or not any(tokens.values()):
             return []
         request = derived_id(self.name, "request", *identity)
-        payload = {"request": request, "caller": self.caller, **tokens, "cost_usd": cost_usd}
+        if not fields.get("whole_run"):
+            self.count_recorded(request)
+        payload = {"request": request, "caller": self.caller, **tokens, "cost_usd": cost_usd, **fields}
         return [self.event("usage.recorded", payload, request, tokens.get("output_tokens"))]
 
     def counted(self, usage: object, name: str) -> int | None:
@@ -536,7 +581,13 @@ class RecordReader(Reader):
         self._refused = self._refused or Reject(why, detail)
 
     def spent_as(
-        self, usage: object, names: str, *identity: object, whole: bool = False, cost_usd: float | None = None
+        self,
+        usage: object,
+        names: str,
+        *identity: object,
+        whole: bool = False,
+        cost_usd: float | None = None,
+        fields: Mapping[str, Any] = {},
     ) -> list[Event]:
         """Make the event of the tokens of one request, by the names that a log gives them.
 
@@ -548,13 +599,14 @@ class RecordReader(Reader):
         prompt = None
         if whole:
             prompt, tokens["input_tokens"] = tokens["input_tokens"], None
-        return self.spent(*identity, prompt=prompt, cost_usd=cost_usd, **tokens)
+        return self.spent(*identity, prompt=prompt, cost_usd=cost_usd, fields=fields, **tokens)
 
     def observed(
         self,
         part: str,
         *identity: object,
         requests: int = 0,
+        recorded: int = 0,
         aborted: int = 0,
         tools: Mapping[str, int] | None = None,
         started_at: str | None = None,
@@ -567,7 +619,10 @@ class RecordReader(Reader):
         another moment; an empty `started_at` means that the beginning is unknown.
         """
         at = format_time(self.at) if self.timed else None
-        seen = {"caller": self.caller, "requests": requests, "aborted": aborted, "part": part, "tools": tools or None}
+        seen: dict[str, Any] = {"caller": self.caller, "requests": requests, "recorded": recorded, "aborted": aborted}
+        if self.copied_from is not None:
+            seen, tools = {**seen, "requests": 0, "recorded": 0, "aborted": 0, "forked_from": self.copied_from}, None
+        seen |= {"part": part, "tools": tools or None}
         seen |= {"started_at": (at if started_at is None else started_at) or None, "ended_at": at}
         return self.event("session.observed", self._shown(seen), *identity, at)
 
@@ -600,6 +655,8 @@ class RecordReader(Reader):
 
     def event(self, kind: str, payload: Mapping[str, Any], *identity: object) -> Event:
         """Make an event of the record in hand, with the facts about its session."""
+        if self.copied_from is not None:
+            payload = {**payload, "forked_from": self.copied_from}
         return Event(
             kind,
             self.at,
@@ -649,7 +706,8 @@ class RecordReader(Reader):
         return {
             "caller": seen.get("caller"),
             "requests": seen["requests"],
-            **{name: seen.get(name) or None for name in ("aborted", "started_at", "ended_at")},
+            "recorded": seen.get("recorded"),
+            **{name: seen.get(name) or None for name in ("aborted", "started_at", "ended_at", "forked_from")},
             "retry_visibility": self.visibility,
             "part": seen["part"],
             "tools": seen.get("tools"),

@@ -72,8 +72,8 @@ class Replies:
     """Collects the replies of a block."""
 
     def __init__(self, *counts: str) -> None:
-        """Take the kinds of tokens, in the order of the payload."""
-        self._counts = [f',"{name}_tokens":' for name in counts]
+        """Take the names of the counts, in the order of the payload."""
+        self._counts = [f',"{name}":' for name in counts]
         self._replies: list[tuple[Shared, str, str, str, str | None, int, int]] = []
 
     def add(

@@ -3,9 +3,9 @@ from analyzer.report.escape import FORMATS as FORMATS
 from analyzer.report.escape import csv_cell as csv_cell
 from analyzer.report.escape import markdown_text as markdown_text
 from analyzer.report.escape import terminal_safe as terminal_safe
+from analyzer.report.overview import Made as Made
+from analyzer.report.overview import render_html as render_html
 from analyzer.report.overview import render_json as render_json
 from analyzer.report.overview import render_markdown as render_markdown
 from analyzer.report.overview import render_text as render_text
-from analyzer.report.page import Made as Made
-from analyzer.report.page import render_html as render_html
 from analyzer.report.rows import render_rows as render_rows

@@ -141,8 +141,8 @@ def comparison_document(comparison: Comparison, asking: Asking = HERE) -> Docume
         blocks += [
             TableBlock(names, rows),
             Paragraph(
-                "A change is called worse or better where chance alone would make one so great in less than "
-                f"{percent(CHANCE)} of comparisons, all figures together."
+                f"A change is called worse or better if it is significant at {percent(CHANCE)}, corrected for multiple "
+                "comparisons."
             ),
         ]
     for title, messages in (("New after", comparison.came), ("Gone after", comparison.went)):

@@ -7,8 +7,12 @@ people read are in the modules that make documents, and none are in writers.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from analyzer.analysis.charts import Chart
 
 _NUMBER = re.compile(
     r"[-+$]{0,2}\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?[%kMGT]?(?: [a-zA-Z]+)?"
@@ -20,6 +24,12 @@ _HAS_DIGIT = re.compile(r"\d").search
 
 class OneLine(str):
     """A text that a terminal cuts to one line."""
+
+    __slots__ = ()
+
+
+class Code(str):
+    """A text that is pasted into a shell, in a cell of a table."""
 
     __slots__ = ()
 
@@ -64,6 +74,8 @@ class Items:
     """The verdict in capitals, before the name."""
     level: str = ""
     """The level of the verdict, which a terminal colours."""
+    anchor: str = ""
+    """The id on a page that the name leads to."""
 
     @property
     def shown(self) -> list[str | Command]:
@@ -89,6 +101,15 @@ class TableBlock:
     repeats: bool = False
     """True if the table only repeats the blocks below it: text and mail, which have no room for
     it, leave it out."""
+    title: str = ""
+    about: str = ""
+    """What is counted, for pages."""
+    command: str = ""
+    """The command that gives all of its rows; empty if none does."""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """The columns by their names for programs, each with what it means; empty for a table of words."""
+    shades: Sequence[Sequence[int]] = ()
+    """How dark the cells of each row are on a page, in percent; empty without shades."""
 
     @property
     def flush(self) -> list[bool]:
@@ -119,6 +140,12 @@ class FindingBlock:
     """The command that shows more, as it is pasted into a shell."""
     command_in_chats: str = ""
     """The command for chats, where a name in `command` could mention somebody or become a link."""
+    steps: tuple[Command, ...] = ()
+    """Further commands, for pages."""
+    blocks: Sequence[Block] = ()
+    """The evidence: its chart, messages, lines of logs and sessions."""
+    filters: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The names by which the filters of a page select it, as `caller`."""
 
     @property
     def word(self) -> str:
@@ -136,8 +163,117 @@ class FindingBlock:
         return "; ".join(filter(None, (self.course, self.id and f"id {self.id}")))
 
 
-Block = Heading | Paragraph | Command | Items | TableBlock | FindingBlock
+@dataclass(frozen=True, slots=True)
+class ChartBlock:
+    """A chart, which only pages draw."""
+
+    draw: Callable[[], Chart]
+    name: str
+    """The id of its picture."""
+    height: int | None = None
+    """In pixels; None is the chart's own height."""
+
+    @property
+    def chart(self) -> Chart:
+        """The chart, which is made when it is asked for."""
+        return self.draw()
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A key figure, with what it was before."""
+
+    name: str
+    value: str
+    before: str = ""
+    """What it was before; empty without anything to compare with."""
+    course: tuple[float | None, ...] = ()
+    """Its values by day, the oldest first; None for a day without data."""
+    is_share: bool = False
+    anchor: str = ""
+    """The name of the section that has more."""
+
+    @property
+    def sentence(self) -> str:
+        """The figure in words."""
+        return f"{self.name}: {self.value}{f' ({self.before} before)' if self.before else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Some key figures beside each other."""
+
+    figures: Sequence[Figure]
+    days: str
+    """Which days they are of, and which days are called before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Details that a page shows after a click."""
+
+    summary: str
+    blocks: Sequence[Block]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a long document, which links lead to."""
+
+    name: str
+    """The id: lower case letters and hyphens."""
+    title: str
+    blocks: Sequence[Block]
+    level: str = ""
+    """The level of the verdict, of the section that a page begins with; its name is not shown."""
+
+
+Plain = Heading | Paragraph | Command | Items | TableBlock | FindingBlock
+Block = Plain | ChartBlock | Figures | Fold | Section
 Document = Sequence[Block]
+
+
+def flat(document: Iterable[Block], *, details: bool = False) -> Iterator[Plain]:
+    """Yield the blocks for a medium that neither draws nor folds.
+
+    With `details` folded blocks and the evidence of findings follow under bold lines, else they are left out.
+    """
+    for block in document:
+        match block:
+            case Section():
+                yield from [] if block.level else [Heading(block.title, 2)]
+                yield from flat(_titled(block.blocks) if block.level and details else block.blocks, details=details)
+            case Fold():
+                # A table has a title of its own.
+                named = [] if isinstance(block.blocks[0], TableBlock) else [Heading(block.summary, 4)]
+                yield from (*named, *flat(block.blocks, details=True)) if details else ()
+            case Figures():
+                yield Items([figure.sentence for figure in block.figures], block.days)
+            case ChartBlock():
+                yield from [Heading(block.chart.title, 4)] if details else []
+            case FindingBlock():
+                yield from (block, *(flat(block.blocks, details=True) if details else ()))
+            case TableBlock() if block.title:
+                yield from (Heading(block.title, 4), block)
+            case _:
+                yield block
+
+
+def _titled(blocks: Document) -> Iterator[Block]:
+    """Yield the blocks of a first screen with its verdicts as headings, the first one as the title of all."""
+    for index, block in enumerate(blocks):
+        if isinstance(block, Items) and block.word:
+            yield Heading(f"{block.word}: {block.name}", 1 if index == 0 else 3)
+            block = Items(block.texts)
+        yield block
+
+
+def walk(document: Document) -> Iterator[Block]:
+    """Yield all blocks, those in others too."""
+    for block in document:
+        yield block
+        if isinstance(block, FindingBlock | Fold | Section):
+            yield from walk(block.blocks)
 
 
 MAX_QUOTE = 240

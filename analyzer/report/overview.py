@@ -1,68 +1,93 @@
-"""The report as documents: a summary for a terminal, and the whole report; and the report as JSON.
+"""The report of a window: one document for a page and Markdown, its first screen for a terminal, and JSON.
 
-The summary is one screen of 24 lines at 80 columns: the verdict, then the findings or, without any,
-what failed most. It names only callers with a finding, and on a quiet day the best and the worst
-caller.
+The first screen says what is wrong, since when and how bad that is against what is normal, what it cost and
+what to do; then which figures moved most. In a terminal it has about 24 lines of 80 columns, and names only
+callers with a finding.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 
-from analyzer.analysis import Finding, Overview
+from analyzer.analysis import Case, Overview, charts
+from analyzer.analysis.summary.window_findings import MAX_CASES
 from analyzer.classifier.fingerprint import fingerprint
-from analyzer.command_lines import HERE, Asking
-from analyzer.readable import counted, percent
-from analyzer.report.document import Block, Command, Document, Heading, Items, Paragraph, TableBlock, quote
+from analyzer.command_lines import HERE, Asking, command_line
+from analyzer.readable import counted, percent, terminal_safe
+from analyzer.report.document import (
+    Block,
+    ChartBlock,
+    Command,
+    Document,
+    Fold,
+    Items,
+    Paragraph,
+    Section,
+    TableBlock,
+    quote,
+)
 from analyzer.report.escape import json_text
 from analyzer.report.overview_words import (
     NEWS,
     completeness,
     cost_beside,
-    day_title,
-    day_words,
     endings_words,
     entry_of,
     exhaustions_words,
+    figures,
     handled,
+    head_of,
+    judging,
     leading_words,
     limits_words,
     news_of,
     open_words,
-    opening_words,
-    relays_words,
+    quiet_words,
     retries_words,
     sessions_words,
+    title_of,
     verdict_word,
-    window_details,
+    what_happened,
     window_words,
 )
-from analyzer.report.rows import brief, count, heading, plain
-from analyzer.report.sections import Part, drift_part, sections, sessions_part, templates_part
+from analyzer.report.rows import brief, count, minute, plain
+from analyzer.report.sections import evidence, sections
+from analyzer.report.writers.html import to_html
 from analyzer.report.writers.markdown import to_markdown
 from analyzer.report.writers.monospace import fit_middle
 from analyzer.report.writers.text import to_text
 
 NARROWEST, WIDEST = 72, 100
-LINES = 22
-"""The lines of a report if they are enough: the line above it and the next prompt make it 24."""
-_HEADINGS = ("errors", "share", "recovered", "gave up", "shown to the user", "other")
-_ENDS = ("recovered", "exhausted", "surfaced")
-"""The outcomes with a column of their own, in the order of their headings."""
-_FEWEST_REASONS, _MOST_REASONS = 2, 8
-_BESIDE = frozenset({"cost", "whose"})
+_MOST_REASONS = 5
+_BESIDE = frozenset({"cost", "whose", "version"})
 """The topics of opening sentences that are shown beside findings, too."""
-_MAX_SENTENCES = 6
+_IN_FULL, _IN_A_LINE = 3, 3
+"""The number of findings that the first screen explains, and of those that it names in a line each."""
 _MAX_NAMES = 40
-_MAX_COMMANDS = 3
 _SENTENCE_CELLS = 440
 _OPEN_CELLS = 78
 """The most cells of the line about a finding without new evidence."""
 _NAME_CELLS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The circumstances of a page."""
+
+    host: str = ""
+    """The machine; empty if nobody named it."""
+    store: str = ""
+    """The store's file; empty for a throw-away store, which answers nothing later."""
+    asking: Asking = HERE
+    """How the store is asked from where the page is read."""
+
+
+ANYWHERE = Made()
+"""The circumstances if nobody named any."""
 
 
 def render_text(overview: Overview, width: int = 80, *, colour: bool = False, asking: Asking = HERE) -> str:
@@ -72,79 +97,120 @@ def render_text(overview: Overview, width: int = 80, *, colour: bool = False, as
     which store it asks.
     """
     size = max(NARROWEST, min(width, WIDEST))
-    # As many reasons are shown as leave the whole within `LINES`.
-    used = to_text(summary_document(overview, None, asking), size).count("\n")
-    return to_text(summary_document(overview, LINES - used - 1, asking), size, colour=colour)
+    return to_text(summary_document(overview, asking), size, colour=colour)
 
 
-def summary_document(overview: Overview, room: int | None, asking: Asking = HERE) -> Document:
-    """Return the summary; its table of reasons takes about `room` lines; None is no table."""
-    return [
-        *([Paragraph(overview.widened)] if overview.asked else []),
-        _verdict(overview, asking),
-        Items([*_window(overview), *_leading(overview)]),
-        *(_reasons(overview, room) if room is not None else []),
-        Items([*_facts(overview), *_unread(overview, asking)]),
-    ]
+def render_markdown(overview: Overview, asking: Asking = HERE) -> str:
+    """Write the report as Markdown, for pull requests, job summaries and chats.
+
+    Tables are as short as on the page. `asking` says how the store is asked from where the text is
+    read.
+    """
+    return to_markdown(report_document(overview, Made(asking=asking)))
 
 
-def _verdict(overview: Overview, asking: Asking) -> Items:
-    verdict = overview.verdict
-    texts: list[str | Command] = []
-    hidden = _hidden_callers(overview, list(verdict.details))
+def render_html(overview: Overview, made: Made = ANYWHERE, *, interactive: bool = False) -> str:
+    """Write the whole page; `made` says on which machine, and which store its commands ask.
+
+    If it is `interactive`, plotly.js is inside and draws the charts again.
+    """
+    host = f" on {made.host}" if made.host else ""
+    foot = f"Made {minute(overview.generated_at)} UTC{host}. Times are UTC. All figures: "
+    return to_html(
+        report_document(overview, made),
+        page_title(overview, made),
+        bar=window_words(overview),
+        foot=Command(command_line("query", "--list"), foot),
+        interactive=interactive,
+    )
+
+
+def render_json(overview: Overview) -> str:
+    """Write the report as one JSON object without NaN, schema `analyzer.report/1`.
+
+    The text ends with a newline.
+    """
+    return json_text(plain(overview.to_dict()), indent=2) + "\n"
+
+
+def page_title(overview: Overview, made: Made) -> str:
+    """Return the title of tab and bookmark: whose errors, of which window, made when."""
+    origin = " on ".join(name for name in (Path(made.store).stem, made.host) if name)
+    of = f" of {origin}" if origin else ""
+    return f"Agent errors{of}: {window_words(overview)}; made {minute(overview.generated_at)} UTC"
+
+
+def summary_document(overview: Overview, asking: Asking = HERE) -> Document:
+    """Return the first screen, and below it the rest in a sentence each."""
+    rest = [*_leading(overview), *_facts(overview), *_unread(overview, asking)]
+    return [first_screen(overview, asking, [*_reasons(overview), Items(rest)])]
+
+
+def report_document(overview: Overview, made: Made = ANYWHERE) -> Document:
+    """Return the whole report: its first screen, its findings, then every table with its query."""
+    first = first_screen(overview, made.asking, [Items([*_leading(overview)])])
+    if overview.is_bare:
+        return [first]
+    return [first, *_findings(overview, made), *sections(overview, made.asking)]
+
+
+def first_screen(overview: Overview, asking: Asking, rest: Iterable[Block]) -> Section:
+    """Return what is wrong and what to do, one chart that shows it, and the figures that moved most.
+
+    The `rest` follows, unless there is nothing to report.
+    """
+    level = overview.verdict.level
     cases = sorted(overview.cases, key=lambda case: NEWS.index(news_of(case, overview.latest)))
-    findings = [case.finding for case in cases]
-    if overview.latest is not None and verdict.level == "quiet":
-        texts.append(_short(f"{day_title(overview.latest)}: {day_words(overview.latest)}"))
-    for case, finding in zip(cases[:_MAX_SENTENCES], findings, strict=False):
-        if finding.is_quiet:
-            texts.append(fit_middle(open_words(finding), _OPEN_CELLS))
-        else:
-            sentence, cost = _short(_masked(finding.explanation, hidden)), cost_beside(finding)
-            sentence += f"{'' if sentence.endswith(('.', '…')) else '.'} {cost}." if cost else ""
-            texts.append(f"{_since(finding, news_of(case, overview.latest))}: {sentence}")
-        if finding.handling:
-            texts.append(_short(_masked(f"decided: {handled(finding.handling)}", hidden)))
-    steps = dict.fromkeys(_steps(findings[:_MAX_SENTENCES], asking))
-    texts += [*steps][:_MAX_COMMANDS]
-    if verdict.level == "unjudged":
-        texts.append(_short(overview.too_little))
-    callers = [finding.scope.who for finding in findings]
-    rest = [caller for caller in dict.fromkeys(callers[_MAX_SENTENCES:]) if caller not in callers[:_MAX_SENTENCES]]
-    if rest:
+    blocks: list[Block] = [Paragraph(overview.widened)] if overview.asked else []
+    if not cases or not cases[0].is_open:
+        texts = [_short(overview.too_little)] if level == "unjudged" else []
+        blocks.append(Items(texts, _short(quiet_words(overview)), verdict_word(level), level))
+    hidden = _hidden_callers(overview, [case.finding.explanation for case in cases])
+    blocks += [_finding(case, hidden, asking) for case in cases[:_IN_FULL]]
+    blocks += [Items(lines)] if (lines := _further(cases[_IN_FULL:])) else []
+    charted = next((case for case in cases if case.is_open and not case.numbers.is_empty()), None)
+    if charted is not None:
+        blocks.append(ChartBlock(partial(charts.finding, charted), "chart-finding-0"))
+    if overview.totals.events:
+        blocks.append(Paragraph(_window(overview)))
+        blocks += [figures(overview.latest)] if overview.latest and overview.latest.moves() else []
+        blocks += rest
+    return Section("latest", "Now", blocks, level)
+
+
+def _finding(case: Case, hidden: re.Pattern[str] | None, asking: Asking) -> Items:
+    """Say what is wrong and since when, how bad that is, what it cost and what to do."""
+    finding = case.finding
+    sentence, cost = _short(_masked(what_happened(finding), hidden)), cost_beside(finding)
+    texts: list[str | Command] = [" ".join(filter(None, (sentence, f"{cost}." if cost else "")))]
+    if finding.handling:
+        texts.append(_short(_masked(f"Decided: {handled(finding.handling)}", hidden)))
+    advice = f"{finding.advice[:1].upper()}{finding.advice[1:]}"
+    if command := asking.command(*finding.words):
+        texts.append(Command(command, advice))
+    elif advice:
+        texts.append(f"→ {advice}")
+    level = finding.severity if case.is_open else "resolved"
+    return Items(texts, _short(head_of(finding)), verdict_word(level), level, f"finding-{finding.id}")
+
+
+def _further(cases: list[Case]) -> list[str]:
+    """Name the findings that the first screen does not explain."""
+    lines = [fit_middle(open_words(case.finding), _OPEN_CELLS) for case in cases[:_IN_A_LINE]]
+    if rest := list(dict.fromkeys(case.finding.scope.who for case in cases[_IN_A_LINE:])):
         names = ", ".join(fit_middle(caller, _NAME_CELLS) for caller in rest[:_MAX_NAMES])
         beyond = f" and {count(len(rest) - _MAX_NAMES)} more" if len(rest) > _MAX_NAMES else ""
-        texts.append(f"also {names}{beyond}: the HTML report has them")
-    headline = fit_middle(verdict.headline, _SENTENCE_CELLS)
-    return Items(texts, headline, verdict_word(verdict.level), verdict.level)
-
-
-def _steps(findings: list[Finding], asking: Asking) -> Iterator[str | Command]:
-    """Yield the command of each finding, or its advice if it has no command."""
-    for finding in findings:
-        if command := asking.command(*finding.words):
-            yield Command(command)
-        elif finding.advice:
-            yield f"→ {finding.advice}"
-
-
-def _since(finding: Finding, news: str) -> str:
-    """Say whether a finding is new, worse, resolved or goes on, and since when."""
-    if not finding.is_open:
-        return f"Resolved on {finding.resolved_on}"
-    before = f", since {finding.onset}" if finding.onset < finding.opened_on else ""
-    words = {"New": f"New on {finding.opened_on}{before}", "Worse": f"Worse, goes on since {finding.onset}"}
-    return words.get(news, f"Goes on since {finding.onset}")
+        lines.append(f"{counted(len(cases) - _IN_A_LINE, 'more finding')}: {names}{beyond}.")
+    return lines
 
 
 def _short(sentence: str) -> str:
     return fit_middle(sentence, _SENTENCE_CELLS)
 
 
-def _window(overview: Overview) -> tuple[str, ...]:
+def _window(overview: Overview) -> str:
+    """Name the window and count its errors."""
     totals = overview.totals
-    if not totals.events:
-        return (window_words(overview),)
     sentence = counted(totals.errors, "error")
     if totals.errors:
         sentence += f" of {counted(totals.callers, 'caller')} in {sessions_words(overview)}"
@@ -153,60 +219,81 @@ def _window(overview: Overview) -> tuple[str, ...]:
         if aside := totals.errors - totals.counted_errors:
             of += f" that count; {count(aside)} aborted or without detail"
         sentence += f"; {percent(totals.unknown_share)} unknown ({of})"
-    return window_words(overview), sentence
+    return f"{window_words(overview)}: {sentence}."
 
 
 def _leading(overview: Overview) -> Iterator[str]:
     """Yield the sentences about the window; beside findings only those on topics of `_BESIDE`."""
     hidden = _hidden_callers(overview, [sentence.quote for sentence in overview.leading])
     for sentence in overview.leading:
-        if not overview.cases:
-            yield _short(_masked(leading_words(sentence), hidden))
-            if sentence.advice:
-                yield f"→ {sentence.advice}"
-        elif sentence.topic in _BESIDE:
-            yield f"{_short(sentence.text.removesuffix('.').partition('. ')[0])}."
-    yield from map(_short, window_details(overview))
+        if sentence.topic in _BESIDE or (not overview.cases and sentence.topic != "change"):
+            yield _short(" ".join(filter(None, (_masked(leading_words(sentence), hidden), sentence.advice))))
+    if overview.totals.tool_failures and not overview.cases:
+        yield _short(overview.verdict.details[-1])
 
 
-def _reasons(overview: Overview, room: int) -> Document:
-    """Return the errors by reason and outcome in about `room` lines, at least 2 and at most 8 reasons."""
-    frame = overview.tables["errors-by-reason"].frame
-    if frame.is_empty():
-        return []
-    outcomes: defaultdict[str | None, Counter[str]] = defaultdict(Counter)
-    for row in overview.tables["errors-by-reason-caller-outcome"].frame.iter_rows(named=True):
-        outcomes[row["reason"]][row["outcome"]] += row["errors"]
-    rows = list(frame.iter_rows(named=True))
-    shown = max(_FEWEST_REASONS, min(room - 1, _MOST_REASONS))
-    if len(rows) > shown:
-        shown = max(_FEWEST_REASONS, shown - 1)
-    cells = [
-        (
-            quote(_reason(row), 22),
-            brief(row["errors"]),
-            percent(row["share"]),
-            *(brief(outcomes[row["reason"]][end]) for end in _ENDS),
-            brief(sum(number for end, number in outcomes[row["reason"]].items() if end not in _ENDS)),
+def _findings(overview: Overview, made: Made) -> Iterator[Section]:
+    """Yield the section of the findings, each with its evidence; those beyond what a page can carry are named."""
+    cases = overview.cases
+    if not cases:
+        return
+    first = next((case for case in cases if case.is_open and not case.numbers.is_empty()), None)
+    blocks: list[Block] = []
+    for index, case in enumerate(cases[:MAX_CASES], 1):
+        finding, command = case.finding, made.asking.command(*case.finding.words)
+        own = evidence(case, index, with_chart=case is not first)
+        figures = [(name, getattr(finding.latest, f"{name}_value")) for name in ("p", "q")]
+        values = [f"{name} = {value:.2g}" for name, value in figures if value is not None]
+        own.append(Fold("Ids and probabilities", [Paragraph(" · ".join((*values, f"id {finding.id}")))]))
+        block = replace(
+            entry_of(finding),
+            command=command,
+            command_in_chats=command,
+            steps=tuple(_to_acknowledge(case, made)),
+            blocks=own if case.is_open else [Fold("What it was", own)],
+            filters=_filters(case),
         )
-        for row in rows[:shown]
+        blocks.append(block)
+    if rest := cases[MAX_CASES:]:
+        blocks.append(Items([title_of(case.finding) for case in rest], f"And {count(len(rest))} more"))
+    yield Section("findings", "Findings", blocks)
+
+
+def _to_acknowledge(case: Case, made: Made) -> Iterator[Command]:
+    """Yield the commands by which somebody acknowledges a finding."""
+    finding, ask = case.finding, made.asking.command
+    if not case.is_open or finding.handling:
+        return
+    if not made.store:
+        keep = ask(*judging(finding)) if made.asking.keep else ""
+        yield Command(keep, "To acknowledge findings, first create a store")
+        return
+    if not case.reported:
+        yield Command(ask(*judging(finding)), "No night has recorded it yet")
+    yield Command(ask("findings", "ack", finding.id), "Acknowledge it")
+
+
+def _filters(case: Case) -> dict[str, list[str]]:
+    """Return the names by which filters select a finding: its caller, reasons, agents and projects."""
+    finding, scope, places = case.finding, case.finding.scope, case.places
+    # A change of verdict names two reasons; the evidence adds the reason of unknown errors.
+    reasons = dict.fromkeys([*(scope.reason or "").split(" → "), finding.kind.evidence.reason(finding)])
+    names: dict[str, list[str | None]] = {"caller": [scope.caller], "reason": [*reasons]}
+    for what in ("agent", "project"):
+        names[what] = sorted(set(places[what].drop_nulls())) if places.height else []
+    return {what: [terminal_safe(name) for name in values if name] for what, values in names.items()}
+
+
+def _reasons(overview: Overview) -> Document:
+    """Return the errors by reason, of a report without a finding."""
+    frame = overview.tables["errors-by-reason"].frame.head(_MOST_REASONS)
+    if overview.cases or frame.is_empty():
+        return []
+    rows = [
+        (row["reason"] or "(none)", brief(row["errors"]), percent(row["share"]), brief(row["sessions"]))
+        for row in frame.iter_rows(named=True)
     ]
-    more = ""
-    if (hidden := len(rows) - shown) > 0:
-        errors = sum(row["errors"] for row in rows[shown:])
-        more = f"and {counted(hidden, 'more reason')} with {counted(errors, 'error')}"
-    return [TableBlock(("Errors by reason", *_HEADINGS), cells, more=more)]
-
-
-def _reason(row: Mapping[str, Any]) -> str:
-    """Name a reason.
-
-    For unknown errors add how many of them the unknown share counts, if it is not all.
-    """
-    if not row["uncounted_errors"]:
-        return row["reason"] or "(none)"
-    counting = row["errors"] - row["uncounted_errors"]
-    return f"{row['reason']}, {brief(counting)} count" if counting else "aborted or no detail"
+    return [TableBlock(("Errors by reason", "errors", "share", "sessions"), rows)]
 
 
 def _hidden_callers(overview: Overview, messages: list[str]) -> re.Pattern[str] | None:
@@ -227,9 +314,9 @@ def _masked(message: str, hidden: re.Pattern[str] | None) -> str:
 
 
 def _facts(overview: Overview) -> Iterator[str]:
-    """Yield a sentence each on unknown texts, retries, hand-offs, limits, and how much was read."""
-    sentences = (_unknown(overview), retries_words(overview), relays_words(overview), exhaustions_words(overview))
-    yield from filter(None, (*sentences, limits_words(overview), endings_words(overview), completeness(overview)))
+    """Yield a sentence each on unknown texts, retries, limits, endings, and how much was read."""
+    sentences = (_unknown(overview), retries_words(overview), exhaustions_words(overview), limits_words(overview))
+    yield from filter(None, (*sentences, endings_words(overview), completeness(overview)))
 
 
 def _unread(overview: Overview, asking: Asking) -> Iterator[str | Command]:
@@ -247,57 +334,8 @@ def _unknown(overview: Overview) -> str:
     if frame.is_empty():
         return ""
     row = frame.row(0, named=True)
-    quoted = [text for finding in overview.findings if not finding.is_quiet for text in finding.samples[:1]]
+    quoted = [text for finding in overview.findings for text in finding.samples[:1]]
     if any(fingerprint(text) == row["fingerprint"] for text in quoted):
         return ""
     hidden = _hidden_callers(overview, [row["message"]])
     return f"Unknown, {counted(row['errors'], 'time')}: {quote(_masked(row['message'], hidden), 60)}"
-
-
-def render_markdown(overview: Overview, asking: Asking = HERE) -> str:
-    """Write the report as Markdown, for pull requests, job summaries and chats.
-
-    Tables are as short as on the page. `asking` says how the store is asked from where the text is
-    read.
-    """
-    return to_markdown(overview_document(overview, asking))
-
-
-def overview_document(overview: Overview, asking: Asking) -> list[Block]:
-    """Return the document of the report: verdict, findings, then every table with its query."""
-    verdict = overview.verdict
-    blocks: list[Block] = [Heading(f"{verdict_word(verdict.level)}: {verdict.headline}")]
-    blocks += [Paragraph(overview.widened)] if overview.asked else []
-    details = verdict.details[len(overview.cases) :]
-    opening = opening_words(overview.leading)
-    blocks += [Paragraph(window_words(overview))]
-    blocks += [*([Items(opening)] if opening else []), *([Items(details)] if details else [])]
-    blocks += [Heading("Findings", 2)] if overview.cases else []
-    for case in overview.cases:
-        command = asking.command(*case.finding.words)
-        blocks.append(replace(entry_of(case.finding), command=command, command_in_chats=command))
-        for part in (templates_part(case), sessions_part(case), drift_part(case)):
-            blocks += _part_blocks(part, 4) if not part.frame.is_empty() else []
-    for section in sections(overview, asking):
-        blocks += [Heading(section.title, 2), Paragraph(section.lead)]
-        if section.name == "completeness" and overview.completeness.unsupported:
-            formats = sorted(overview.completeness.unsupported.items())
-            blocks.append(Paragraph(f"Not read yet: {', '.join(f'{name} ({files:,})' for name, files in formats)}."))
-        for part in section.parts:
-            blocks += _part_blocks(part, 3)
-    return blocks
-
-
-def _part_blocks(part: Part, rank: int) -> list[Block]:
-    if part.frame.is_empty():
-        return [Heading(part.title, rank), Command(part.command, "None.")]
-    table = TableBlock([*map(heading, part.columns)], part.cells)
-    return [Heading(part.title, rank), table, *([Command(part.command, part.cut)] if part.cut or part.command else [])]
-
-
-def render_json(overview: Overview) -> str:
-    """Write the report as one JSON object without NaN, schema `analyzer.report/1`.
-
-    The text ends with a newline.
-    """
-    return json_text(plain(overview.to_dict()), indent=2) + "\n"

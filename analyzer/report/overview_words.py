@@ -6,14 +6,14 @@ Only this module decides what is new, worse or resolved.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from analyzer import command_lines
 from analyzer.analysis.kinds.finding import RESOLUTIONS
+from analyzer.analysis.summary.day_figures import WEEK, moves_of
 from analyzer.readable import counted, duration, percent
-from analyzer.report.document import FindingBlock
+from analyzer.report.document import Figure, Figures, FindingBlock
 from analyzer.report.rows import NOTHING, brief, count, minute
 
 if TYPE_CHECKING:
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 _LEVELS = {"unjudged": "NOT JUDGED"}
 _ENDINGS = {
-    "endless_retries": "in retries without end",
-    "in_retry": "before a retry that was due",
-    "after_error": "after an error without an answer",
-    "after_tool": "after a failed tool without an answer",
+    "endless_retries": "retried without end",
+    "in_retry": "ended before a retry that was due",
+    "after_error": "ended on an error and never answered",
+    "after_tool": "ended on a failed tool and never answered",
 }
 """The words for the endings of sessions."""
 _HOURS_AS_DAYS = 48
@@ -50,11 +50,6 @@ def window_words(overview: Overview) -> str:
     if window.timezone != "UTC":
         words += f"; days begin in {window.timezone}"
     return f"{words}; only {overview.only}" if overview.only else words
-
-
-def window_details(overview: Overview) -> tuple[str, ...]:
-    """Return the verdict's sentences about the window: the one about tools, if one failed."""
-    return overview.verdict.details[-1:] if overview.totals.tool_failures else ()
 
 
 def sessions_words(overview: Overview) -> str:
@@ -87,10 +82,41 @@ def course(finding: Finding) -> str:
     return f"{'new' if finding.state == 'new' else 'goes on'} since {finding.onset}"
 
 
+def head_of(finding: Finding) -> str:
+    """Say what is wrong and when: its title, whom it is about, and its hours or days."""
+    onset, seen = finding.onset, finding.last_seen
+    if finding.span and (seen - onset).days <= 1:
+        when = finding.span
+    elif finding.goes_on:
+        when = f"since {onset}" if onset < finding.last_on else f"{onset}"
+    else:
+        when = f"{onset} to {seen}" if onset < seen else f"{onset}"
+    return f"{title_of(finding)}, {when}."
+
+
+def what_happened(finding: Finding) -> str:
+    """Say if a finding goes on or is over, then its sentence without the name that stands in its head."""
+    after = {"open": "Not seen since. ", "ongoing": "It goes on. ", "resolved": "It is over. "}.get(finding.state, "")
+    after = "It got worse. " if finding.worse else after
+    sentence = finding.explanation.removeprefix(f"{finding.scope.who}: ") or finding.kind.title
+    word = sentence.split(maxsplit=1)[0]
+    return after + (f"{sentence[:1].upper()}{sentence[1:]}" if word.isalpha() else sentence)
+
+
+def quiet_words(overview: Overview) -> str:
+    """Say in one sentence that nothing is wrong, or why nobody can tell."""
+    verdict, totals = overview.verdict, overview.totals
+    if verdict.level != "quiet" or overview.cases:
+        return verdict.headline
+    return f"No findings in {counted(totals.sessions, 'session')} and {counted(totals.errors, 'error')}."
+
+
 def open_words(finding: Finding) -> str:
     """Describe a finding without new evidence: when it was last seen, its caller, its kind."""
     title = finding.kind.title
     seen = f"{finding.last_seen.day} {finding.last_seen:%B}"
+    if finding.state == "resolved":
+        return f"Resolved on {finding.resolved_on}: {finding.scope.who}: {title[:1].lower()}{title[1:]}"
     return f"Open, last seen {seen}: {finding.scope.who}: {title[:1].lower()}{title[1:]}"
 
 
@@ -136,20 +162,20 @@ def alarms(overview: Overview) -> str:
     """Say how many warnings a week the checks of this history give."""
     rate = overview.warnings_a_week
     if rate is None:
-        return "Fewer than four weeks were checked, so how many warnings a week this history gives is not known."
-    return f"In the weeks before the last check, {rate:.1f} warnings opened a week."
+        return "Warnings a week are unknown: fewer than four weeks were checked."
+    return f"{rate:.1f} warnings a week opened in the weeks before the last check."
 
 
 def completeness(overview: Overview) -> str:
     """Say how much of the logs the report rests on, without the formats that are not read yet."""
     coverage = overview.completeness
-    others = f"{counted(coverage.other_files, 'file')} of no known format" if coverage.other_files else ""
+    others = f"{counted(coverage.other_files, 'file')} in an unrecognised format" if coverage.other_files else ""
     if not coverage.lines:
         return f"No line has been read{f'; {others}' if others else ''}."
-    read = counted(coverage.lines - coverage.quarantined, "line")
-    words = f"{read} read of {coverage.lines:,} in {counted(coverage.sources, 'file')}"
+    read = count(coverage.lines - coverage.quarantined)
+    words = f"Read {read} of {counted(coverage.lines, 'line')} in {counted(coverage.sources, 'file')}"
     if coverage.quarantined:
-        words += f"; {coverage.quarantined:,} in quarantine"
+        words += f"; {coverage.quarantined:,} could not be read"
     if coverage.damaged_sources:
         words += f"; {counted(coverage.damaged_sources, 'file')} with damaged compressed data"
     if coverage.pending_sources:
@@ -169,11 +195,10 @@ def retries_words(overview: Overview) -> str:
         return ""
     recovered, ended = ended_chains(overview)
     waited, wasted = (float(frame[name].sum() or 0) for name in ("waited_seconds", "wasted_seconds"))
-    if ended:
-        words = f"Retries: {count(recovered)} of {count(ended)} that ended recovered ({percent(recovered / ended)})"
-    else:
-        words = "Retries: none ended in these logs"
-    return f"{words}; {duration(waited)} waited, {duration(wasted)} in vain."
+    words = f"{count(recovered)} of {counted(ended, 'retried call')} succeeded" if ended else "No retried call ended"
+    if waited:
+        words += f"; {duration(waited)} of waiting" + (f", {duration(wasted)} of it wasted" if wasted else "")
+    return f"{words}."
 
 
 def relays_words(overview: Overview) -> str:
@@ -186,18 +211,16 @@ def relays_words(overview: Overview) -> str:
         return ""
     frame = overview.tables["relays-by-step"].frame
     steps = len({step for step in frame["step_id"] if step != _NO_STEP})
-    where = f"in {counted(steps, 'step')}" if steps else "in no named step"
     most, halted = frame["most_in_one_session"].max(), int(frame["halted"].sum() or 0)
-    at_most = f", at most {brief(most)} in a session" if isinstance(most, int) else ""
-    given_up = f", {brief(halted)} given up" if halted else ""
     compactions = int(frame["compactions"].sum() or 0)
     parts = []
     if hand_offs := totals.relays - compactions:
-        target = "" if compactions else "to fresh context "
-        parts.append(f"{counted(hand_offs, 'hand-off')} {target}{where}")
+        parts.append(counted(hand_offs, "hand-off") + (f" in {counted(steps, 'step')}" if steps else ""))
     if compactions:
-        parts.append(counted(compactions, "compaction"))
-    return f"{' and '.join(parts)}{at_most}{given_up}."
+        parts.append(counted(compactions, "context compaction"))
+    words = " and ".join(parts)
+    words += f", at most {brief(most)} in a session" if isinstance(most, int) else ""
+    return f"{words}{f'; {brief(halted)} failed' if halted else ''}."
 
 
 def exhaustions_words(overview: Overview) -> str:
@@ -208,7 +231,7 @@ def exhaustions_words(overview: Overview) -> str:
     last = frame.row(frame.height - 1, named=True)
     back = last["restored_at"] or last["reset_at"]
     until = f", back {minute(back)}" if back else ""
-    return f"Usage limit reached {counted(frame.height, 'time')}, last {minute(last['occurred_at'])} UTC{until}."
+    return f"Usage limit reached {counted(frame.height, 'time')}, last at {minute(last['occurred_at'])} UTC{until}."
 
 
 def limits_words(overview: Overview) -> str:
@@ -243,17 +266,13 @@ def endings_words(overview: Overview) -> str:
     frame = overview.tables["endings-by-kind"].frame
     sessions = dict(frame.select("ending", "sessions").iter_rows())
     grown, empty = sessions.pop("grown_compaction", 0), sessions.pop("hollow", 0)
-    parts = [f"{count(number)} {_ENDINGS[ending]}" for ending, number in sessions.items()]
-    if parts:
-        noun = "session" if next(iter(sessions.values())) == 1 else "sessions"
-        first, *rest = parts
-        parts = [first.replace(" ", f" {noun} stopped ", 1), *rest]
+    parts = [f"{counted(number, 'session')} {_ENDINGS[ending]}" for ending, number in sessions.items()]
     if empty:
-        parts.append(f"{counted(empty, 'session')} said success and did nothing")
+        parts.append(f"{counted(empty, 'session')} reported success and did nothing")
     if grown:
-        parts.append(f"in {counted(grown, 'session')} a compaction made the context larger")
+        parts.append(f"a compaction made the context of {counted(grown, 'session')} larger")
     words = ", ".join(parts)
-    return f"{words[0].upper()}{words[1:]}." if words else ""
+    return f"{words[:1].upper()}{words[1:]}." if words else ""
 
 
 def ended_chains(overview: Overview) -> tuple[int, int]:
@@ -266,64 +285,35 @@ def ended_chains(overview: Overview) -> tuple[int, int]:
     return ends[0], sum(ends)
 
 
-_SHOWN = 6
-"""The number of findings that are named of one kind of news; the others are only counted."""
 NEWS = ("New", "Worse", "Resolved", "Goes on", "Open", "Resolved before")
 """The kinds of news, in the order of interest."""
 
 
-@dataclass(frozen=True, slots=True)
-class News:
-    """The findings of one kind of news."""
-
-    title: str
-    cases: tuple[Case, ...]
-    """The findings that are named."""
-    more: int
-    """The number of further findings."""
-
-
-def day_title(latest: LatestDay) -> str:
-    """Name the day that the page begins with."""
-    return f"{'Yesterday' if latest.yesterday else 'The last day with events'}, {latest.day:%A} {latest.day}"
+_FIGURES = {
+    "errors": ("errors", "Errors"),
+    "error_sessions": ("errors", "Share of sessions with errors"),
+    "unknown_errors": ("unknown", "Share of errors that are unknown"),
+    "recovered_chains": ("retries", "Share of retried calls that succeeded"),
+    "relays": ("relays", "Hand-offs and compactions"),
+}
+"""The figures of a day, with the section that has more and their names."""
+_MOST_FIGURES = 3
 
 
-def day_words(latest: LatestDay) -> str:
-    """Describe a day: sessions, errors, their cost, the best and the worst caller."""
-    value = latest.value
-    sessions, errors = int(value("sessions") or 0), int(value("errors") or 0)
-    words = f"{counted(sessions, 'session')} looked at, "
-    if errors:
-        words += f"{counted(errors, 'error')} in {count(int(value('error_sessions') or 0))} of them"
-    else:
-        words += "no error"
-    if failed := int(value("failed_sessions") or 0):
-        words += f"; in {count(failed)} a retry gave up"
-    if waited := value("waited_seconds"):
-        words += f"; {duration(float(waited))} waited for retries"
-    if dropped := value("dropped_tokens"):
-        words += f"; {count(int(dropped))} tokens dropped by compaction"
-    words += "."
-    if latest.worst:
-        words += f" Most errors: {_name(latest.worst[0])} ({count(latest.worst[1])})."
-    if latest.best:
-        caller, recovered, ended = latest.best
-        words += f" Best recovery: {_name(caller)} ({count(recovered)} of {counted(ended, 'retried call')})."
-    return words
-
-
-def news(overview: Overview) -> tuple[News, ...]:
-    """Group the findings by what is new, worse, resolved, goes on or is open on the latest day.
-
-    No group is empty.
-    """
-    groups: dict[str, list[Case]] = {name: [] for name in NEWS}
-    for case in overview.cases:
-        groups[news_of(case, overview.latest)].append(case)
-    shown = dict.fromkeys(groups, _SHOWN) | {"Resolved before": 0}
-    return tuple(
-        News(name, tuple(cases[: shown[name]]), len(cases[shown[name] :])) for name, cases in groups.items() if cases
-    )
+def figures(latest: LatestDay) -> Figures:
+    """Return the figures that moved most, compared with the days before."""
+    moves = moves_of(latest)[:_MOST_FIGURES]
+    days = f"The {latest.compared} days to {latest.day}" if latest.compared > 1 else f"{latest.day}"
+    if any(move.before is not None for move in moves):
+        days += f", and the {latest.compared} before" if latest.compared == WEEK else ", and a week earlier"
+        days += f" ({latest.days_before} with events)" if latest.days_before < latest.compared else ""
+    made = []
+    for move in moves:
+        anchor, name = _FIGURES[move.part]
+        now, was = (move.words(value) for value in (move.now, move.before))
+        course = tuple(latest.course_of(move.part, move.whole))
+        made.append(Figure(name, now or NOTHING, was or "", course, bool(move.whole), anchor))
+    return Figures(made, days)
 
 
 def news_of(case: Case, latest: LatestDay | None) -> str:
@@ -351,15 +341,6 @@ def opening_words(leading: Iterable[Leading]) -> tuple[str, ...]:
     return tuple(f"{leading_words(sentence)} {sentence.advice}".rstrip() for sentence in leading)
 
 
-def dates(finding: Finding) -> str:
-    """Say since when a finding is open, or when it was open and last seen."""
-    if finding.is_open:
-        return f"since {finding.onset}" + (f", last seen {finding.last_seen}" if finding.state == "open" else "")
-    if finding.last_seen > finding.onset:
-        return f"from {finding.onset} to {finding.last_seen}"
-    return f"on {finding.onset}"
-
-
 def cost_words(finding: Finding) -> str:
     """Say how many sessions failed on the finding's last day, and how long callers waited.
 
@@ -374,7 +355,7 @@ def cost_words(finding: Finding) -> str:
         sessions = f"{count(cost.sessions_failed)} of {counted(cost.sessions_seen, 'session')}"
     words = f"{sessions} failed on {finding.last_on}"
     if cost.waited_seconds:
-        words += f", {duration(cost.waited_seconds)} waited"
+        words += f", {duration(cost.waited_seconds)} of waiting"
     return words
 
 
@@ -387,7 +368,3 @@ def cost_beside(finding: Finding) -> str:
     if cost and f"{cost.sessions_failed:,} of {cost.sessions_seen or 0:,} sessions" in finding.explanation:
         return ""
     return cost_words(finding)
-
-
-def _name(caller: str) -> str:
-    return caller if caller.strip() else NOTHING

@@ -323,20 +323,14 @@ PLAIN = {
 """The plainer names of columns and outcomes for people."""
 
 MEANINGS = {
-    "caller": "Who made the call that failed: a component, a tool, a project.",
-    "chain": "The calls that belong together because each one repeats the one before: a first call and its retries.",
-    "compaction": "An agent's conversation made shorter, so that it fits its model's context window again.",
-    "exhausted": "Of a chain, an outcome: all calls that its policy allows have failed.",
-    "finding": "What a night's check reports: something that changed, where, since when, and the evidence.",
-    "quarantine": "The lines that could not be read, each with its file, its place and the cause.",
-    "recovered": "An outcome: a later call of the same chain worked.",
-    "relay": (
-        "Work handed from an agent whose context is filling up to a fresh instance of it, by a checkpoint that says "
-        "what is done and what is left."
-    ),
-    "session": "One run of an agent under one id.",
-    "surfaced": "An outcome: nothing more was tried, and the error was shown to whoever had asked for the call.",
-    "unknown share": "The unknown errors divided by all errors that count.",
+    "caller": "The part of your system that made the call: a component, a tool, a project.",
+    "chain": "A call and its retries.",
+    "compaction": "An agent's conversation, shortened to fit its context window again.",
+    "finding": "Something that changed, where, since when, and the evidence.",
+    "quarantine": "Lines that could not be read, with file, position and cause.",
+    "relay": "A hand-off: an agent whose context is nearly full passes its work to a fresh one.",
+    "session": "One run of an agent under one ID.",
+    "unknown share": "Unknown errors divided by all errors, except aborted ones and those without any detail.",
 }
 """The words of the page, each with the first sentence of its entry in the glossary."""
 

@@ -24,8 +24,15 @@ from analyzer.store.db.frames import quoted, sql
 
 KINDS = ("input", "output", "cache_read", "cache_write", "cache_write_hour")
 """The kinds of tokens that have a price of their own."""
-_MAKERS = r"^.*/|^(?:[a-z]+\.)+"
-_SUFFIXES = r"(?:\[1m\]|-v\d(?::\d)?|:[a-z]+|[-@]20\d\d-?\d\d-?\d\d|-latest|-preview(?:-\d\d-\d\d|-\d\d-20\d\d)?)+$"
+_MAKERS = r"^(?:.*/)?(?:[a-z][a-z-]*\.)+|^.*/"
+"""The path of an ARN, a gateway or a cloud, and then the region and the maker of Bedrock."""
+_SUFFIXES = (
+    r"(?:\[1m\]|-v\d(?::\d+k?)*|[:@][a-z]+|[-@]20\d\d-?\d\d-?\d\d|-latest|-preview(?:-\d\d-\d\d|-\d\d-20\d\d)?)+$"
+)
+_NUMBER_FIRST, _NUMBER_LAST = r"^claude-([4-9](?:[.-]\d)?)-(opus|sonnet|haiku)$", r"claude-\2-\1"
+"""Names as claude-4.5-sonnet, which gateways and editors have: since version 4 the number is last."""
+FACTORS = ("fast", "priority", "us")
+"""Tiers and regions in which a model has other prices: factors of all of them."""
 _LITELLM = {
     "input_cost_per_token": "input",
     "output_cost_per_token": "output",
@@ -47,12 +54,19 @@ _MAKERS_THERE = {
 _CLOSE = 1e-6
 _STATEMENTS = (
     """create or replace macro internal.model_name(model) as (
-        replace(regexp_replace(regexp_replace(lower(model), {makers}, ''), {suffixes}, ''), '.', '-'))""",
+        replace(regexp_replace(regexp_replace(regexp_replace(lower(model), {makers}, ''), {suffixes}, ''),
+            {number_first}, {number_last}), '.', '-'))""",
+    # Whoever asks OpenRouter for the free variant of a model pays nothing, whatever the model costs.
+    "create or replace macro internal.is_free(model) as (ends_with(lower(model), ':free'))",
     # A sum of fractions depends on the order of its terms, which shows at half a millionth.
     "create or replace macro internal.sum_usd(cost) as (round(sum(cost::decimal(38, 9)), 6)::double)",
     "create or replace macro internal.is_billed(provider) as (coalesce(provider, '') not in ({local}))",
     """create or replace table internal.list_price as select * from (values {rows})
-        as t(name, {kinds}, valid_from, valid_to, above_tokens, upto_tokens)""",
+        as t(name, {kinds}, {extras}, valid_from, valid_to, above_tokens, upto_tokens)""",
+    # Of a row of prices, a tier and a region as logs name them: the factor of all of its prices.
+    """create or replace macro internal.price_factor(price, tier, region) as (
+        case when tier = 'fast' then price.fast when tier = 'priority' then price.priority
+            when tier in ({half}) then 0.5 else 1 end * case when region = 'us' then price.us else 1 end)""",
 )
 
 
@@ -118,7 +132,7 @@ def digest() -> str:
 
     A store that holds another digest gets this table.
     """
-    return hashlib.sha256(_content() + f"{_MAKERS}{_SUFFIXES}".encode()).hexdigest()[:16]
+    return hashlib.sha256(_content() + f"{_MAKERS}{_SUFFIXES}{_NUMBER_FIRST}".encode()).hexdigest()[:16]
 
 
 def model_name(model: str) -> str:
@@ -126,7 +140,8 @@ def model_name(model: str) -> str:
 
     Hyphens for dots.
     """
-    return str(re2.sub(_SUFFIXES, "", re2.sub(_MAKERS, "", model.lower()))).replace(".", "-")
+    short = re2.sub(_SUFFIXES, "", re2.sub(_MAKERS, "", model.lower()))
+    return str(re2.sub(_NUMBER_FIRST, _NUMBER_LAST, short)).replace(".", "-")
 
 
 @cache
@@ -135,6 +150,8 @@ def statements() -> tuple[str, ...]:
 
     The table has one row per price with its bounds.
     """
+    table = toml(_content())
+    searches = table["web_search"]
     rows = []
     models: dict[tuple[str, str], list[Price]] = {}
     for price in prices():
@@ -153,14 +170,20 @@ def statements() -> tuple[str, ...]:
         costs = (price.input, price.output, price.cache_read or price.input, write, price.cache_write_hour or write)
         since, until = price.valid_from or date(1970, 1, 1), min(ends, default=date(2200, 1, 1))
         bounds = price.above_tokens, min(tiers, default=2**62)
+        extras = (*(table["factors"][name].get(price.model, 1) for name in FACTORS), searches.get(price.provider, 0))
+        numbers = ", ".join(f"{number:.9f}e0" for number in (*costs, *extras))
         rows.append(
-            f"({quoted(model_name(price.model))}, {', '.join(f'{cost:.9f}e0' for cost in costs)}, timestamp '{since}',"
+            f"({quoted(model_name(price.model))}, {numbers}, timestamp '{since}',"
             f" timestamp '{until}', {bounds[0]}, {bounds[1]})"
         )
     parts = {
         "makers": quoted(_MAKERS),
         "suffixes": quoted(_SUFFIXES),
-        "local": ", ".join(map(quoted, toml(_content())["local"])),
+        "number_first": quoted(_NUMBER_FIRST),
+        "number_last": quoted(_NUMBER_LAST),
+        "local": ", ".join(map(quoted, table["local"])),
+        "half": ", ".join(map(quoted, table["half"])),
+        "extras": ", ".join((*FACTORS, "web_search")),
         "rows": ", ".join(rows),
         "kinds": ", ".join(KINDS),
     }

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlencode
 
 from analyzer.analysis import WindowWords
-from analyzer.report.document import Document, TableBlock, quote
+from analyzer.report.charts.picture import draw
+from analyzer.report.document import ChartBlock, Document, TableBlock, quote, walk
 from analyzer.report.escape import terminal_safe
 from analyzer.report.rows import plain_heading, shown
-from analyzer.report.writers.html import escaping_templates
+from analyzer.report.writers.html import environment
 
 if TYPE_CHECKING:
     import polars as pl
@@ -89,8 +90,12 @@ class Page:
 def _templates() -> Environment:
     from jinja2 import ChoiceLoader, PackageLoader
 
-    templates = escaping_templates().overlay()
-    templates.loader = ChoiceLoader([PackageLoader("analyzer.ui"), escaping_templates().loader])  # type: ignore[list-item]
+    templates = environment()
+    writers = templates.loader
+    assert writers is not None  # the writers' own
+    templates.loader = ChoiceLoader([PackageLoader("analyzer.ui"), writers])
+    dated = templates.filters["dated"]
+    templates.filters["dated"] = lambda text: text if hasattr(text, "__html__") else dated(text)
     return templates
 
 
@@ -107,8 +112,21 @@ def to_part(page: Page) -> str:
 
 
 def _render(frame: str, page: Page, values: Mapping[str, Any]) -> str:
-    template = _templates().get_template("document.html.jinja")
-    return template.render(frame=frame, document=page.document, title=page.title, **values)
+    charts = [block for block in walk(page.document) if isinstance(block, ChartBlock)]
+    drawings = {block.name: draw(block.chart, block.name, block.height) for block in charts}
+    # The template of whole files has the macros of blocks; it writes an empty file when it is imported.
+    empty: dict[str, Any] = {
+        "document": [],
+        "parts": [],
+        "bar": "",
+        "foot": None,
+        "style": "",
+        "plotly": [],
+        "last": [],
+        "scripts": [],
+    }
+    template = _templates().get_template(frame)
+    return template.render(shown=page.document, title=page.title, drawings=drawings, **empty, **values)
 
 
 def table_of(

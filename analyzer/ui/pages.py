@@ -17,11 +17,10 @@ from analyzer.analysis.summary.overview import SECTIONS
 from analyzer.classifier import classify
 from analyzer.errors import AnalyzerError
 from analyzer.readable import counted
-from analyzer.report.charts.elements import Svg, element
-from analyzer.report.charts.picture import Drawing, draw
-from analyzer.report.document import Block, Command, Heading, Items, Paragraph, TableBlock, quote
+from analyzer.report.document import Block, Command, Fold, Heading, Items, Paragraph, TableBlock, quote
+from analyzer.report.rows import NOTHING
 from analyzer.report.rules import verdict_document
-from analyzer.report.sections import Part, sections
+from analyzer.report.sections import sections
 from analyzer.report.timeline import happening_words
 from analyzer.report.unknowns import render_rules, unknowns_document
 from analyzer.store import Selection, catalogue
@@ -205,10 +204,10 @@ def report(store: Store, values: Mapping[str, str], overviews: Overviews, asking
     if name not in SECTIONS:
         raise AnalyzerError.unknown_value("section", name, SECTIONS)
     shown = overviews.of(store, values)
-    section = next(section for section in sections(shown, asking) if section.name == name)
-    blocks: list[Block] = [Heading(section.title, 2), Paragraph(section.lead)]
-    for part in section.parts:
-        blocks += _part(part)
+    section = next((section for section in sections(shown, asking) if section.name == name), None)
+    blocks: list[Block] = [Paragraph("The window has nothing of this.")]
+    if section:
+        blocks = [Heading(section.title, 2), *map(_linked, section.blocks)]
     kept = {key: value for key, value in values.items() if key != "section"}
     links = [
         other.capitalize() if other == name else Link(other.capitalize(), "/report", section=other, **kept)
@@ -219,26 +218,26 @@ def report(store: Store, values: Mapping[str, str], overviews: Overviews, asking
     return Page("Report", blocks, fields, links=links)
 
 
-_LINKS = {"session_id": session_link, "fingerprint": error_link}
+_LINKS = {"session_id": "/session", "fingerprint": "/error"}
+"""Columns of the report with ids, and the pages of these."""
 
 
-def _part(part: Part) -> list[Block]:
-    blocks: list[Block] = [Heading(part.title, 3)]
-    if part.frame.is_empty():
-        return [*blocks, Paragraph("None.")]
-    if part.chart:
-        drawing = draw(part.chart(), f"chart-{part.query}")
-        blocks += [Paragraph(_legend(drawing)), Paragraph(drawing.picture)]
-    links = {
-        name: link for name, link in (("session_id", session_link), ("fingerprint", error_link)) if name in part.columns
-    }
-    frame = part.frame.select(list(part.columns))
-    return [*blocks, table_of(frame, links, 50), *([Command(part.command, part.cut)] if part.command else [])]
+def _linked(block: Block) -> Block:
+    """Return a block of the report whose ids of sessions and of groups of errors are links."""
+    if isinstance(block, Fold):
+        return replace(block, blocks=[*map(_linked, block.blocks)])
+    if not isinstance(block, TableBlock) or not _LINKS.keys() & {*block.columns}:
+        return block
+    names = [*block.columns]
+    rows = [[_cell_link(name, text) for name, text in zip(names, row, strict=True)] for row in block.rows]
+    return replace(block, rows=rows)
 
 
-def _legend(drawing: Drawing) -> Svg:
-    return element("span", *(element("span", key.swatch, f" {key.name}", class_="key") for key in drawing.keys),
-                   class_="keys")  # fmt: skip
+def _cell_link(name: str, text: str) -> str:
+    path = _LINKS.get(name)
+    if path is None or text in {NOTHING, "(no text)"}:
+        return text
+    return Link(text, path, **{"fingerprint" if path == "/error" else "id": text})
 
 
 def ask(store: Store, values: Mapping[str, str], answer: dict[str, Any] | AnalyzerError | None) -> Page:

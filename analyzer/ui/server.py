@@ -28,8 +28,9 @@ from starlette.types import ASGIApp
 
 from analyzer.errors import AnalyzerError, StoreBusyError, system_text
 from analyzer.events.times import now
+from analyzer.report.charts.elements import palette
 from analyzer.report.document import Items
-from analyzer.report.writers.html import style
+from analyzer.report.writers.html import resource
 from analyzer.ui import incidents, pages, sessions
 from analyzer.ui.guard import Guard, form_of
 from analyzer.ui.live import Live
@@ -103,7 +104,7 @@ class Pages:
             Route("/live", self._stream),
             Route("/rows", self._rows),
             Route("/decide", self._decide, methods=["POST"]),
-            Route("/page.css", lambda _: Response(style() + _resource("page.css"), media_type="text/css")),
+            Route("/page.css", lambda _: Response(_style(), media_type="text/css")),
             Route("/page.js", lambda _: Response(_resource("page.js"), media_type="text/javascript")),
         ]
         return Guard(Starlette(routes=routes), self._token, host, port)
@@ -220,6 +221,10 @@ class Pages:
 
 def _refusal(error: AnalyzerError) -> Page:
     return Page("This cannot be shown", [Items([error.hint], error.message)], status=400)
+
+
+def _style() -> str:
+    return palette() + resource("style.css") + _resource("page.css")
 
 
 def _resource(name: str) -> str:

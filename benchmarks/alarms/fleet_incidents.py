@@ -107,7 +107,9 @@ KINDS = {
     ),
     "one project": Kind("project", (30, 48, 72), (4, 7, 12), _grows("validation"), "validation", "validation"),
     "unknown errors": Kind("caller", (24, 30, 48), (0.15, 0.3, 0.6), _fails("unknown"), "unknown|spike|message"),
-    "empty sessions": Kind("caller", (24, 48, 72), (0.3, 0.6, 0.9), lambda dose: {"empty": dose}, "empty|no request"),
+    "empty sessions": Kind(
+        "caller", (24, 48, 72), (0.3, 0.6, 0.9), lambda dose: {"empty": dose}, "empty|no request|do nothing|did nothing"
+    ),
 }
 
 

@@ -1,10 +1,10 @@
--- title: Messages of one side of two
+-- title: Messages on one side only
 -- description: What errors said in at least so many sessions of one side and in none of the other; those in most sessions come first.
 -- param before_since TIMESTAMP = null : first instant of the first side, inclusive, UTC
 -- param before_until TIMESTAMP = null : last instant of the first side, exclusive, UTC
 -- param after_since TIMESTAMP = null : first instant of the second side, inclusive, UTC
 -- param after_until TIMESTAMP = null : last instant of the second side, exclusive, UTC
--- param dimension VARCHAR = null : agent, agent_version, model, provider, project, branch or caller; null: time alone
+-- param dimension VARCHAR = null : agent, agent_version, model, provider, project, branch or caller; null: only time
 -- param before VARCHAR = null : its value on the first side; null: any
 -- param after VARCHAR = null : its value on the second side; null: any
 -- param caller VARCHAR = null : only this caller
@@ -12,7 +12,7 @@
 -- column side VARCHAR: the side that has it: before (it went) or after (it came)
 -- column fingerprint VARCHAR: id of the message's template
 -- column reason VARCHAR: one of the eight
--- column message VARCHAR: what all of them say, redacted and capped; <*> stands for what differs
+-- column message VARCHAR: their text, redacted and cut, with <*> for what differs
 -- column sessions BIGINT: distinct sessions
 -- column errors BIGINT: classified errors
 -- column first_at TIMESTAMP: the first one, UTC

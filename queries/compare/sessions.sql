@@ -4,7 +4,7 @@
 -- param before_until TIMESTAMP = null : last instant of the first side, exclusive, UTC
 -- param after_since TIMESTAMP = null : first instant of the second side, inclusive, UTC
 -- param after_until TIMESTAMP = null : last instant of the second side, exclusive, UTC
--- param dimension VARCHAR = null : agent, agent_version, model, provider, project, branch or caller; null: time alone
+-- param dimension VARCHAR = null : agent, agent_version, model, provider, project, branch or caller; null: only time
 -- param before VARCHAR = null : its value on the first side; null: any
 -- param after VARCHAR = null : its value on the second side; null: any
 -- param caller VARCHAR = null : only this caller
@@ -21,7 +21,7 @@
 -- column relays BIGINT: hand-offs begun
 -- column tool_calls BIGINT: calls of tools, where a log counts them
 -- column tool_failures BIGINT: tools that failed
--- column tokens BIGINT: tokens of its requests, those of caches included, where a log states them
+-- column tokens BIGINT: tokens of its requests, with caches, if a log states them
 -- column cost_usd DOUBLE: what its requests cost in US dollars; null where none has a price
 with session as (
   select

@@ -5,7 +5,7 @@
 -- column caller VARCHAR: whose conversations they were
 -- column strategy VARCHAR: what was done; (none) where nothing could be
 -- column attempts BIGINT: attempts, those that failed among them
--- column recovered BIGINT: attempts behind which the conversation fitted
+-- column recovered BIGINT: attempts after which the conversation fitted
 -- column sessions BIGINT: distinct sessions
 -- column most_in_one_session BIGINT: the highest number of attempts of the strategy in one session
 -- column mean_pre_tokens DOUBLE: tokens before, on average; null where no log says

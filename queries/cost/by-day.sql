@@ -7,7 +7,7 @@
 -- column day DATE: day in the time zone
 -- column sessions BIGINT: sessions with requests
 -- column requests BIGINT: requests, or runs of which a log states the sum
--- column tokens BIGINT: their tokens, those of caches included
+-- column tokens BIGINT: their tokens, with caches
 -- column cost_usd DOUBLE: their cost in US dollars; null where no model has a price
 select
   cast(timezone($timezone, timezone('UTC', occurred_at)) as date) as day,

@@ -9,7 +9,7 @@
 -- column sessions BIGINT: sessions with such requests
 -- column requests BIGINT: requests, or runs of which a log states the sum
 -- column input_tokens BIGINT: tokens of prompts that were read neither from nor into a cache
--- column output_tokens BIGINT: tokens of replies, those of reasoning included
+-- column output_tokens BIGINT: tokens of replies, with reasoning
 -- column cache_read_tokens BIGINT: tokens of prompts that were read from a cache
 -- column cache_write_tokens BIGINT: tokens of prompts that were written into a cache
 -- column cost_usd DOUBLE: their cost in US dollars; null of a model that has no price

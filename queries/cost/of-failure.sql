@@ -4,14 +4,14 @@
 -- param until TIMESTAMP = null : last instant, exclusive, UTC
 -- param caller VARCHAR = null : only this caller
 -- column cause VARCHAR: failed_request (it failed, and its log states its tokens), sent_again (a call failed and its prompt was sent again), tool_loop (it ran a command that failed a third time or more with the same text), compaction (the first prompt after a context was thrown away), expired_cache (the first prompt after a failure and a wait longer than the prompt cache lives, written again) or unfinished (the last one of a session that stopped in the middle, or that says success and did nothing)
--- column basis VARCHAR: measured (the log states the tokens) or estimated (those of the prompt that came next in the session)
+-- column basis VARCHAR: measured (the log states the tokens) or estimated (the tokens of the session's next prompt)
 -- column reason VARCHAR: the reason of the error, the tool that failed, the strategy of the compaction, or how the session ended
 -- column never_recovered BOOLEAN: whether no call of the chain of retries succeeded; null of other causes
 -- column caller VARCHAR: who called
 -- column project VARCHAR: the last name of the working directory
 -- column sessions BIGINT: sessions with such requests
 -- column requests BIGINT: requests, or failed calls of a chain
--- column tokens BIGINT: their tokens, those of caches included; of sent_again, compaction and expired_cache those of the prompt
+-- column tokens BIGINT: their tokens, with caches; for sent_again, compaction and expired_cache only the prompt
 -- column cost_usd DOUBLE: their cost at list prices, or as logged; 0 of calls that the provider answered with an error, as it bills none; null without a price
 -- column of_cost_usd DOUBLE: the cost of all requests in the window that logs state, as cost-by-model has it; the same in each row
 -- column last_at TIMESTAMP: the latest one, UTC

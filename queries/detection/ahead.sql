@@ -1,4 +1,4 @@
--- title: Events that lie ahead
+-- title: Future events
 -- description: The machines whose logs have events that are dated after a moment: where that is now, their clocks are ahead.
 -- param at TIMESTAMP = null : the moment, UTC; null for none
 -- column host VARCHAR: the machine; empty where the log does not say

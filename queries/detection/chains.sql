@@ -1,5 +1,5 @@
 -- title: Retry chains by day, caller and reason
--- description: Chains on the day on which they were settled: those with a retry, those of them that recovered, and errors that were not retried at all. The reason is that of the chain's last error, as a ruleset judges all of history.
+-- description: Chains by the day on which they ended: with a retry, recovered, and errors that were not retried. The reason comes from the chain's last error, by one ruleset for all of history.
 -- param since TIMESTAMP = null : first instant, inclusive, UTC
 -- param until TIMESTAMP = null : last instant, exclusive, UTC
 -- param timezone VARCHAR = 'UTC' : time zone in which days begin and end
@@ -8,7 +8,7 @@
 -- column caller VARCHAR: who made the calls
 -- column reason VARCHAR: reason of the chain's last error
 -- column chains BIGINT: chains of two calls or more; those that a person ended are none
--- column recovered BIGINT: those of them that ended well
+-- column recovered BIGINT: of these, the ones that recovered
 -- column untried BIGINT: chains that were given up after one call
 with chain as materialized (
   select

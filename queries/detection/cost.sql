@@ -1,16 +1,16 @@
 -- title: What findings cost
--- description: The sessions that met the errors of each of some findings, those of them that failed, and those that the logs show at all, by the hour in which they began. A session failed where no retry recovered from one of these errors.
--- param asked VARCHAR = null : what to look for, as a JSON array of objects with place, caller, callers (several), template, provider, model, project, host, reason, since and until; what is null or absent narrows nothing, and null alone asks for everything
+-- description: The sessions with errors of some findings, the failed ones, and all sessions, by the hour in which they began. A session failed if no retry recovered.
+-- param asked VARCHAR = null : what to look for, as a JSON array of objects with place, caller, callers (several), template, provider, model, project, host, reason, since and until; null or absent keys select everything
 -- param ruleset VARCHAR = null : digest of the ruleset whose verdicts count; null for the active one
 -- column place BIGINT: which of those that were asked for
 -- column hour_at TIMESTAMP: beginning of the hour, UTC
 -- column sessions BIGINT: sessions that any event names
--- column observed BIGINT: those of them that logs report whether they have errors or not
+-- column observed BIGINT: of these, the ones that logs report with or without errors
 -- column error_sessions BIGINT: those that met the errors
--- column failed_sessions BIGINT: those of them that no retry recovered
+-- column failed_sessions BIGINT: of these, the ones that no retry recovered
 -- column failed_callers VARCHAR: whose sessions these are, a JSON array of names; null without any
 -- column failed_usd DOUBLE: what the requests of these sessions cost in US dollars; null where none has a price
--- column failed_at TIMESTAMP: first failure of those of them that no retry recovered; null without any
+-- column failed_at TIMESTAMP: first failure of of these, the ones that no retry recovered; null without any
 -- column waited_seconds DOUBLE: seconds waited between the calls of their retry chains
 -- column failing_at TIMESTAMP: first failure of the sessions that began after the hour's last one without; null without any
 -- column failing_sessions BIGINT: those sessions

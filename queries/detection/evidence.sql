@@ -1,6 +1,6 @@
--- title: Errors behind findings
+-- title: Errors of findings
 -- description: The errors that each of some findings is about, one row a message template, the one that most sessions show first.
--- param asked VARCHAR = null : what to look for, as a JSON array of objects with place, caller, template, session, provider, model, project, host, rule, reason (of unknown errors those that count), since and until; what is null or absent narrows nothing, and null alone asks for everything
+-- param asked VARCHAR = null : what to look for, as a JSON array of objects with place, caller, template, session, provider, model, project, host, rule, reason (unknown errors only if they count), since and until; null or absent keys select everything
 -- param ruleset VARCHAR = null : digest of the ruleset whose verdicts count; null for the active one
 -- param limit BIGINT = 5 : templates at most, for each that was asked for
 -- param ids BIGINT = 3 : events at most that are named of a template

@@ -1,4 +1,4 @@
--- title: Errors as their logs tell them
+-- title: Lines of logs with errors
 -- description: Some errors with their text and the line of the log that they come from.
 -- param event_ids VARCHAR = null : ids of errors, as a JSON array; null for all
 -- column event_id VARCHAR: id of the event

@@ -1,4 +1,4 @@
--- title: What people decided of findings
+-- title: Decisions about findings
 -- description: One row a finding that somebody acknowledged, snoozed, closed or took up again: the latest decision.
 -- column finding_id VARCHAR: the same for the same incident, night after night
 -- column act VARCHAR: acknowledged, snoozed, closed or reopened

@@ -1,4 +1,4 @@
--- title: What some stretches of time have
+-- title: Sessions and errors in some stretches of time
 -- description: What detection counts of hours: the errors of each stretch by caller, provider, model and reason, and in a row without a reason the sessions at work and all errors of a caller. Errors without facts count as they were recorded.
 -- param asked VARCHAR = null : the stretches, as a JSON array of objects with place, since and until; null asks for all time
 -- param ruleset VARCHAR = null : digest of the ruleset whose verdicts count; null for the active one

@@ -1,5 +1,5 @@
--- title: Findings as they were last reported
--- description: One row a finding that stood alone in some night, as the last night reported it that did.
+-- title: Findings as last reported
+-- description: One row a finding that was no part of another in some night, as last reported.
 -- column finding_id VARCHAR: the same for the same incident, night after night
 -- column reported_on DATE: the last day whose night reported it
 -- column state VARCHAR: new, ongoing, open or resolved, as of that night

@@ -1,11 +1,11 @@
 -- title: Texts of some messages
--- description: What each message says, by caller and of all callers: what a report quotes behind its findings.
+-- description: The text of messages, by caller and for all callers, as reports quote it.
 -- param templates VARCHAR = null : fingerprints as a JSON array of texts; null for all
 -- param since TIMESTAMP = null : first instant, inclusive, UTC
 -- param until TIMESTAMP = null : last instant, exclusive, UTC
 -- column caller VARCHAR: who made the calls
 -- column template VARCHAR: fingerprint of the message
--- column message VARCHAR: what all of them say, redacted and capped; <*> stands for what differs
+-- column message VARCHAR: their text, redacted and cut, with <*> for what differs
 -- column masked VARCHAR: the message without its values
 select
   caller,

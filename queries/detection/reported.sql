@@ -4,13 +4,13 @@
 -- param judged_at TIMESTAMP = null : only nights that were judged at this instant, UTC; found fastest
 -- column night VARCHAR: the night, as in detection-nights
 -- column place BIGINT: 0-based place among what that night reported, the gravest first
--- column part_of BIGINT: place of the finding that speaks for it; null where it stands alone
+-- column part_of BIGINT: place of the finding that it is a part of; null if it is its own
 -- column finding_id VARCHAR: the same for the same incident, night after night
 -- column finding VARCHAR: what kind
 -- column state VARCHAR: new, ongoing, open or resolved
 -- column severity VARCHAR: info, warning or critical
 -- column sessions_failed BIGINT: sessions that it cost on its last day; null where that was not counted
--- column sessions_seen BIGINT: sessions of its callers that day; null where logs show those with errors alone
+-- column sessions_seen BIGINT: sessions of its callers that day; null if logs show only sessions with errors
 -- column waited_seconds DOUBLE: seconds spent waiting for retries that day
 -- column explanation VARCHAR: one sentence
 -- column content VARCHAR: the whole finding, as JSON

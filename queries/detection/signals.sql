@@ -1,16 +1,16 @@
--- title: What is no error, by day
--- description: Of each day, what is counted that no error tells: sessions that saw a tool fail, retry chains that waited for so long or ran out, sessions that were stopped, that asked nothing, that ended without an answer, that stand in the logs twice, and that met errors that a version or model can be the cause of.
+-- title: Counts of each day beside errors
+-- description: Counts of each day beside errors: sessions that saw a tool fail, retry chains that waited for so long or ran out, sessions that were stopped, that did nothing, that ended without an answer, that were logged twice, and that met errors that a version or model can cause.
 -- param since TIMESTAMP = null : first instant, inclusive, UTC
 -- param until TIMESTAMP = null : last instant, exclusive, UTC
 -- param timezone VARCHAR = 'UTC' : time zone in which days begin and end
 -- column day DATE: day in the time zone
--- column caller VARCHAR: whose sessions or chains; empty of tools, which callers share
+-- column caller VARCHAR: whose sessions or chains
 -- column signal VARCHAR: tool, wait, exhausted, aborted, empty, unanswered, copy, version or model
 -- column name VARCHAR: the tool, of chains the provider, of copies the host, of versions and models the agent, a tab, and the version or model; empty where the log does not say, and of other signals
 -- column level INTEGER: of waits, the power of two of their seconds, 0 for less than two; of other signals 0
 -- column sessions BIGINT: distinct sessions in which that was so; of versions and models those that met errors of their own side
 -- column groups BIGINT: how often, three times a session at most; of chains, their number
--- column exposure BIGINT: what it is held against: distinct sessions that used the tool, or the chains, or the sessions under the version or model; 0 where that is not counted here
+-- column exposure BIGINT: what it is compared with: distinct sessions that used the tool, or the chains, or the sessions under the version or model; 0 where that is not counted here
 with event as (
   select
     cast(timezone($timezone, timezone('UTC', occurred_at)) as date) as day,
@@ -30,6 +30,7 @@ with event as (
     model,
     seen[1].requests as requests,
     internal.aborted(type, payload) as aborted,
+    type = 'session.observed' and coalesce(outcome = 'hollow', false) as is_hollow,
     seen[1].ended_at as ended_at,
     internal.is_in_vain(seen[1].tool_kind, reason, detail) as in_vain
   from internal.event_v1
@@ -168,7 +169,7 @@ session as (
     session_id,
     unnest([
       {'signal': 'aborted', 'times': max(aborted)},
-      {'signal': 'empty', 'times': cast(max(requests) = 0 as bigint)},
+      {'signal': 'empty', 'times': cast(coalesce(max(requests) = 0, false) or bool_or(is_hollow) as bigint)},
       {'signal': 'unanswered', 'times': cast(
         max(occurred_at) filter (in_vain and type <> 'session.observed') >= max(ended_at) - interval 1 second as bigint
       )}
@@ -181,13 +182,13 @@ session as (
     caller,
     host,
     session_id
-  having max(aborted) > 0 or max(requests) = 0 or max(ended_at) is not null
+  having max(aborted) > 0 or max(requests) = 0 or bool_or(is_hollow) or max(ended_at) is not null
 ),
 
 counted as (
   select
     day,
-    '' as caller,
+    coalesce(used.caller, '(none)') as caller,
     'tool' as signal,
     tool as name,
     0 as level,

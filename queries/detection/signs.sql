@@ -1,6 +1,6 @@
--- title: What is no error behind findings
+-- title: Other evidence of findings
 -- description: The events that findings about hand-offs, tools, retries, sessions, copies, versions and silence rest on: those that `detection-signals`, `detection-relays`, `detection-chains` and `detection-work` counted.
--- param asked VARCHAR = null : what to look for, as a JSON array of objects with place, sign, caller, callers (several), name (a tool, provider, host, reason, step, or an agent with its version or model), least (seconds that a chain waited), since and until; what is null or absent narrows nothing, and null alone asks for everything
+-- param asked VARCHAR = null : what to look for, as a JSON array of objects with place, sign, caller, callers (several), name (a tool, provider, host, reason, step, or an agent with its version or model), least (seconds that a chain waited), since and until; null or absent keys select everything
 -- param timezone VARCHAR = 'UTC' : time zone in which days begin and end
 -- param ruleset VARCHAR = null : digest of the ruleset whose verdicts count; null for the active one
 -- param limit BIGINT = 15 : events at most, for each that was asked for
@@ -296,7 +296,7 @@ shown as (
   select
     unnest([
       if(aborted > 0, 'aborted', null),
-      if(requests = 0 and all_requests = 0, 'empty', null),
+      if((requests = 0 and all_requests = 0) or (type = 'session.observed' and outcome = 'hollow'), 'empty', null),
       if(in_vain and occurred_at = failed_at and failed_at >= session_ended_at - to_seconds(1), 'unanswered', null)
     ]) as sign,
     event_id,

@@ -1,5 +1,5 @@
 -- title: Sessions at work by hour and caller
--- description: How many sessions of a caller the logs show on a day, with errors or without, by the hour of their first event of the day, so that the hours of a day add up: what numbers of errors are held against.
+-- description: How many sessions of a caller the logs show on a day, with errors or without, by the hour of their first event of the day, so that the hours of a day add up: the basis for numbers of errors.
 -- param since TIMESTAMP = null : first instant, inclusive, UTC
 -- param until TIMESTAMP = null : last instant, exclusive, UTC
 -- param timezone VARCHAR = 'UTC' : time zone in which days begin and end
@@ -7,7 +7,7 @@
 -- column hour INTEGER: hour of the day, 0 to 23, of the first event of a session on it
 -- column caller VARCHAR: whose sessions
 -- column sessions BIGINT: distinct sessions that any event names
--- column observed BIGINT: those of them that logs report whether they have errors or not
+-- column observed BIGINT: of these, the ones that logs report with or without errors
 with event as (
   select
     cast(timezone($timezone, timezone('UTC', occurred_at)) as date) as day,

@@ -1,4 +1,4 @@
--- title: Ends that nobody tells
+-- title: Sessions that stopped without an end
 -- description: Sessions that stopped in the middle of something, those that say success and did nothing, and those whose context a hand-off made larger, with the tokens and cost that their logs state.
 -- param since TIMESTAMP = null : first instant, inclusive, UTC
 -- param until TIMESTAMP = null : last instant, exclusive, UTC
@@ -7,7 +7,7 @@
 -- column sessions BIGINT: sessions that ended so
 -- column share DOUBLE: of all sessions that ended in the window, 0..1
 -- column top_detail VARCHAR: the most frequent reason of the last error, kind of the last failed tool, or why they are hollow; null of compactions
--- column tokens BIGINT: tokens of these sessions, those of caches included; null where no log counts them
+-- column tokens BIGINT: tokens of these sessions, with caches; null if no log counts them
 -- column cost_usd DOUBLE: their cost in US dollars; null where nobody states it
 -- column last_at TIMESTAMP: the latest end, UTC
 with used as (

@@ -1,4 +1,4 @@
--- title: Sessions that did not end as they should
+-- title: Sessions that stopped in the middle
 -- description: The latest of them, with what stood last in their logs. See one as it went: analyzer show session ID.
 -- param since TIMESTAMP = null : first instant, inclusive, UTC
 -- param until TIMESTAMP = null : last instant, exclusive, UTC

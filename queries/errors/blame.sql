@@ -1,5 +1,5 @@
--- title: Whose fault it was, by the company an error had
--- description: Errors of a day at one provider, with the party that they name and the one that their company speaks for: many callers at one provider alone speak for the provider, one caller alone among many against it.
+-- title: Likely cause, compared with other callers and providers
+-- description: Errors of a day at one provider, with the party that they name, and the likely cause: if many callers fail at one provider, it is the provider; if one caller of many fails, it is the caller.
 -- param since TIMESTAMP = null : first instant, inclusive, UTC
 -- param until TIMESTAMP = null : last instant, exclusive, UTC
 -- param caller VARCHAR = null : only errors that this caller met; its company stays
@@ -9,7 +9,7 @@
 -- column day DATE: day in the time zone
 -- column provider VARCHAR: who serves the model; (none) where no log says
 -- column named_party VARCHAR: whom the errors by themselves name: provider, account, network, request, environment, user or unknown
--- column party VARCHAR: whose fault it was, by the company that they had
+-- column party VARCHAR: the likely cause, compared with other callers and providers
 -- column reason VARCHAR: the most frequent reason among them
 -- column errors BIGINT: classified errors
 -- column failed_sessions BIGINT: distinct sessions with such an error

@@ -1,17 +1,17 @@
 -- title: What failed most
--- description: Errors grouped by their text, those first that left the most sessions without what they asked for; texts that differ in values alone are one group.
+-- description: Errors grouped by their text, sorted by sessions failed; texts that differ only in values are one group.
 -- param since TIMESTAMP = null : first instant, inclusive, UTC
 -- param until TIMESTAMP = null : last instant, exclusive, UTC
 -- param caller VARCHAR = null : only this caller
 -- param fingerprint VARCHAR = null : only messages of this template
 -- param limit BIGINT = 20 : groups at most
--- column message VARCHAR: what all of the group say, redacted and capped; <*> stands for what differs; without a message the status, code or type
+-- column message VARCHAR: the text of the group, redacted and cut, with <*> for what differs; without a message the status, code or type
 -- column reason VARCHAR: one of the eight
 -- column detail VARCHAR: the finer cause; null where there is none
 -- column party VARCHAR: who caused it: provider, account, network, request, environment, user or unknown
 -- column errors BIGINT: classified errors
 -- column sessions BIGINT: distinct sessions
--- column failed_sessions BIGINT: of these, the ones in which a call with it was given up or shown to the user
+-- column failed_sessions BIGINT: of these, the ones in which a call with it was given up or not retried
 -- column callers BIGINT: distinct callers
 -- column provider VARCHAR: the provider most often named; null where none is
 -- column first_at TIMESTAMP: the earliest one, UTC

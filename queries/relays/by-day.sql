@@ -1,4 +1,4 @@
--- title: Relay frequency by day
+-- title: Hand-offs and compactions by day
 -- description: Hand-offs a day, by what caused them and how they ended.
 -- param since TIMESTAMP = null : first instant, inclusive, UTC
 -- param until TIMESTAMP = null : last instant, exclusive, UTC

@@ -1,4 +1,4 @@
--- title: Relay frequency by session
+-- title: Hand-offs and compactions by session
 -- description: How often each session handed off, and how much context that dropped.
 -- param since TIMESTAMP = null : first instant, inclusive, UTC
 -- param until TIMESTAMP = null : last instant, exclusive, UTC

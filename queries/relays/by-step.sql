@@ -1,4 +1,4 @@
--- title: Relay frequency by step
+-- title: Hand-offs and compactions by step
 -- description: How often each step hands off to a fresh context. A step that does so often is one to split.
 -- param since TIMESTAMP = null : first instant, inclusive, UTC
 -- param until TIMESTAMP = null : last instant, exclusive, UTC

@@ -1,4 +1,4 @@
--- title: Context utilization at relay
+-- title: How full the context was at hand-off
 -- description: How full the context was at each hand-off, what it held before and after.
 -- param since TIMESTAMP = null : first instant, inclusive, UTC
 -- param until TIMESTAMP = null : last instant, exclusive, UTC

@@ -8,7 +8,7 @@
 -- column duplicates BIGINT: lines whose events were all here already
 -- column quarantined BIGINT: lines that could not be read
 -- column blank BIGINT: blank lines
--- column skipped BIGINT: lines that carry nothing for us
+-- column skipped BIGINT: irrelevant lines
 -- column events BIGINT: new events
 -- column bytes BIGINT: bytes read, decompressed
 -- column pending_bytes BIGINT: bytes of an unfinished last line

@@ -1,4 +1,4 @@
--- title: One after another
+-- title: Events in order
 -- description: The events of a session, of a chain of retries, or some events by id, in the order in which they happened.
 -- param session VARCHAR = null : id of a session
 -- param operation VARCHAR = null : id of a chain

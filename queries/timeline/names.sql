@@ -1,4 +1,4 @@
--- title: What a timeline can be of
+-- title: What a timeline can show
 -- description: The ids of sessions, findings and chains of retries that begin with some characters.
 -- param begins VARCHAR = null : the first characters of an id
 -- column kind VARCHAR: session, finding or operation

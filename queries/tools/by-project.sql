@@ -1,5 +1,5 @@
 -- title: Failed tools by agent and project
--- description: Where calls of tools fail. Calls are those of the sessions that were at work in the window, where their logs count them.
+-- description: Where calls of tools fail. Calls of all sessions in the window, if their logs count them.
 -- param since TIMESTAMP = null : first instant, inclusive, UTC
 -- param until TIMESTAMP = null : last instant, exclusive, UTC
 -- column agent VARCHAR: the program that was at work; null where the log does not say

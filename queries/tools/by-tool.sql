@@ -1,5 +1,5 @@
 -- title: Failed tools by tool
--- description: How often calls of each tool fail, and mostly how. Calls are those of the sessions that were at work in the window, where their logs count them.
+-- description: How often calls of each tool fail, and mostly how. Calls of all sessions in the window, if their logs count them.
 -- param since TIMESTAMP = null : first instant, inclusive, UTC
 -- param until TIMESTAMP = null : last instant, exclusive, UTC
 -- param caller VARCHAR = null : only this caller

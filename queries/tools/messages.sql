@@ -1,5 +1,5 @@
 -- title: What failed tools say
--- description: What failed calls say of why, grouped by the command, its exit code and the text; texts that differ in values alone are one group.
+-- description: Why calls failed, grouped by the command, its exit code and the text; texts that differ only in values are one group.
 -- param since TIMESTAMP = null : first instant, inclusive, UTC
 -- param until TIMESTAMP = null : last instant, exclusive, UTC
 -- param caller VARCHAR = null : only this caller
@@ -9,7 +9,7 @@
 -- column tool VARCHAR: the tool; (unknown) where the log does not say
 -- column kind VARCHAR: tests, lint, build, exit_code, not_found, refused, edit_mismatch, timeout, permission, environment, cancelled or other
 -- column command VARCHAR: the head of the command that was run, as in go test; null for other tools
--- column message VARCHAR: what all of the group say, redacted and cut; <*> stands for what differs
+-- column message VARCHAR: the text of the group, redacted and cut, with <*> for what differs
 -- column failures BIGINT: calls that failed so
 -- column sessions BIGINT: distinct sessions
 -- column last_at TIMESTAMP: the latest one, UTC

@@ -8,7 +8,7 @@
 -- column first_at TIMESTAMP: begin of its first session, UTC
 -- column last_at TIMESTAMP: begin of its last one, UTC
 -- column sessions BIGINT: sessions of the version that began in the window
--- column failed_sessions BIGINT: of these, the ones with an error of the request, of the environment or of no known cause
+-- column failed_sessions BIGINT: of these, the ones with an error of the request, of the environment or of unknown cause
 -- column failed_share DOUBLE: failed_sessions / sessions, 0..1
 -- column tool_calls BIGINT: calls of tools, where a log counts them
 -- column tool_failures BIGINT: tools that failed

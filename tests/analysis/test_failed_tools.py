@@ -50,5 +50,5 @@ def test_a_command_that_fails_alike_three_times_in_a_session_is_a_loop(tmp_path:
     assert shown == (
         "13 tool calls failed in 4 of 4 sessions: Bash 10 of 50 (20.0%), Edit 3 of 4 (75.0%); "
         "failed tests (7), edits without a match (3), refused (3). "
-        "1 command failed alike again and again, up to 3 times."
+        "1 command failed 3 times in a row with the same error."
     )

@@ -30,7 +30,7 @@ LOADED = (
     "importers.places",
     "importers.telemetry.otlp",
     "importers.agents.wave",
-    "report.page",
+    "report.overview",
     "report.overview",
     "report.store_work",
     "store",

@@ -165,9 +165,10 @@ def test_a_webhook_that_fails_twice_is_told_in_the_end(run: Run, store: Path, ho
     assert len(hook.bodies) == 3
     assert hook.bodies[0] == hook.bodies[2]
     assert hook.bodies[2]["schema"] == "analyzer.check/1"
-    assert hook.bodies[2]["text"].startswith(
-        "1 new finding for 2026-10-07.\n• warning, new: Unknown errors spiked: planner. planner: "
-    )
+    title, *lines = hook.bodies[2]["text"].splitlines()
+    assert title.startswith("WARNING: Unknown errors spiked: planner, ")
+    assert lines[0] == "1 new finding for 2026-10-07."
+    assert lines[1].startswith("• warning, new: Unknown errors spiked: planner. planner: ")
 
 
 def test_a_webhook_that_nobody_answers_exits_with_three(run: Run, fed: Path, tmp_path: Path, hook: Any) -> None:
@@ -260,8 +261,8 @@ def test_rules_beside_an_applied_ruleset_are_told_to_have_no_say(run: Run, store
     write_rule(store.parent / "own.toml")
     write_rule(store.parent / "other.toml", "other")
     assert run("reclassify", "--rules", "own.toml", "--apply", "--store", "x.duckdb").returncode == 0
-    assert "own.toml has no say" not in run(*QUIET, "--rules", "own.toml").stderr
-    assert "other.toml has no say" in run(*QUIET, "--rules", "other.toml").stderr
+    assert "own.toml is not used" not in run(*QUIET, "--rules", "own.toml").stderr
+    assert "other.toml is not used" in run(*QUIET, "--rules", "other.toml").stderr
 
 
 def write_rule(path: Path, name: str = "lattice") -> None:
@@ -283,7 +284,7 @@ counter_examples = ["lattice gate four is open"]
     ("arguments", "said"),
     [
         (("query", "sources-completeness", "--project", "shop"), "is about the whole store"),
-        (("check", "--agent", "codex", "--prometheus", "x.prom"), "those of the whole fleet"),
+        (("check", "--agent", "codex", "--prometheus", "x.prom"), "always cover the whole fleet"),
         (("report", "--reason", "rate_limitd"), "did you mean 'rate_limited'?"),
     ],
 )

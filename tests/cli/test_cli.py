@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import fcntl
+import inspect
 import io
 import json
 import os
@@ -14,11 +15,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import polars as pl
 import pytest
 
 import analyzer
-from analyzer.cli import COMMANDS
+from analyzer.cli import COMMANDS, command_named
 from analyzer.events import EventLog
 from tests.cli.conftest import Run
 
@@ -31,6 +33,19 @@ def test_help_lists_every_command_and_each_has_its_own(run: Run) -> None:
         assert "  analyzer " in done.stdout
         assert [line for line in done.stdout.splitlines() if len(line) > 80] == []
         assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_is_a_sentence_an_example_and_little_more(name: str) -> None:
+    """The first paragraph is one sentence, the second one has examples, and the text can be read in half a minute."""
+    command = command_named(name)
+    inner = command.commands.values() if isinstance(command, click.Group) else ()
+    for each in (command, *inner):
+        sentence, example, *rest = inspect.cleandoc(each.help or "").split("\n\n")
+        assert re.fullmatch(r"[A-Z][^.]*(?:\.\w[^.]*)*\.", " ".join(sentence.split())), sentence
+        assert example.startswith("\b\n"), each.name
+        assert "analyzer " in example
+        assert len(" ".join(rest).split()) <= 110, each.name
 
 
 @pytest.mark.parametrize(("words", "code"), [(["report", "no-such-path"], 3), (["--help"], 0)])

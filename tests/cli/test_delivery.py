@@ -50,20 +50,23 @@ def test_each_chat_gets_the_night_in_its_own_form(run: Run, store: Path, hook: A
     forms = [word for form in ("slack", "teams", "discord") for word in ("--deliver", f"{form}:{hook.url}")]
     assert run(*NIGHT, *forms).returncode == 1
     slack, teams, discord = hook.bodies
-    assert slack["text"] == "1 new finding for 2026-10-07."
-    header, section = slack["blocks"]
+    assert slack["text"].startswith("WARNING: Unknown errors spiked: planner, ")
+    header, day, section = slack["blocks"]
+    assert day["elements"][0]["text"] == "1 new finding for 2026-10-07."
     assert header["text"] == {"type": "plain_text", "text": slack["text"], "emoji": False}
     assert section["text"]["text"].startswith("🟠 *warning, new*: planner: ")
     assert "`analyzer unknowns" in section["text"]["text"]
     (attachment,) = teams["attachments"]
     assert attachment["contentType"] == "application/vnd.microsoft.card.adaptive"
-    title, head, said, command = attachment["content"]["body"]
-    shown = (title["text"], head["text"], head["color"])
+    title, day, head, said, command = attachment["content"]["body"]
+    assert title["text"].startswith("WARNING: Unknown errors spiked: planner, ")
+    shown = (day["text"], head["text"], head["color"])
     assert shown == ("1 new finding for 2026-10-07.", "🟠 warning, new", "warning")
     assert said["text"].startswith("planner: ")
     assert command["text"].startswith("analyzer unknowns")
     assert discord["allowed_mentions"] == {"parse": []}
-    assert discord["content"] == "**1 new finding for 2026-10-07.**"
+    assert discord["content"].startswith("**WARNING: Unknown errors spiked: planner, ")
+    assert discord["content"].endswith("**\n1 new finding for 2026-10-07.")
     assert discord["embeds"][0]["title"] == "🟠 warning, new"
     assert discord["embeds"][0]["description"].startswith("planner: ")
 
@@ -278,7 +281,7 @@ def test_mail_has_the_verdict_as_subject_and_two_parts(run: Run, store: Path, in
     assert (done.returncode, done.stderr) == (1, "")
     ((to, mail),) = box.mails
     assert to == ["ops@fleet.example"]
-    assert mail["Subject"] == "analyzer: warning: 1 new finding for 2026-10-07."
+    assert mail["Subject"].startswith("analyzer: WARNING: Unknown errors spiked: planner, ")
     assert mail["From"] == "reports@fleet.example"
     text, page = mail.get_body(("plain",)).get_content(), mail.get_body(("html",)).get_content()
     assert "Unknown errors spiked: planner" in text

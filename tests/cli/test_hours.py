@@ -68,7 +68,7 @@ def test_an_hour_of_refusals_is_told_in_the_hour(run: Run, logged: Path, tmp_pat
     assert one["explanation"].startswith(
         "every session of bot has failed with auth_error since 10:00 UTC: auth_error errors in 8 of 8"
     )
-    assert "8 of 8 sessions, 0.0 expected; 8 errors, 10:00–10:42 on 1 October;" in one["explanation"]
+    assert "8 of 8 sessions, normally 0.0; 8 errors, 10:00–10:42 on 1 October;" in one["explanation"]
     assert "8 of 8 sessions of these hours failed" in one["explanation"]
     assert (one["severity"], one["cost"]["sessions_seen"]) == ("critical", 8)
     text = run(*asked).stdout
@@ -127,11 +127,11 @@ def test_an_hour_continues_what_the_night_knew(logged: Path, tmp_path: Path) -> 
 
 
 def test_what_is_no_stretch_of_hours_is_refused(run: Run, logged: Path, tmp_path: Path) -> None:
-    """More than 23 hours are nights; hours are not written down, so nothing can be judged anew."""
+    """More than 23 hours are nights; results of single hours are not stored, so nothing can be judged anew."""
     shutil.copytree(logged, tmp_path, dirs_exist_ok=True)
     for arguments, said in (
         (("--last", "2d"), "one night has no beginning to choose"),
-        (("--last", "1h", "--again"), "hours are not written down"),
+        (("--last", "1h", "--again"), "results of single hours are not stored"),
     ):
         done = run("check", *STORE, *arguments)
         assert done.returncode == 2

@@ -11,6 +11,7 @@ import click
 import pytest
 
 from analyzer.cli import cli
+from tests import sampled
 from tests.cli.conftest import UNSET, Run
 from tests.cli.forking import Forks, Line
 from tests.cli.test_rules import OWN, PACK
@@ -60,8 +61,10 @@ def modes(name: str, command: click.Command) -> Iterator[list[str]]:
         for value in param.type.choices
     ]
     given = ARGUMENTS.get(name, [])
-    for more in ([], *([mode] for mode in (*flags, *choices) if mode not in {"--json", "--quiet"})):
-        for arguments in (given, []) if given else ([],):
+    further = [[mode] for mode in (*flags, *choices) if mode not in {"--json", "--quiet"}]
+    for number, more in enumerate(([], *further)):
+        # With the arguments and without them; in short runs by turns.
+        for arguments in sampled((given, []), number % 2, step=2) if given else ([],):
             if not {(name,), (name, *more)} & ENDLESS:
                 yield [*name.split(), *arguments, *more, "--json"]
 

@@ -177,7 +177,7 @@ def test_only_a_page_in_a_file_can_be_opened(run: Run, words: list[str]) -> None
     """Everything else is a mistake, told before anything is read."""
     done = run("report", "--open", *words)
     assert done.returncode == 2
-    assert "--open wants a page in a file" in done.stderr
+    assert "--open needs a page in a file" in done.stderr
     assert run("--open", "report").returncode == 2
 
 

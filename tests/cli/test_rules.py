@@ -298,8 +298,8 @@ def test_an_accepted_draft_becomes_a_rule(run: Run, tmp_path: Path) -> None:
     known = json.loads(run("classify", "Heron b7 is moulting on the pier", "--rules", "mine.toml", "--json").stdout)
     assert (known["reason"], known["confidence"]) == ("network_transient", "weak")
     for given, said in (
-        ((walrus, "--rules", "mine.toml"), "nothing speaks for a reason"),
-        (("1-abc", "--rules", "mine.toml"), "no draft for an unknown group '1-abc'"),
+        ((walrus, "--rules", "mine.toml"), "there is no evidence for a reason"),
+        (("1-abc", "--rules", "mine.toml"), "there is no group of unknown errors '1-abc'"),
         ((walrus, "--rules", "mine.toml", "--reason", "tired"), "unknown reason 'tired'"),
         ((walrus, "--rules", "mine.toml", "--reason", "unknown"), "would decide nothing"),
         ((walrus,), "name your own rules file"),

@@ -598,3 +598,89 @@ def test_a_failed_tool_is_named_by_a_call_on_the_same_line(read: Read) -> None:
     glued = [record("assistant", message={"content": [call]}), record("user", message={"content": [result]})]
     events, _ = read(reply(), "".join(map(json.dumps, glued)))
     assert [event.payload["tool"] for event in of(events, "tool.failed")] == ["Write"]
+
+
+def _asked(second: int, **usage: Any) -> dict[str, Any]:
+    tokens = {"input_tokens": 3, "output_tokens": 50, **usage}
+    message = {
+        "id": f"msg_01A{second}",
+        "role": "assistant",
+        "model": "claude-opus-4-6",
+        "content": [],
+        "usage": tokens,
+    }
+    return {
+        "type": "assistant",
+        "uuid": f"u{second}",
+        "sessionId": "s",
+        "timestamp": f"2026-03-05T10:00:{second:02}.000Z",
+        "message": message,
+    }
+
+
+def test_usage_has_the_tier_the_searches_the_longest_prompt_and_an_advisors_tokens(read: Read) -> None:
+    """Iterations of one reply are no long prompt; an advisor's are in no sum and have a model of their own."""
+    parts = [
+        {"type": "message", "input_tokens": 2, "cache_read_input_tokens": 109_000},
+        {"type": "advisor_message", "model": "claude-fable-5", "input_tokens": 700, "output_tokens": 40},
+        {"type": "message", "input_tokens": 2, "cache_read_input_tokens": 111_000},
+    ]
+    events, _ = read(
+        _asked(1, speed="fast", service_tier="standard", inference_geo="us"),
+        _asked(2, service_tier="batch", server_tool_use={"web_search_requests": 3}),
+        _asked(3, cache_read_input_tokens=220_000, iterations=parts),
+        _asked(4, service_tier="standard", speed="standard", inference_geo="global"),
+    )
+    names = ("model", "tier", "region", "web_searches", "longest_prompt", "output_tokens")
+    assert [tuple(event.payload.get(name) for name in names) for event in of(events, "usage.recorded")] == [
+        ("claude-opus-4-6", "fast", "us", None, None, 50),
+        ("claude-opus-4-6", "batch", None, 3, None, 50),
+        ("claude-opus-4-6", None, None, None, 111_002, 50),
+        ("claude-fable-5", None, None, None, None, 40),
+        ("claude-opus-4-6", None, None, None, None, 50),
+    ]
+
+
+def _system(second: int, subtype: str, **fields: Any) -> dict[str, Any]:
+    common = {"uuid": f"u{second}", "sessionId": "s", "timestamp": f"2026-03-05T10:00:{second:02}.000Z"}
+    return {"type": "system", "subtype": subtype, **common, **fields}
+
+
+def test_a_fallback_to_another_model_and_a_refusal_are_failures_of_the_model_that_was_asked(read: Read) -> None:
+    """Each counts once: failed attempts come before a fallback, and what is shown of a refusal repeats it."""
+    models = {"originalModel": "claude-opus-5-5", "fallbackModel": "claude-sonnet-5-5"}
+    refused = _asked(4)
+    refused["message"]["stop_reason"] = "refusal"
+    shown = {**_asked(5), "isApiErrorMessage": True}
+    words = "API Error: Claude Code is unable to respond to this request, which appears to violate our Usage Policy"
+    shown["message"] = {"model": "<synthetic>", "content": [{"type": "text", "text": words}]}
+    events, _ = read(
+        _system(1, "model_fallback", trigger="overloaded", content="Switched to Sonnet", **models),
+        _asked(2),
+        refused,
+        refused,
+        shown,
+        _system(6, "model_refusal_fallback", content="refused", **models),
+        _system(7, "api_error", retryAttempt=1, error={"status": 529}),
+        _system(8, "model_fallback", trigger="overloaded", content="Switched to Sonnet", **models),
+    )
+    failures = [event.payload for event in of(events, "error.classified")]
+    assert [(row["reason"], row.get("detail"), row["model"]) for row in failures] == [
+        ("network_transient", "overloaded", "claude-opus-5-5"),
+        ("validation", "content_policy", "claude-opus-4-6"),
+        ("validation", "content_policy", "claude-opus-5-5"),
+        ("network_transient", "overloaded", "claude-opus-4-6"),
+    ]
+    assert failures[0]["fallback_model"] == "claude-sonnet-5-5"
+
+
+def test_a_refused_limit_names_the_reset_that_the_result_leaves_out(read: Read) -> None:
+    """It stands in a record of its own before the result."""
+    limit = {"status": "rejected", "resetsAt": 1_772_712_000, "rateLimitType": "five_hour"}
+    words = "You've hit your session limit"
+    events, _ = read(
+        {"type": "system", "subtype": "init", "session_id": "s", "model": "m", "tools": [], "cwd": "/x"},
+        {"type": "rate_limit_event", "rate_limit_info": limit, "session_id": "s", "uuid": "u1"},
+        {"type": "result", "subtype": "success", "is_error": True, "result": words, "session_id": "s", "num_turns": 1},
+    )
+    assert of(events, "agent.exhausted")[0].payload["reset_at"] == "2026-03-05T12:00:00.000Z"

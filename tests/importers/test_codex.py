@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import analyzer
+from analyzer.events import Event
 from analyzer.events.codec import encode
 from tests.importers.conftest import Read, of
 
@@ -279,3 +281,75 @@ def test_a_session_ends_with_its_last_record_and_is_counted_once_however_often_t
         ((requests, calls, ended, by_tool),) = store.sql(counted).rows()
     assert (requests, calls, by_tool) == (1, 1, 1)
     assert ended.isoformat() == "2026-03-05T10:00:09"
+
+
+def _record(second: int, response: str, **tokens: int) -> dict[str, Any]:
+    return line("token_usage_record", second, response_id=response, usage={"total_tokens": 1_100, **tokens})
+
+
+def test_each_way_to_state_the_tokens_of_a_reply_is_read(read: Read) -> None:
+    """Sums alone, records of responses, both for one reply, cached writes, and prompts somewhat above the window."""
+    last = {"input_tokens": 1_000, "output_tokens": 100, "total_tokens": 1_100, "cache_write_input_tokens": 600}
+    sums = [{name: tokens * times for name, tokens in last.items()} for times in (1, 2)]
+    only_sums = [told(at, "token_count", info={"total_token_usage": total}) for at, total in enumerate(sums)]
+    counted = {"last_token_usage": last, "total_token_usage": last}
+    both = [_record(1, "r1", **last), told(2, "token_count", info=counted)]
+    large = {"input_tokens": 261_000, "output_tokens": 800, "total_tokens": 261_800}
+    window = {"last_token_usage": large, "model_context_window": 258_400}
+    tokens = {"input_tokens": 400, "output_tokens": 100, "cache_write_tokens": 600, "cache_read_tokens": 0}
+    for records, expected in (
+        (only_sums, [tokens, tokens]),
+        (both, [tokens]),
+        ([_record(1, "r1", **last), _record(2, "r1", **last), _record(3, "r2", **last)], [tokens, tokens]),
+        ([told(1, "token_count", info=window)], [{"input_tokens": 261_000, "output_tokens": 800}]),
+    ):
+        events, _ = read(meta(), *records)
+        spent = [event.payload for event in of(events, "usage.recorded")]
+        assert [row | wanted for row, wanted in zip(spent, expected, strict=True)] == spent
+        assert of(events, "session.observed")[0].payload["requests"] == len(expected)
+
+
+def _done(second: int, kind: str, call: str, status: str = "failed", **item: Any) -> dict[str, Any]:
+    return told(second, "item_completed", item={"type": kind, "id": call, "status": status, **item})
+
+
+def test_items_tell_which_calls_of_a_script_failed(read: Read) -> None:
+    """A command, a change of files, a call of MCP; a call whose output tells the failure too counts once."""
+    ran = {"command": ["/bin/zsh", "-lc", "go test ./..."], "exit_code": 1, "aggregated_output": "--- FAIL: TestX"}
+    direct = {"type": "function_call_output", "call_id": "c1", "output": "Exit code: 2\nOutput:\nno rule"}
+    events, _ = read(
+        meta(),
+        _done(1, "CommandExecution", "exec-1", **ran),
+        _done(2, "CommandExecution", "exec-2", "completed", exit_code=0),
+        _done(3, "FileChange", "p1", "declined"),
+        _done(4, "McpToolCall", "m1", tool="search", error={"message": "timed out"}),
+        _done(5, "CommandExecution", "c1", command=["make"], exit_code=2, aggregated_output="no rule"),
+        {"timestamp": line("x", 6)["timestamp"], "type": "response_item", "payload": direct},
+    )
+    rows = [(row.get("tool"), row["kind"], row.get("command"), row.get("exit_code")) for row in _failures(events)]
+    assert rows == [
+        ("exec_command", "tests", "go test", 1),
+        ("apply_patch", "refused", None, None),
+        ("search", "timeout", None, None),
+        ("exec_command", "exit_code", "make", 2),
+    ]
+
+
+def test_a_printed_run_has_its_tokens_and_its_failed_calls(read: Read) -> None:
+    """The end of a turn sums up the thread, so that its rollout's own counts replace it where they are there."""
+    ran = {"command": "bash -lc make", "aggregated_output": "x", "exit_code": 2}
+    item = {"id": "i1", "type": "command_execution", **ran}
+    usage_of_run = {"input_tokens": 900, "cached_input_tokens": 700, "output_tokens": 50}
+    events, _ = read(
+        {"type": "thread.started", "thread_id": "th-1"},
+        {"type": "item.completed", "item": {**item, "status": "failed"}},
+        {"type": "turn.completed", "usage": usage_of_run},
+    )
+    (failed,) = _failures(events)
+    assert (failed["tool"], failed["exit_code"], failed["command"]) == ("exec_command", 2, "make")
+    (spent,) = (event.payload for event in of(events, "usage.recorded"))
+    assert (spent["input_tokens"], spent["cache_read_tokens"], spent["whole_run"]) == (200, 700, True)
+
+
+def _failures(events: list[Event]) -> list[Mapping[str, Any]]:
+    return [event.payload for event in of(events, "tool.failed")]

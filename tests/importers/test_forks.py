@@ -200,6 +200,6 @@ def test_a_log_counts_as_tried_for_the_program_that_wrote_it(tmp_path: Path) -> 
     with closing(sqlite3.connect(tmp_path / "opencode.db")) as database:
         for table in ("session", "message", "part"):
             database.execute(f"create table {table} (id text)")
-    counts = {row.split("|")[1].strip(): row.split("|")[-2].strip() for row in tried([str(tmp_path)])}
+    counts = {line[2:].partition(" (")[0]: line.rpartition(": ")[2] for line in tried([str(tmp_path)])}
     shown = ("pi", "QClaw", "OpenClaw", "opencode", "MiMoCode", "Codex")
     assert [counts[name] for name in shown] == ["1", "2", "0", "1", "0", "0"]

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from analyzer.importers import FORMATS, HEAD_BYTES, detect, head_of
-from tests.importers.new_kinds.agents import AGENTS
+from tests.importers.new_kinds.cases import AGENTS
 
 
 def name_of(*records: object) -> str:

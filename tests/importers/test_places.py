@@ -15,6 +15,7 @@ from analyzer.importers.places import HOMES, OWN_LOG, VARIABLES, LogPlace, place
 
 ELSEWHERE = {
     *("claude_print", "codex_exec", "gdd", "wave", "gemini_stream", "litellm", "hermes", "atif", "swe_agent"),
+    "droid_stream",
     *("langfuse", "langsmith", "mlflow", "weave", "openai_agents"),
 }
 """Formats that are written wherever somebody sends them."""

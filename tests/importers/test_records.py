@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from analyzer.importers import BY_NAME, Source, block_of
 from tests import LONG_RUNS
-from tests.importers.new_kinds.logs import CASES
+from tests.importers.new_kinds.cases import CASES
 from tests.shown_formats import LOGS, PATHS
 
 _LINES = st.lists(

@@ -13,7 +13,7 @@ from analyzer.importers import head_of
 from analyzer.importers.formats import BY_NAME, newer
 from analyzer.importers.shapes.files import SQLITE
 from analyzer.importers.shapes.skeleton import skeleton
-from tests.importers.new_kinds.logs import CASES
+from tests.importers.new_kinds.cases import CASES
 
 
 def _shapes(*records: object) -> list[dict[str, Any]]:

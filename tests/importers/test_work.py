@@ -241,3 +241,21 @@ def test_a_command_of_pi_is_told_by_its_end(read: Read) -> None:
 def test_a_session_is_taken_up_again(agent: str | None, session: str, cwd: str | None, command: str) -> None:
     """Ids and folders come from logs: what is no plain id gives no command, and a folder is quoted."""
     assert resuming(agent, session, cwd) == command
+
+
+@pytest.mark.parametrize(
+    "folder",
+    [
+        "/home/me/shop",
+        "/home/me/shop/.claude/worktrees/agent-a1",
+        "/home/me/shop/.claude/worktrees/agent-a1/src",
+        "/home/me/shop/.worktrees/fix",
+        "/home/me/shop.worktrees/fix",
+        "/home/me/.cursor/worktrees/shop/x1",
+        "/home/me/.codex/worktrees/8f2a/shop",
+        "C:\\work\\shop\\.claude\\worktrees\\a1",
+    ],
+)
+def test_a_worktree_belongs_to_its_project(folder: str) -> None:
+    """Wherever its agent keeps it."""
+    assert place_of(folder)["project"] == "shop"

@@ -1,4 +1,4 @@
-"""recovery.md shows what works, and names tests and files that exist."""
+"""recovery.md shows what works; the promises of recovery name tests and files that exist."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ from tests.examples import blocks, run_example
 from tests.recovery.supervised import ENVIRONMENT
 
 PAGE = (REPOSITORY / "docs" / "how-to" / "recovery.md").read_text("utf-8")
+PROMISES = (REPOSITORY / "tests" / "seeds" / "README.md").read_text("utf-8")
 BLOCKS = blocks(PAGE, "python")
 
 
 def sections(heading: str) -> list[tuple[str, str]]:
     """Titles and texts of what stands below a heading."""
-    inside = PAGE.partition(f"\n## {heading}")[2].partition("\n## ")[0]
+    inside = PROMISES.partition(f"\n## {heading}")[2].partition("\n## ")[0]
     return re.findall(r"^### (.+?)\n(.*?)(?=^###|\Z)", inside, re.MULTILINE | re.DOTALL)
 
 

@@ -37,7 +37,7 @@ def _families() -> list[tuple[str, str]]:
 
 
 SECRETS = _families()
-"""As many frames stand behind each other as a family has, so that of every third of these no family is left out."""
+"""As many frames stand one after the other as a family has: nine dresses, each with every ninth, have them all."""
 _BODY = "\n".join(
     f"{'MIIEpAIBAAKCAQEAx7bq3VvHk0Rz+/a1B2c3D4e5F6g7H8i9J0kLmNoPqRsT' * 2}"[n : n + 64] for n in range(24)
 )
@@ -61,6 +61,11 @@ _CUT = {
 KEYS = [(_BODY, f"before it\n{key}\nbehind it") for name, key in _CUT.items() if not name.endswith(("middle", "SSH's"))]
 
 
+def by_turns(name: str) -> Sequence[tuple[str, str]]:
+    """Return every ninth secret, others for each dress; in long runs all of them."""
+    return sampled(SECRETS, [*DRESSES, *CUTTING].index(name) % 9, step=9)
+
+
 HOSTILE = ("\\\\", "\\n", "\\u005c", "\\u005cu005c", "%25", "%41", "&amp;", "&#38;", "\x1b[0m", "\x00", "+", "'\"'\"'")
 dresses = pytest.mark.parametrize("name", DRESSES)
 
@@ -71,7 +76,7 @@ def test_no_family_survives_a_dress(name: str) -> None:
     """The secret of each family goes out of a text in this dress and out of values with it, once and for all."""
     dress = DRESSES.get(name) or CUTTING[name]
     left = []
-    for secret, text in sampled(SECRETS, [*DRESSES, *CUTTING].index(name) % 3):
+    for secret, text in by_turns(name):
         worn = dress(text)
         clean = redact(worn)
         value = redact_value({"error": [worn]})
@@ -97,12 +102,6 @@ def test_few_secrets_survive_an_early_break(name: str) -> None:
     dress, floor = BROKEN[name]
     left = [clean for secret, text in SECRETS if survives(secret, clean := redact(dress(text)))]
     assert 1 - len(left) / len(SECRETS) >= floor, left
-
-
-def by_turns(name: str) -> Sequence[tuple[str, str]]:
-    """Return every ninth secret, others for each dress; in long runs all of them."""
-    place = [*DRESSES].index(name)
-    return sampled(sampled(SECRETS, place % 3), place // 3 % 3)
 
 
 @pytest.mark.no_cover  # it runs what other tests reach, many thousand times

@@ -147,6 +147,7 @@ def phrases(findings: list[Finding]) -> list[str]:
             made += [text, text.removesuffix(".")]
         made += [f"id {one['id']}", f"id {one['id'][:8]}", one["id"], _course(one), _open(one), _who(one), _row(one)]
         made += [f"{name} = {one[f'{name}_value']:.2g}" for name in "pq" if one[f"{name}_value"] is not None]
+        made += [*_of_head(one), f"Resolved on {one['resolved_on']}: {_who(one)}"]
     counts = Counter(one["state"] for one in findings)
     parts = [f"{counts[state]} {state}" for state in ("new", "ongoing", "open", "resolved") if counts[state]]
     noun = "finding" if len(findings) == 1 else "findings"
@@ -158,7 +159,30 @@ def phrases(findings: list[Finding]) -> list[str]:
     made.append(f"Open findings {len(open_ones)} {counts['resolved']} resolved by now")
     made.append(f"for {len({_who(one) for one in alike})} callers")
     rest = len(open_ones) - len(alike)
+    news = [one for one in findings if one["state"] in {"new", "resolved"} or one["worse"]]
+    made.append(f"And {len(news) - 1} more")
     return [*made, f"and {rest} more {'finding' if rest == 1 else 'findings'}"]
+
+
+def _of_head(finding: Finding) -> Iterator[str]:
+    """Return what the first screen says of a finding's days, its sentence there, and the title of its chart."""
+    sentence = finding["explanation"].removeprefix(f"{_who(finding)}: ").removesuffix(".")
+    yield from (sentence, f"{sentence[:1].upper()}{sentence[1:]}")
+    onset, last, until, span = finding["onset"], _last_seen(finding), finding["window"]["until"], _span(finding)
+    if span:
+        yield f"{_who(finding)}, {span}."
+    yield from (
+        f"{_who(finding)}, {onset} to {last}.",
+        f"{_who(finding)}, {onset}.",
+        f"{_who(finding)}, since {onset}.",
+    )
+    shown, normal = finding["observed"], finding["expected"]
+    title = f"{_who(finding)}, {span or until}"
+    if shown is None or normal is None:
+        yield title
+        return
+    figures = [[f"{100 * value:.1f}%", f"{value:,.1f}".rstrip("0").rstrip(".")] for value in (shown, normal)]
+    yield from (f"{title}, {shown} (normally {normal})" for shown, normal in zip(*figures, strict=True))
 
 
 def _row(finding: Finding) -> str:
@@ -243,7 +267,7 @@ def _of_days(findings: list[Finding]) -> Iterator[str]:
             day = one["window"]["until"]
             failed = f"{cost['sessions_failed']:,} of {cost['sessions_seen']:,} sessions failed on {day}"
             waited = recount_report.duration(cost["waited_seconds"])
-            yield f"{failed}, {waited} waited" if cost["waited_seconds"] else failed
+            yield f"{failed}, {waited} of waiting" if cost["waited_seconds"] else failed
 
 
 def wrong_finding(about: About, day: date) -> Iterator[str]:
@@ -334,11 +358,13 @@ def wrong_timeline(about: About) -> Iterator[str]:
 def wrong_page(reader: Reader, page: Page, findings: list[Finding]) -> Iterator[str]:
     """Say what the page says otherwise than the events."""
     abouts = {one["id"]: About(reader.night, one) for one in findings}
+    first = next((abouts[one["id"]] for one in findings if one["state"] != "resolved"), None)
     span, last, marks = None, Piece("table", "", "", ""), list[str]()
     for piece in page:
-        if piece.section == "glossary":
+        if piece.section == "glossary" and "tables" not in piece.text:
             continue
-        about = abouts.get(piece.finding)
+        # The first screen has the chart of the first open finding.
+        about = abouts.get(piece.finding) or (first if not piece.section else None)
         if piece.kind == "table":
             last = piece
             yield from _wrong_table(reader, about, piece, span)
@@ -349,15 +375,19 @@ def wrong_page(reader: Reader, page: Page, findings: list[Finding]) -> Iterator[
         elif piece.kind == "mark":
             marks.append(piece.text)
         elif piece.kind == "text":
-            if found := re.fullmatch(r"(\d+) tables? with nothing in (?:it|them)", piece.text):
-                names = page.pieces[page.pieces.index(piece) + 1].text
-                if int(found[1]) != len(re.split(r", (?=[A-Z])", names)):
+            if found := re.fullmatch(r"(\d+) tables? without any row", piece.text):
+                names = [
+                    each
+                    for each in page
+                    if each.section == "glossary" and "analyzer query " in each.text and "--list" not in each.text
+                ]
+                if int(found[1]) != len(names):
                     yield f"{piece.text!r} before {names}"
                 continue
             if found := _ROWS.fullmatch(piece.text):
                 yield from _wrong_number(found, page, piece, last)
                 continue
-            if found := re.search(r"\((\d{4}-\d\d-\d\d)(?: to (\d{4}-\d\d-\d\d))?\), by ", piece.text):
+            if found := re.search(r"\((\d{4}-\d\d-\d\d)(?: to (\d{4}-\d\d-\d\d))?\), most", piece.text):
                 span = tuple(date.fromisoformat(found[place] or found[1]) for place in (1, 2))
             own = Reader(reader.night, about, reader.day, reader.phrases)
             yield from own.read(_without_commands(piece.text))
@@ -398,11 +428,11 @@ def _wrong_number(found: re.Match[str], page: Page, piece: Piece, last: Piece) -
 
 def _wrong_heat(reader: Reader, piece: Piece) -> Iterator[str]:
     """Say what the map of callers and reasons counts otherwise."""
-    counts = Counter((error.caller, error.reason.replace("_", " ")) for error in reader.night.errors)
+    counts = Counter((error.caller, error.reason) for error in reader.night.errors)
     for caller, *cells in piece.body:
         for reason, cell in zip(piece.header[1:], cells, strict=True):
             right = sum(n for (who, why), n in counts.items() if who == caller and reason in {"all", why})
-            if cell.replace("·", "0") != f"{right:,}":
+            if cell.replace("–", "0") != f"{right:,}":
                 yield f"heat map: {caller}, {reason} is {cell}, recounted {right}"
 
 
@@ -412,7 +442,9 @@ def _wrong_table(reader: Reader, about: About | None, piece: Piece, span: tuple[
         yield from _APART[title](reader, piece)
         return
     if about is not None:
-        first, last = span if span and "behind" in title else (about.onset - timedelta(days=42), reader.day)
+        first, last = (
+            span if span and title in {"Messages", "Sessions"} else (about.onset - timedelta(days=42), reader.day)
+        )
         found = FindingTables(about).rows(title, first, last)
     else:
         found = (TABLES[title][0], TABLES[title][1](night)) if title in TABLES else None
@@ -470,7 +502,7 @@ _APART = {
     "In the log": _wrong_excerpts,
     "Errors by caller and reason": _wrong_heat,
     "What else changed at its onset": _wrong_drifts,
-    "What the last 7 days have that the 42 before them had not": _wrong_drifts,
+    "What is new in the last 7 days, compared with the 42 before": _wrong_drifts,
 }
 """Titles of tables that are no grouping of events."""
 

@@ -363,7 +363,7 @@ def span_of(about: About, match: Match) -> list[date]:
 
 
 _OVER = r"(?: on one day| within (?P<days>COUNT) days)"
-_EXPECTED = r", (?P<expected>DECIMAL) expected(?: of so many days)?"
+_EXPECTED = r", normally (?P<expected>DECIMAL)(?: in so many days)?"
 
 
 def estimated(about: About, shown: str) -> Iterator[str]:
@@ -372,13 +372,15 @@ def estimated(about: About, shown: str) -> Iterator[str]:
 
 
 @says_of_finding(
-    r"(?P<share>SHARE) of its distinct errors on (?P<day>DATE) are unknown, (?P<estimate>SHARE) expected(?: "
-    r"\((?:at most SHARE|SHARE to SHARE)\))?, in (?P<sessions>COUNT) sessions?"
+    r"(?P<unknown>COUNT) of (?P<every>COUNT) distinct errors? on (?P<day>DATE) were unknown \((?P<share>SHARE); "
+    r"normally (?P<estimate>SHARE)(?:, at most SHARE|, between SHARE and SHARE)?\), in (?P<sessions>COUNT) sessions?"
 )
 def _unknown_share(about: About, match: Match) -> Iterator[str]:
     day = date.fromisoformat(match["day"])
     every = {(e.session, masked(e.message)) for e in about.night.errors if e.caller == about.who and e.day == day}
     unknown = {(e.session, masked(e.message)) for e in about.on(day)}
+    yield from differ("the unknown errors", match["unknown"], len(unknown))
+    yield from differ("the distinct errors", match["every"], len(every))
     yield from differ("the share", match["share"], share_of(len(unknown), len(every)))
     yield from differ("the number of sessions", match["sessions"], len({session for session, _ in unknown}))
     yield from holds("the estimate", float(match["estimate"][:-1]) < float(match["share"][:-1]))
@@ -448,8 +450,8 @@ def _consequences(about: About, match: Match) -> Iterator[str]:
 
 
 @says_of_finding(
-    r"an? (?:unknown )?message that it did not have before(?:, judged (?P<reason>NAME) by weak evidence alone, a bare"
-    r" status or weak words)?, in (?P<sessions>COUNT) sessions?, (?:since|on) (?P<day>DATE)"
+    r"an? (?:unknown )?message that it did not have before(?:, classified only tentatively as (?P<reason>NAME), by a"
+    r" bare status or weak words)?, in (?P<sessions>COUNT) sessions?, (?:since|on) (?P<day>DATE)"
 )
 def _sessions_since(about: About, match: Match) -> Iterator[str]:
     first = date.fromisoformat(match["day"])
@@ -460,9 +462,9 @@ def _sessions_since(about: About, match: Match) -> Iterator[str]:
 
 
 @says_of_finding(
-    r"the fleet: an? (?:unknown )?message that nobody had before(?:, judged (?P<reason>NAME) by weak evidence alone, a"
-    r" bare status or weak words)?: first seen (?P<day>DATE), in (?P<sessions>COUNT) sessions? of (?P<callers>COUNT)"
-    r" callers since"
+    r"the fleet: an? (?:unknown )?message that nobody had before(?:, classified only tentatively as (?P<reason>NAME),"
+    r" by a bare status or weak words)?: first seen (?P<day>DATE), in (?P<sessions>COUNT) sessions? of "
+    r"(?P<callers>COUNT) callers since"
 )
 def _new_to_all(about: About, match: Match) -> Iterator[str]:
     shown = [e for e in about.errors if e.day <= about.last]
@@ -530,9 +532,9 @@ def _unanswered(about: About, match: Match) -> Iterator[str]:
 
 
 @says_of_finding(
-    r"(?P<relays>COUNT) hand-offs(?: of one session)? in step (?P<step>NAME) on (?P<day>DATE)(?:, "
-    r"(?P<expected>DECIMAL) expected \(at most DECIMAL\), in (?P<sessions>COUNT) sessions?|, (?P<most>COUNT) of"
-    r" them of one session)?"
+    r"(?P<relays>COUNT) hand-offs(?: in one session)? in step (?P<step>NAME) on (?P<day>DATE)(?: \(normally "
+    r"(?P<expected>DECIMAL), at most DECIMAL\), in (?P<sessions>COUNT) sessions?|, (?P<most>COUNT) of"
+    r" them in one session)?"
 )
 def _relays(about: About, match: Match) -> Iterator[str]:
     day = date.fromisoformat(match["day"])
@@ -545,7 +547,7 @@ def _relays(about: About, match: Match) -> Iterator[str]:
         yield from differ("the most of one session", match["most"], max(Counter(e.session for e in relays).values()))
 
 
-@says_of_finding(r"; (?P<halted>COUNT) of them given up")
+@says_of_finding(r"; (?P<halted>COUNT) of them failed")
 def _given_up(about: About, match: Match) -> Iterator[str]:
     relays = {e.relay for e in about.relays(about.last)}
     halted = [e for e in about.night.events if e.kind == "relay.halted" and e.relay in relays]
@@ -554,7 +556,7 @@ def _given_up(about: About, match: Match) -> Iterator[str]:
 
 @says_of_finding(
     r"(?:(?P<count>COUNT) sessions?|no session) (?:on (?P<day>DATE)|from (?P<begin>TIME) to (?P<end>TIME)), "
-    r"(?P<expected>DECIMAL) expected"
+    r"normally (?P<expected>DECIMAL)"
 )
 def _silence(about: About, match: Match) -> Iterator[str]:
     callers = about.callers if about.scope["caller"] else {e.caller for e in about.night.events}
@@ -571,8 +573,8 @@ def _silence(about: About, match: Match) -> Iterator[str]:
 
 
 @says_of_finding(
-    r"under one and the same ruleset the mix of reasons differs: (?P<reason>NAME) in (?P<met>COUNT) of "
-    r"(?P<all>COUNT) sessions, (?P<expected>DECIMAL) expected, (?:on|since) (?P<day>DATE)"
+    r"the mix of errors changed; the rules did not: (?P<reason>NAME) in (?P<met>COUNT) of "
+    r"(?P<all>COUNT) sessions, normally (?P<expected>DECIMAL), (?:on|since) (?P<day>DATE)"
 )
 def _mix(about: About, match: Match) -> Iterator[str]:
     first = date.fromisoformat(match["day"])
@@ -583,7 +585,7 @@ def _mix(about: About, match: Match) -> Iterator[str]:
 
 
 @says_of_finding(
-    r"[;,] (?P<failed>COUNT) of (?P<seen>COUNT) sessions of (?P<day>DATE) failed"
+    r"[;,.] (?P<failed>COUNT) of (?P<seen>COUNT) sessions of (?P<day>DATE) failed"
     r"(?: at (?P<callers>NAME(?:, (?!for )NAME)*)(?: and (?P<more>COUNT) more callers?)?)?(?:, for \$(?P<usd>DECIMAL))?"
 )
 def _failed(about: About, match: Match) -> Iterator[str]:
@@ -600,7 +602,7 @@ def _failed(about: About, match: Match) -> Iterator[str]:
     yield from differ("the number of sessions", match["seen"], len(about.night.sessions(about.callers, [day])))
 
 
-@says_of_finding(r", more of them from (?:(?P<day>DATE) )?(?P<time>TIME)ZONE on")
+@says_of_finding(r", mostly from (?:(?P<day>DATE) )?(?P<time>TIME)ZONE on")
 def _failed_more(about: About, match: Match) -> Iterator[str]:
     day = date.fromisoformat(match["day"]) if match["day"] else about.last
     failed = about.night.failed(about.on(about.last))
@@ -612,7 +614,7 @@ def _failed_more(about: About, match: Match) -> Iterator[str]:
     yield from holds("that more fail from that hour on", late > early)
 
 
-@says_of_finding(r"[;,] (?P<waited>DECIMAL) (?P<unit>h|min) were spent waiting for retries")
+@says_of_finding(r"[;,.] (?P<waited>DECIMAL) (?P<unit>h|min) of waiting for retries")
 def _waited(about: About, match: Match) -> Iterator[str]:
     chains = {e.operation for e in about.on(about.last) if e.operation}
     seconds = sum(about.night.chains[chain].waited_seconds for chain in chains)
@@ -640,7 +642,7 @@ def _every_session(about: About, match: Match) -> Iterator[str]:
     yield from holds("that every session since failed", begun <= failed and len(failed) >= 6)
 
 
-@says_of_finding(r";? ?most often “(?P<text>[^”]*)”")
+@says_of_finding(r"[;.]? ?[Mm]ost often “(?P<text>[^”]*)”")
 def _most_often(about: About, match: Match) -> Iterator[str]:
     texts: defaultdict[str, set[str]] = defaultdict(set)
     sessions: defaultdict[str, set[str]] = defaultdict(set)
@@ -664,8 +666,7 @@ def _whose(about: About, match: Match) -> Iterator[str]:
 
 
 @says_of_finding(
-    r"(?P<count>COUNT) [a-z]+ up to (?P<day>DATE); had nothing changed, (?P<expected>DECIMAL) expected, and in 39 of 40"
-    r" cases (?P<high>DECIMAL) at most"
+    r"(?P<count>COUNT) [a-z]+ up to (?P<day>DATE)\. Normal: (?P<expected>DECIMAL), rarely more than (?P<high>DECIMAL)"
 )
 def _note_of_chart(about: About, match: Match) -> Iterator[str]:
     yield from differ("the figure", match["count"], round(about.finding["observed"]))
@@ -694,7 +695,7 @@ def _note_of_burst(about: About, match: Match) -> Iterator[str]:
         yield from holds("the median", groups[0] <= int(match["usual"]) <= groups[-1])
 
 
-@says_of_finding(r"expected share: (?P<share>SHARE)|what 39 of 40 such days stay within(?:: (?P<high>SHARE))?")
+@says_of_finding(r"normal share: (?P<share>SHARE)|normal range(?:, up to (?P<high>SHARE))?")
 def _legend(about: About, match: Match) -> Iterator[str]:
     for name, key in (("share", "expected"), ("high", "high")):
         if match[name]:

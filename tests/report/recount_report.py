@@ -51,54 +51,7 @@ def _window(reader: Reader, match: Match) -> Iterator[str]:
     yield from differ("the zone", match["zone"] or "UTC", night.zone_name)
 
 
-@says(r"The last day with events, (?P<weekday>[A-Z][a-z]+day) (?P<day>DATE)")
-def _last_day(reader: Reader, match: Match) -> Iterator[str]:
-    day = last_day(reader.night)
-    yield from differ("the last day", f"{match['weekday']} {match['day']}", f"{day:%A} {day}")
-
-
-@says(r"(?P<seen>COUNT) sessions? looked at, (?:(?P<errors>COUNT) errors? in (?P<met>COUNT) of them|no error)")
-def _looked_at(reader: Reader, match: Match) -> Iterator[str]:
-    night, day = reader.night, last_day(reader.night)
-    errors = [error for error in night.errors if error.day == day]
-    yield from differ("the number of sessions", match["seen"], len({e.session for e in night.events if e.day == day}))
-    yield from differ("the number of errors", match["errors"] or 0, len(errors))
-    yield from differ("the sessions with errors", match["met"] or 0, len(sessions_of(errors)))
-
-
-def _chains(night: Night, days: Iterable[date]) -> list[Event]:
-    wanted = set(days)
-    return [chain for chain in night.chains.values() if chain.day in wanted]
-
-
-@says(r"; in (?P<failed>COUNT) a retry gave up")
-def _gave_up(reader: Reader, match: Match) -> Iterator[str]:
-    chains = [chain for chain in _chains(reader.night, [last_day(reader.night)]) if chain.outcome != "recovered"]
-    yield from differ("the number of sessions", match["failed"], len(sessions_of(chains)))
-
-
-@says(rf"; (?P<waited>{_LENGTH}) waited for retries")
-def _waited(reader: Reader, match: Match) -> Iterator[str]:
-    waits = (chain.waited_seconds for chain in _chains(reader.night, [last_day(reader.night)]))
-    yield from differ("the wait", match["waited"], duration(sum(waits)))
-
-
-@says(r"Most errors: (?P<caller>NAME) \((?P<errors>COUNT)\)")
-def _most_errors(reader: Reader, match: Match) -> Iterator[str]:
-    counts = Counter(e.caller for e in reader.night.errors if e.day == last_day(reader.night))
-    yield from differ("the most errors", match["errors"], max(counts.values()))
-    yield from differ("the errors of the caller", match["errors"], counts[match["caller"]])
-
-
-@says(r"Best recovery: (?P<caller>NAME) \((?P<recovered>COUNT) of (?P<ended>COUNT) retried calls?\)")
-def _best_recovery(reader: Reader, match: Match) -> Iterator[str]:
-    chains = _chains(reader.night, [last_day(reader.night)])
-    own = [chain for chain in chains if chain.caller == match["caller"]]
-    yield from differ("the calls", match["ended"], len(own))
-    yield from differ("those that recovered", match["recovered"], sum(chain.outcome == "recovered" for chain in own))
-
-
-@says(r"(?P<read>COUNT) lines? read of (?P<lines>COUNT) in (?P<files>COUNT) files?")
+@says(r"Read (?P<read>COUNT) of (?P<lines>COUNT) lines? in (?P<files>COUNT) files?")
 def _lines(reader: Reader, match: Match) -> Iterator[str]:
     for name in ("read", "lines"):
         yield from differ(f"the lines ({name})", match[name], len(reader.night.events))
@@ -110,8 +63,8 @@ def _by_text(night: Night) -> dict[tuple[str, ...], list[Event]]:
 
 
 @says(
-    r"Failed most: one (?P<reason>NAME) message, (?P<times>COUNT) times? in (?P<met>COUNT) of (?P<seen>COUNT) sessions?"
-    r"(?:; (?P<failed>COUNT) gave up)?(?:: “(?P<quote>[^”]*)”)?"
+    r"One (?P<reason>NAME) message failed most: (?P<times>COUNT) times? in (?P<met>COUNT) of (?P<seen>COUNT) sessions?"
+    r"(?:, (?P<failed>COUNT) of which failed)?(?:: “(?P<quote>[^”]*)”)?"
 )
 def _failed_most(reader: Reader, match: Match) -> Iterator[str]:
     night = reader.night
@@ -129,15 +82,15 @@ def _failed_most(reader: Reader, match: Match) -> Iterator[str]:
     yield from differ("the sessions that gave up", match["failed"] or 0, failed.get(key, 0))
 
 
-@says(r"All requests cost \$(?P<usd>DECIMAL), at list prices or as logged|What requests cost: \$(?P<only>DECIMAL)")
+@says(r"All requests cost \$(?P<usd>DECIMAL); none of it is known to be wasted by failures")
 def _all_cost(reader: Reader, match: Match) -> Iterator[str]:
     yield from differ("the cost", match["usd"], f"{sum(map(usd_of, requests_of(reader.night))):.2f}")
     yield from holds("that no failure cost any of it", not unfinished(reader.night))
 
 
 @says(
-    r"Failures cost \$(?P<usd>DECIMAL) of \$(?P<whole>DECIMAL)"
-    r"(?:; (?:all|\$(?P<most>DECIMAL)) of it the last requests of sessions that stopped, at list prices or as logged)?"
+    r"Failures wasted \$(?P<usd>DECIMAL) of \$(?P<whole>DECIMAL) spent"
+    r"(?:, (?:all|\$(?P<most>DECIMAL) of it) in sessions that broke off)?"
 )
 def _failure_cost(reader: Reader, match: Match) -> Iterator[str]:
     usd = sum(usd_of(request) for _, _, request in unfinished(reader.night).values())
@@ -146,32 +99,40 @@ def _failure_cost(reader: Reader, match: Match) -> Iterator[str]:
     yield from differ("the most of it", match["most"] or match["usd"], f"{usd:.2f}")
 
 
-@says(r"Whose errors: (?P<parties>(?:[a-z]+(?: named)? SHARE(?:, )?)+)")
+@says(r"Errors by cause: (?P<parties>(?:[a-z ]+ SHARE(?:, )?)+)")
 def _whose(reader: Reader, match: Match) -> Iterator[str]:
     counts = Counter(PARTIES[error.reason] for error in reader.night.errors)
     total, named = sum(counts.values()), 0
     for part in match["parties"].rstrip(", ").split(", "):
         party, _, share = part.rpartition(" ")
-        party = "unknown" if party == "nobody named" else party
+        party = _PARTIES.get(party, party)
         count = total - named if party == "others" else counts[party]
         named += count
         yield from differ(f"the share of {party}", share, share_of(count, total))
 
 
 _WHOSE = {
-    "Theirs": {"provider"},
-    "Yours, the account's": {"account"},
-    "Yours, what was asked": {"request", "unknown", "provider"},
-    "Yours, this machine's": {"environment"},
-    "Of unknown cause": {"unknown"},
+    "Likely the provider": {"provider"},
+    "Likely your account": {"account"},
+    "Likely your requests": {"request", "unknown", "provider"},
+    "Likely your machine": {"environment"},
+    "Likely the network": {"network"},
+    "Likely an unknown cause": {"unknown"},
+}
+_PARTIES = {
+    "the provider": "provider",
+    "the network": "network",
+    "your account": "account",
+    "your requests": "request",
+    "your machine": "environment",
 }
 
 
 @says(
-    r"(?P<whose>Theirs|Yours, [a-z' ]+|Of unknown cause): (?P<met>COUNT) of (?P<seen>COUNT) sessions? at"
+    r"(?P<whose>Likely [a-z ]+): (?P<met>COUNT) of (?P<seen>COUNT) sessions? at"
     r" (?P<provider>NAME) met (?P<reason>NAME) errors (?:between (?P<first>TIME) and (?P<last>TIME)|at (?P<at>TIME))"
     r" UTC on (?P<day>DATE)(?:, (?P<hit>COUNT) of (?P<callers>COUNT) callers hit)?"
-    r"(?:; of (?P<others>COUNT) sessions? at other providers (?P<other_met>COUNT) did)?"
+    r"(?:; (?P<other_met>COUNT) of (?P<others>COUNT) sessions? at other providers did)?"
 )
 def _blame(reader: Reader, match: Match) -> Iterator[str]:
     night, party = reader.night, PARTIES[match["reason"]]
@@ -221,7 +182,7 @@ def _change(reader: Reader, match: Match) -> Iterator[str]:
         yield from differ(f"the share ({name})", match[name], share_of(len(met), len(seen)))
 
 
-@says(r"(?P<errors>COUNT) classified errors? by (?P<callers>COUNT) callers?")
+@says(r"(?P<callers>COUNT) callers? met (?P<errors>COUNT) errors?")
 def _errors(reader: Reader, match: Match) -> Iterator[str]:
     yield from differ("the errors", match["errors"], len(reader.night.errors))
     yield from differ("the callers", match["callers"], len({event.caller for event in reader.night.events}))
@@ -242,7 +203,7 @@ def _errors_line(reader: Reader, match: Match) -> Iterator[str]:
     yield from differ("those that count", match["counted"], len(night.errors))
 
 
-@says(r"(?P<unknown>COUNT) of (?P<counted>COUNT) errors? that count are unknown \((?P<share>SHARE)\)")
+@says(r"(?P<unknown>COUNT) of (?P<counted>COUNT) errors? are unknown \((?P<share>SHARE)\)")
 def _unknown(reader: Reader, match: Match) -> Iterator[str]:
     unknown = sum(error.reason == "unknown" for error in reader.night.errors)
     yield from differ("the unknown errors", match["unknown"], unknown)
@@ -250,7 +211,7 @@ def _unknown(reader: Reader, match: Match) -> Iterator[str]:
     yield from differ("the share", match["share"], share_of(unknown, len(reader.night.errors)))
 
 
-@says(r"Unknown, (?P<times>COUNT) times?: (?P<text>.*?)(?= Retries: |$)")
+@says(r"Unknown, (?P<times>COUNT) times?: (?P<text>.*?)(?= COUNT of COUNT retried | COUNT sessions? ended | Read |$)")
 def _unknown_text(reader: Reader, match: Match) -> Iterator[str]:
     texts = [error.message for error in reader.night.errors if error.reason == "unknown"]
     counts = Counter(map(masked, texts))
@@ -259,8 +220,8 @@ def _unknown_text(reader: Reader, match: Match) -> Iterator[str]:
 
 
 @says(
-    r"Retries: (?P<recovered>COUNT) of (?P<ended>COUNT) that ended recovered \((?P<share>SHARE)\); "
-    rf"(?P<waited>{_LENGTH}) waited, (?P<vain>{_LENGTH}) in vain"
+    r"(?P<recovered>COUNT) of (?P<ended>COUNT) retried calls? succeeded"
+    rf"(?:; (?P<waited>{_LENGTH}) of waiting)?(?:, (?P<vain>{_LENGTH}) of it wasted)?"
 )
 def _retries(reader: Reader, match: Match) -> Iterator[str]:
     chains = list(reader.night.chains.values())
@@ -268,14 +229,15 @@ def _retries(reader: Reader, match: Match) -> Iterator[str]:
     vain = sum(chain.waited_seconds for chain in chains if chain.outcome != "recovered")
     yield from differ("the calls", match["ended"], len(chains))
     yield from differ("those that recovered", match["recovered"], len(recovered))
-    yield from differ("the share", match["share"], share_of(len(recovered), len(chains)))
-    yield from differ("the wait", match["waited"], duration(sum(chain.waited_seconds for chain in chains)))
-    yield from differ("the wait in vain", match["vain"], duration(vain))
+    waited = sum(chain.waited_seconds for chain in chains)
+    if match["waited"]:
+        yield from differ("the wait", match["waited"], duration(waited))
+        yield from differ("the wait in vain", match["vain"] or "0 s", duration(vain))
 
 
 @says(
-    r"(?P<relays>COUNT) hand-offs? to fresh context in (?P<steps>COUNT) steps?, at most (?P<most>COUNT) in a "
-    r"session(?:, (?P<halted>COUNT) given up)?"
+    r"(?P<relays>COUNT) hand-offs? in (?P<steps>COUNT) steps?, at most (?P<most>COUNT) in a "
+    r"session(?:; (?P<halted>COUNT) failed)?"
 )
 def _relays(reader: Reader, match: Match) -> Iterator[str]:
     relays = [event for event in reader.night.events if event.kind == "relay.triggered"]
@@ -286,7 +248,7 @@ def _relays(reader: Reader, match: Match) -> Iterator[str]:
     yield from differ("those given up", match["halted"] or 0, halted)
 
 
-@says(r"The logs that count them show (?P<count>COUNT) (?P<what>model requests|calls of tools)")
+@says(r"The logs count (?P<count>COUNT) (?P<what>model requests?|tool calls?)")
 def _logged(reader: Reader, match: Match) -> Iterator[str]:
     ends = [event for event in reader.night.events if event.kind == "session.observed"]
     requests = sum(event.requests for event in ends)
@@ -312,8 +274,8 @@ def _tool_calls(reader: Reader, match: Match) -> Iterator[str]:
 
 
 @says(
-    r"(?P<first>COUNT)(?: sessions?)? stopped after (?P<how>an error|a failed tool) without an answer(?:, "
-    r"(?P<second>COUNT) after (?:an error|a failed tool) without an answer)?"
+    r"(?P<first>COUNT) sessions? ended on (?P<how>an error|a failed tool) and never answered(?:, "
+    r"(?P<second>COUNT) sessions? ended on (?:an error|a failed tool) and never answered)?"
 )
 def _stopped(reader: Reader, match: Match) -> Iterator[str]:
     counts = Counter(kind for kind, _, _ in unfinished(reader.night).values())
@@ -331,144 +293,124 @@ def _drift(reader: Reader, match: Match) -> Iterator[str]:
 
 
 @says(
-    r"What the last 7 days have that the 42 before them had not|From 42 days before the onset on|with its 95 % interval"
-    r" \(Wilson 1927\)|\(DATE(?: to DATE)?\), by (?:message|session)"
+    r"What is new in the last 7 days, compared with the 42 before|From 42 days before the onset on|with its 95 % "
+    r"interval \(Wilson 1927\)|\(DATE(?: to DATE)?\), most"
 )
 def _constants(_reader: Reader, _match: Match) -> Iterator[str]:
     """Take words of our own, and the days of a table whose rows are counted of just these days."""
     yield from ()
 
 
-def _course(night: Night, name: str) -> dict[date, tuple[int, int]]:
-    """Return what a tile's line is about by day: the count, and of shares what it is a part of."""
+_FIGURES = {
+    "Errors": ("errors", ""),
+    "Share of sessions with errors": ("met", "seen"),
+    "Share of errors that are unknown": ("unknown", "errors"),
+    "Share of retried calls that succeeded": ("recovered", "ended"),
+    "Hand-offs and compactions": ("relays", ""),
+}
+_NAMED = "|".join(_FIGURES)
+
+
+def _counts(night: Night) -> dict[date, dict[str, int]]:
+    """Return what figures are made of, by day."""
     made = {}
     for (day,), rows in grouped(night.events, field("day")).items():
         errors = [row for row in rows if row.kind == "error.classified"]
         chains = [row for row in rows if row.kind == "retry.settled"]
         made[date.fromisoformat(day)] = {
-            "Errors": (len(errors), 1),
-            "Unknown share": (sum(error.reason == "unknown" for error in errors), len(errors)),
-            "Retries recovered": (sum(chain.outcome == "recovered" for chain in chains), len(chains)),
-            "Handed off or compacted": (sum(row.kind == "relay.triggered" for row in rows), 1),
-        }[name]
+            "errors": len(errors),
+            "met": len(sessions_of(errors)),
+            "seen": len(sessions_of(rows)),
+            "unknown": sum(error.reason == "unknown" for error in errors),
+            "recovered": sum(chain.outcome == "recovered" for chain in chains),
+            "ended": len(chains),
+            "relays": sum(row.kind == "relay.triggered" for row in rows),
+        }
     return made
 
 
-_TILES = {
-    "Errors a day": "Errors",
-    "Unknown share a day": "Unknown share",
-    "Share of retries that recovered a day": "Retries recovered",
-    "Hand-offs and compactions a day": "Handed off or compacted",
-}
-
-
-def _written(name: str, pair: tuple[int, int]) -> str:
-    return str(pair[0]) if name in {"Errors", "Handed off or compacted"} else share_of(*pair)
+def _figure(night: Night, name: str, days: Iterable[date]) -> str:
+    """Return a figure of some days as it is written."""
+    part, whole = _FIGURES[name]
+    rows = [row for day, row in _counts(night).items() if day in set(days)]
+    count = sum(row[part] for row in rows)
+    return share_of(count, sum(row[whole] for row in rows)) if whole else f"{count}"
 
 
 @says(
-    r"(?P<line>Errors a day|Unknown share a day|Share of retries that recovered a day|Hand-offs and compactions a day),"
-    r" of the last 14 days: from (?P<first>[\d,.%]+) to (?P<last>[\d,.%]+), between (?P<low>[\d,.%]+) and"
-    r" (?P<high>[\d,.]+%?)(?:; (?P<gaps>COUNT) gaps? without data)?"
+    r"(?:The (?P<days>COUNT) days to (?P<day>DATE)|(?P<only>DATE)), and (?:the COUNT before|a"
+    r" week earlier)(?: \((?P<had>COUNT) with events\))?"
+)
+def _days_of_figures(reader: Reader, match: Match) -> Iterator[str]:
+    last, count = last_day(reader.night), int(match["days"] or 1)
+    yield from differ("the day", match["day"] or match["only"], last)
+    if match["had"]:
+        before = days_up_to(last - timedelta(days=7), count)
+        yield from differ("the days with events", match["had"], len(set(before) & set(_counts(reader.night))))
+
+
+@says(rf"(?P<name>{_NAMED}):? (?P<now>[\d,.]+%?) (?:\((?P<was>[\d,.]+%?) before\)|(?P<before>[\d,.]+%?) before)")
+def _moved(reader: Reader, match: Match) -> Iterator[str]:
+    night, last = reader.night, last_day(reader.night)
+    count = min(7, (last - min(_counts(night))).days + 1)
+    now = days_up_to(last, count)
+    yield from differ("the figure", match["now"], _figure(night, match["name"], now))
+    before = _figure(night, match["name"], days_up_to(last - timedelta(days=7), count))
+    yield from differ("the figure before", match["was"] or match["before"], before)
+
+
+@says(
+    rf"(?P<line>{_NAMED}) a day, of the last 14 days: from (?P<first>[\d,.%]+) to (?P<last>[\d,.%]+), between "
+    r"(?P<low>[\d,.%]+) and (?P<high>[\d,.]+%?)(?:; (?P<gaps>COUNT) gaps? without data)?"
 )
 def _sparkline(reader: Reader, match: Match) -> Iterator[str]:
-    name, night = _TILES[match["line"]], reader.night
-    course = _course(night, name)
-    pairs = [course.get(day, (0, 0)) for day in reversed(days_up_to(last_day(night), 14))]
-    known = [pair for pair in pairs if pair[1]]
-    ordered = sorted(known, key=lambda pair: pair[0] / pair[1])
-    for what, pair in (("first", known[0]), ("last", known[-1]), ("low", ordered[0]), ("high", ordered[-1])):
-        yield from differ(f"the {what} value", match[what].rstrip("."), _written(name, pair))
-    yield from differ("the gaps", match["gaps"] or 0, len(pairs) - len(known))
-
-
-@says(
-    r"(?P<name>Errors|Unknown share|Retries recovered|Handed off or compacted) (?P<figure>[\d,.%]+)"
-    r"(?: (?P<more>[^L]*?))?(?: Last (?P<days>COUNT) days: (?P<now>[\d,.]+%?), (?:as the week before|(?P<way>up|down)"
-    r" from (?P<before>[\d,.]+%?))(?: on (?P<had>COUNT) days?)?|$)"
-)
-def _tile(reader: Reader, match: Match) -> Iterator[str]:
-    name, night = match["name"], reader.night
-    course = _course(night, name)
-    part, of = (sum(column) for column in zip(*course.values(), strict=True))
-    yield from differ("the figure", match["figure"], _written(name, (part, 1 if name in _COUNTS else of)))
-    yield from _tile_beside(night, name, match["more"] or "")
-    if match["days"]:
-        weeks = []
-        for last in (last_day(night), last_day(night) - timedelta(days=7)):
-            pairs = [course[day] for day in days_up_to(last, int(match["days"])) if day in course]
-            part, of = (sum(column) for column in zip(*pairs, strict=True))
-            weeks.append((part, 1 if name in _COUNTS else of))
-        yield from differ("the last days", match["now"], _written(name, weeks[0]))
-        if match["before"]:
-            yield from differ("the days before", match["before"], _written(name, weeks[1]))
-            grew = weeks[0][0] / weeks[0][1] > weeks[1][0] / weeks[1][1]
-            yield from differ("the way", match["way"], "up" if grew else "down")
-
-
-_COUNTS = frozenset({"Errors", "Handed off or compacted"})
-
-
-def _tile_beside(night: Night, name: str, text: str) -> Iterator[str]:
-    """Count what a tile says below its figure."""
-    errors, chains = night.errors, list(night.chains.values())
-    unknown = sum(error.reason == "unknown" for error in errors)
-    recovered = sum(chain.outcome == "recovered" for chain in chains)
-    callers = len({event.caller for event in night.events})
-    right = {
-        "Errors": f"{callers} callers, {len(sessions_of(errors))} of {len(night.starts)} sessions",
-        "Unknown share": f"{unknown} of {len(errors)} that count",
-        "Retries recovered": f"{recovered} of {len(chains)} retried calls that ended",
-        "Handed off or compacted": "",
-    }[name]
-    yield from differ("what is below the figure", text, right)
-
-
-@says(r"Cost of failures \$(?P<usd>DECIMAL) of \$(?P<whole>DECIMAL), at list prices")
-def _cost_tile(reader: Reader, match: Match) -> Iterator[str]:
-    usd = sum(usd_of(request) for _, _, request in unfinished(reader.night).values())
-    yield from differ("the cost of failures", match["usd"], f"{usd:.2f}")
-    yield from differ("the cost of all requests", match["whole"], f"{sum(map(usd_of, requests_of(reader.night))):.2f}")
-
-
-@says(r"Cost \$(?P<usd>DECIMAL) all requests")
-def _whole_cost_tile(reader: Reader, match: Match) -> Iterator[str]:
-    yield from differ("the cost", match["usd"], f"{sum(map(usd_of, requests_of(reader.night))):.2f}")
-
-
-@says(r"Failed tool calls (?P<failed>COUNT) of (?P<calls>COUNT), in (?P<met>COUNT) sessions?")
-def _tools_tile(reader: Reader, match: Match) -> Iterator[str]:
-    failed = [event for event in reader.night.events if event.kind == "tool.failed"]
-    calls = sum(sum(e.tools.values()) for e in reader.night.events if e.kind == "session.observed")
-    yield from differ("the failed calls", match["failed"], len(failed))
-    yield from differ("the calls", match["calls"], calls)
-    yield from differ("the sessions", match["met"], len(sessions_of(failed)))
-
-
-@says(r"Lines read (?P<lines>COUNT) all of them readable")
-def _lines_tile(reader: Reader, match: Match) -> Iterator[str]:
-    yield from differ("the lines", match["lines"], len(reader.night.events))
-
-
-@says(r"and (?P<reasons>COUNT) more reasons? with (?P<errors>COUNT) errors?")
-def _more_reasons(reader: Reader, match: Match) -> Iterator[str]:
-    counts = sorted(Counter(error.reason for error in reader.night.errors).values())
-    hidden = int(match["reasons"])
-    yield from differ("their errors", match["errors"], sum(counts[:hidden]))
-
-
-@says(
-    r"(?P<reason>[a-z_]+) +(?P<errors>COUNT) +(?P<share>SHARE) +(?P<recovered>COUNT) +(?P<exhausted>COUNT) "
-    r"+(?P<surfaced>COUNT) +(?P<other>COUNT)"
-)
-def _reason_row(reader: Reader, match: Match) -> Iterator[str]:
     night = reader.night
-    rows = [error for error in night.errors if error.reason == match["reason"]]
-    ends = Counter(night.chains[row.operation].outcome if row.operation else row.outcome for row in rows)
+    days = list(reversed(days_up_to(last_day(night), 14)))
+    part, whole = _FIGURES[match["line"]]
+    rows = [_counts(night).get(day) for day in days]
+    pairs = [(row[part], row[whole] if whole else 1) for row in rows if row and (not whole or row[whole])]
+    written = [share_of(*pair) if whole else f"{pair[0]}" for pair in sorted(pairs, key=lambda pair: pair[0] / pair[1])]
+    ends = [share_of(*pair) if whole else f"{pair[0]}" for pair in (pairs[0], pairs[-1])]
+    for what, right in zip(("first", "last", "low", "high"), (*ends, written[0], written[-1]), strict=True):
+        yield from differ(f"the {what} value", match[what].rstrip("."), right)
+    yield from differ("the gaps", match["gaps"] or 0, len(days) - len(pairs))
+
+
+@says(r"No findings in (?P<sessions>COUNT) sessions? and (?P<errors>COUNT) errors?")
+def _quiet(reader: Reader, match: Match) -> Iterator[str]:
+    yield from differ("the sessions", match["sessions"], len(reader.night.starts))
+    yield from differ("the errors", match["errors"], len(reader.night.errors))
+
+
+@says(r"Errors peaked on (?P<day>DATE): (?P<errors>COUNT)|(?P<only>COUNT) errors? on (?P<one>DATE)")
+def _peak(reader: Reader, match: Match) -> Iterator[str]:
+    counts = Counter(error.day for error in reader.night.errors)
+    day = date.fromisoformat(match["day"] or match["one"])
+    yield from differ("the errors", match["errors"] or match["only"], counts[day])
+    yield from holds("the peak", counts[day] == max(counts.values()))
+
+
+@says(r"(?P<recovered>COUNT) of (?P<all>COUNT) errors recovered")
+def _recovered(reader: Reader, match: Match) -> Iterator[str]:
+    night = reader.night
+    ends = [night.chains[row.operation].outcome if row.operation else row.outcome for row in night.errors]
+    yield from differ("the errors", match["all"], len(ends))
+    yield from differ("those that recovered", match["recovered"], ends.count("recovered"))
+
+
+@says(r"Most hand-offs and compactions on (?P<day>DATE): (?P<relays>COUNT)")
+def _most_relays(reader: Reader, match: Match) -> Iterator[str]:
+    counts = {day: row["relays"] for day, row in _counts(reader.night).items()}
+    yield from differ("the hand-offs", match["relays"], max(counts.values()))
+    yield from differ("the hand-offs of the day", match["relays"], counts[date.fromisoformat(match["day"])])
+
+
+@says(r"(?P<reason>[a-z_]+) +(?P<errors>COUNT) +(?P<share>SHARE) +(?P<sessions>COUNT)")
+def _reason_row(reader: Reader, match: Match) -> Iterator[str]:
+    rows = [error for error in reader.night.errors if error.reason == match["reason"]]
     yield from differ("the errors", match["errors"], len(rows))
-    yield from differ("the share", match["share"], share_of(len(rows), len(night.errors)))
-    for name in ("recovered", "exhausted", "surfaced"):
-        yield from differ(f"those {name}", match[name], ends[name])
+    yield from differ("the share", match["share"], share_of(len(rows), len(reader.night.errors)))
+    yield from differ("the sessions", match["sessions"], len(sessions_of(rows)))
 
 
 @says(r"Judged from (?P<pairs>COUNT) caller-days since (?P<first>DATE) under ruleset (?P<ruleset>[0-9a-f]{12})")

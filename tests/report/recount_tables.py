@@ -345,7 +345,7 @@ TABLES: dict[str, tuple[tuple[str, ...], Callable[[Night], Rows]]] = {
     "What failed most": (("reason", "message"), lambda n: _shown(_errors(n, _by_reason, lambda e: masked(e.message)))),
     "Errors by reason": (("reason",), lambda n: _errors(n, _by_reason)),
     "Errors by who caused them": (("party",), lambda n: _errors(n, lambda e: PARTIES[e.reason])),
-    "Whose fault it was, by the company an error had": (("day", "provider", "named_party"), _blame),
+    "Likely cause, compared with other callers and providers": (("day", "provider", "named_party"), _blame),
     "Errors by caller": (("caller",), lambda n: _errors(n, field("caller"))),
     "Versions of agents": (("agent", "agent_version"), _versions),
     "Errors by reason, caller and outcome": (
@@ -357,24 +357,27 @@ TABLES: dict[str, tuple[tuple[str, ...], Callable[[Night], Rows]]] = {
         ("message",),
         lambda n: _shown(_errors(n, lambda e: masked(e.message), of=[e for e in n.errors if e.reason == "unknown"])),
     ),
-    "Unknown share of errors by day, as recorded and under the rules in force": (
+    "Unknown share by day, as recorded and under the rules in force": (
         ("day",),
         lambda n: _errors(n, field("day")),
     ),
     "Retry outcomes by reason": (("reason",), lambda n: _chains(n, _by_reason)),
     "Retry pay-off by reason and caller": (("reason", "caller"), lambda n: _chains(n, _by_reason, field("caller"))),
-    "Relay frequency by day": (("day",), lambda n: _relays(n, field("day"))),
-    "Relay frequency by step": (("caller", "step_id"), lambda n: _relays(n, field("caller"), field("step_id"))),
-    "Relay frequency by session": (("session_id",), lambda n: _relays(n, field("session"))),
-    "Context utilization at relay": (("session_id",), lambda n: _relays(n, field("session"))),
+    "Hand-offs and compactions by day": (("day",), lambda n: _relays(n, field("day"))),
+    "Hand-offs and compactions by step": (
+        ("caller", "step_id"),
+        lambda n: _relays(n, field("caller"), field("step_id")),
+    ),
+    "Hand-offs and compactions by session": (("session_id",), lambda n: _relays(n, field("session"))),
+    "How full the context was at hand-off": (("session_id",), lambda n: _relays(n, field("session"))),
     "What requests cost": (
         ("agent", "project", "model"),
         lambda n: _requests(n, field("agent"), field("project"), field("model")),
     ),
     "What requests cost by day": (("day",), lambda n: _requests(n, field("day"))),
     "What failures cost": (("cause", "basis", "reason", "never_recovered", "caller", "project"), _failure_cost),
-    "Ends that nobody tells": (("ending",), _endings),
-    "Sessions that did not end as they should": (("session_id",), _ended_sessions),
+    "Sessions that stopped without an end": (("ending",), _endings),
+    "Sessions that stopped in the middle": (("session_id",), _ended_sessions),
     "Failed tools by tool": (("tool",), lambda n: _tools(n, field("tool"))),
     "Failed tools by kind": (("kind",), lambda n: _tools(n, lambda e: e.line["payload"]["kind"])),
     "Failed tools by agent and project": (("agent", "project"), lambda n: _tools(n, field("agent"), field("project"))),
@@ -432,11 +435,11 @@ class FindingTables:
         """Return the key columns and the rows of a table that is of these days; None for one that nothing counts."""
         about, night = self.about, self.about.night
         inside = [error for error in about.errors if first <= error.day <= last]
-        if title == "Messages behind it":
+        if title == "Messages":
             return ("message",), _shown(_errors(night, lambda e: masked(e.message), of=inside))
-        if title == "Sessions behind it" and about.scope["step"]:
+        if title == "Sessions" and about.scope["step"]:
             return ("session",), self._hand_offs(first, last)
-        if title == "Sessions behind it":
+        if title == "Sessions":
             made = _errors(night, field("session"), of=inside)
             for (session,), cells in made.items():
                 own = [error for error in inside if error.session == session]

@@ -127,8 +127,8 @@ def test_left_out_days_are_said(report: Report) -> None:
     row = {"reason": "unknown", "errors": 1, "sessions": 1}
     days = ({**row, "day": date(2020, 1, 1) + timedelta(days=number)} for number in range(1000))
     figure = errors_timeline_chart(rewritten(report().tables["errors-timeline"], days))
-    assert figure.layout.title.subtitle.text == "the latest 366 of 1000 days"
-    assert sum(len(trace.x) for trace in figure.data) == 366
+    assert figure.layout.title.subtitle.text == "the latest 366 of 1000 days; a bar a week"
+    assert sum(sum(trace.y) for trace in figure.data) == 366
 
 
 def test_strange_reasons_are_one_series(report: Report) -> None:

@@ -137,7 +137,8 @@ def test_a_webhook_has_plain_text(monkeypatch: pytest.MonkeyPatch) -> None:
     known = {"state": "new", "severity": "warning", "opened_on": day, "last_on": day, "latest": latest}
     one = Finding(id="f-1", explanation=said, **known)  # type: ignore[arg-type]
     night = night_of(one, since=day)
-    head, line = chat_message("webhook", night)["text"].split("\n")
+    title, head, line = chat_message("webhook", night)["text"].split("\n")
+    assert title == "WARNING: A provider fails at many callers: planner, 2026-11-09."
     assert head == "1 new finding for 2026-11-09."
     assert line.startswith("• warning, new: A provider fails at many callers: planner. a < b & <")
     assert "<!" not in line and "&amp;" not in line and "`" not in line

@@ -19,7 +19,7 @@ Report = Callable[..., Overview]
 def test_markdown_has_the_verdict_and_all_tables(report: Report) -> None:
     """The verdict is the title, callers have their table, and each table its query."""
     text = render_markdown(report())
-    assert text.startswith("# CRITICAL: Unknown errors spiked for figma-probe.\n")
+    assert text.startswith("# CRITICAL: Unknown errors spiked: figma-probe, 08:15 on 21 November.\n")
     assert [name for name in TABLES if f"analyzer query {name}" not in text] == []
     assert re.search(r"^\| lint-hook \| +40", text, re.MULTILINE)
 

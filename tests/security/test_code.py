@@ -18,7 +18,7 @@ import analyzer
 from analyzer.classifier import classify
 from analyzer.redaction import redact
 from analyzer.report.escape import csv_cell, json_text, markdown_text, runner_safe, terminal_safe
-from analyzer.report.page import environment
+from analyzer.report.writers.html import environment
 from tests import REPOSITORY
 from tests.growth import assert_linear, assert_takes
 
@@ -227,8 +227,9 @@ def test_every_escape_is_linear_on_hostile_text(escape: Callable[[str], str]) ->
 def test_redaction_and_rules_are_linear_on_hostile_text(work: Callable[[str], object]) -> None:
     """All rules at once, and all that is looked for around them."""
     work("warm")
-    for kind, text in HOSTILE.items():
-        assert_takes(lambda text=text: work(text), 10 * MACHINE * SECONDS_A_MEGABYTE, kind)
+    for kind, whole in HOSTILE.items():
+        text = whole[:300_000]
+        assert_takes(lambda text=text: work(text), 3 * MACHINE * SECONDS_A_MEGABYTE, kind)
         assert_linear(work, text[: len(text) // 4], text)
 
 

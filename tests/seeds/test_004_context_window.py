@@ -80,6 +80,7 @@ class TestTypes:
         assert limit == TokenLimit(210_000, 200_000, "atlas", "atlas-9")
         assert limit is not None
         assert limit.raw_error is error
+        assert "message" not in repr(limit)
         assert parse_token_limit_error("context_length_exceeded") == TokenLimit()
 
     def test_004_86_retry_state(self) -> None:
@@ -138,6 +139,12 @@ class TestTypes:
         assert settings.strategies == STRATEGIES
 
 
+NO_LIMITS = (
+    *(None, "", {}, "Rate limit reached", {"status": 401}, ValueError("no")),
+    "Request too large: tokens per min (TPM): Limit 30000",
+)
+
+
 class TestParser:
     """`parseTokenLimitError` and `isTokenLimitError`."""
 
@@ -150,7 +157,7 @@ class TestParser:
         """OpenAI's token limit errors are parsed, whose limit stands first."""
         assert parse_token_limit_error(OPENAI) == TokenLimit(9_000, 8_192)
 
-    @pytest.mark.parametrize("error", [None, "", {}, "Rate limit reached", {"status": 401}, ValueError("no")])
+    @pytest.mark.parametrize("error", [*NO_LIMITS])
     def test_004_194_should_return_null_for_non_token_limit_errors(self, error: object) -> None:
         """Any error that is no token limit error gives nothing."""
         assert parse_token_limit_error(error) is None

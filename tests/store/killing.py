@@ -20,7 +20,7 @@ from tests import LONG_RUNS, REPOSITORY
 
 EVERY = 30
 """Each so manieth statement is a moment, in long runs each one; what makes others last always is one."""
-STEP = 2
+STEP = 3
 """Each so manieth moment is met, in long runs each one."""
 TURNING = ("commit", "checkpoint")
 PRELUDE = "from analyzer.store import open_store, rebuild\n"

@@ -166,3 +166,50 @@ def test_a_file_without_prices_is_told(text: bytes) -> None:
     """It is no table that is known, and nothing is said to agree with it."""
     with pytest.raises(InputError, match="no prices"):
         differences(text, "f")
+
+
+@pytest.mark.parametrize(
+    ("fields", "factor", "extra"),
+    [
+        ({"tier": "fast"}, 6, 0),
+        ({"tier": "batch"}, 0.5, 0),
+        ({"tier": "flex"}, 0.5, 0),
+        ({"tier": "standard"}, 1, 0),
+        ({"region": "us"}, 1.1, 0),
+        ({"tier": "batch", "region": "us"}, 0.55, 0),
+        ({"web_searches": 3}, 1, 0.03),
+    ],
+)
+def test_tiers_regions_and_searches_have_their_prices(
+    log: EventLog, tmp_path: Path, fields: dict[str, Any], factor: float, extra: float
+) -> None:
+    """Of all kinds of tokens; what is named standard costs what the list says."""
+    tokens = {"input_tokens": 1_000, "output_tokens": 1_000, "cache_read_tokens": 10_000}
+    cost, _ = spent(log, tmp_path, model="claude-opus-4-6", **tokens, **fields)
+    assert cost == pytest.approx(0.035 * factor + extra)
+
+
+def test_a_sum_of_short_prompts_has_no_price_of_a_long_one(log: EventLog, tmp_path: Path) -> None:
+    """The longest of them counts."""
+    tokens = {"cache_read_tokens": 220_000, "longest_prompt": 111_000}
+    cost, _ = spent(log, tmp_path, model="claude-sonnet-4-5", **tokens)
+    assert cost == pytest.approx(0.066)
+
+
+@pytest.mark.parametrize(
+    ("name", "price"),
+    [
+        ("arn:aws:bedrock:us-east-1:123456789012:inference-profile/us.anthropic.claude-sonnet-4-5-20250929-v1:0", 3),
+        ("us-gov.anthropic.claude-sonnet-4-5-20250929-v1:0", 3),
+        ("bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0", 3),
+        ("publishers/anthropic/models/claude-sonnet-4-5@20250929", 3),
+        ("openrouter/anthropic/claude-4.5-sonnet", 3),
+        ("anthropic/claude-sonnet-4.5:free", 0),
+        ("nobody/made-this:free", 0),
+    ],
+)
+def test_an_id_of_any_cloud_or_gateway_has_its_models_price(
+    log: EventLog, tmp_path: Path, name: str, price: float
+) -> None:
+    """ARNs, regions, publishers, vendors; a free variant costs nothing."""
+    assert spent(log, tmp_path, model=name, input_tokens=1_000) == (pytest.approx(price / 1_000), "listed")

@@ -7,6 +7,7 @@ repeats what a colour says.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -58,6 +59,8 @@ Style: TypeAlias = tuple[str, str]
 Side: TypeAlias = Literal["left", "center", "right"]
 
 MAX_DAYS = 366
+MAX_DAILY = 120
+"""The most days that are bars of their own; more are summed by week."""
 DAY_MILLISECONDS = 86_400_000
 OTHER = "other"
 OTHER_STYLE = (SLATE, "")
@@ -229,12 +232,19 @@ def with_gaps(rows: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
         before = row["day"]
 
 
-def day_bars(counts: Mapping[date, int], name: str, style: Style, *, lower: bool = False) -> Bars:
-    """Return bars as wide as days: by default a single day would be very thin or very wide."""
-    days = tuple(sorted(counts))
-    numbers = tuple(counts[day] for day in days)
-    tips = tuple(f"{day}: {number:,} {name}" for day, number in zip(days, numbers, strict=True))
-    return Bars(name, style, days, numbers, tips, width=DAY_MILLISECONDS * 0.8, lower=lower)
+def day_bars(counts: Mapping[date, int], name: str, style: Style, *, lower: bool = False, weekly: bool = False) -> Bars:
+    """Return bars as wide as days: by default a single day would be very thin or very wide.
+
+    If they are `weekly`, the days of each week from Monday on are one bar.
+    """
+    sums: Counter[date] = Counter()
+    for day, number in counts.items():
+        sums[day - timedelta(days=day.weekday()) if weekly else day] += number
+    days = tuple(sorted(sums))
+    tips = tuple(f"{'week of ' if weekly else ''}{day}: {sums[day]:,} {name}" for day in days)
+    at = tuple(day + timedelta(days=3) for day in days) if weekly else days
+    width = DAY_MILLISECONDS * 0.8 * (7 if weekly else 1)
+    return Bars(name, style, at, tuple(sums[day] for day in days), tips, width=width, lower=lower)
 
 
 def counts(title: str) -> Axis:

@@ -15,6 +15,7 @@ from analyzer.analysis.charts.chart import (
     BLUE,
     GREEN,
     GREY,
+    MAX_DAILY,
     MAX_DAYS,
     OCHRE,
     OLIVE,
@@ -82,11 +83,20 @@ def errors_timeline(given: Table | pl.DataFrame) -> Chart:
         if row["day"] >= kept[0]:
             by_reason[row["reason"] if row["reason"] in _REASON_STYLES else OTHER][row["day"]] += row["errors"]
     names = (name for name in (*_REASON_STYLES, OTHER) if name in by_reason)
-    bars = tuple(day_bars(by_reason[name], name, _REASON_STYLES.get(name, OTHER_STYLE)) for name in names)
+    weekly = len(kept) > MAX_DAILY
+    bars = tuple(
+        day_bars(by_reason[name], name, _REASON_STYLES.get(name, OTHER_STYLE), weekly=weekly) for name in names
+    )
     notes = [f"the latest {len(kept)} of {len(days)} days"] if len(days) > len(kept) else []
+    notes += ["a bar a week"] if weekly else []
     if strange:
         notes.append(f"{OTHER} stands for {len(strange)} beyond the eight reasons")
-    return Chart("Errors by day and reason", "; ".join(notes), day_axis(kept), counts("errors"), bars)
+    total = rows.group_by("day").agg(pl.sum("errors")).sort("errors", "day", descending=[True, False])
+    title = "Errors by day and reason"
+    if total.height:
+        day, most = total.row(0)
+        title = f"Errors peaked on {day}: {most:,}" if total.height > 1 else f"{most:,} errors on {day}"
+    return Chart(title, "; ".join(notes), day_axis(kept), counts("errors"), bars)
 
 
 def outcomes(given: Table | pl.DataFrame) -> Chart:
@@ -98,7 +108,7 @@ def outcomes(given: Table | pl.DataFrame) -> Chart:
         outcome = row["outcome"] if row["outcome"] in _OUTCOME_STYLES else OTHER
         by_reason[row["reason"] or "(none)"][outcome] += row["errors"]
     ends = {reason: f"{outcomes.total():,}" for reason, outcomes in by_reason.items()}
-    return _outcome_bars("What became of the errors, by reason", by_reason, "errors", ends)
+    return _outcome_bars("{recovered} of {total} errors recovered", by_reason, "errors", ends)
 
 
 def retries(given: Table | pl.DataFrame) -> Chart:
@@ -111,12 +121,17 @@ def retries(given: Table | pl.DataFrame) -> Chart:
         by_reason[reason] = Counter({outcome: row[outcome] for outcome in _OUTCOME_STYLES})
         share = row["recovery_share"]
         ends[reason] = "–" if share is None else percent(share)
-    title = "How retry chains ended, by reason, and the share that recovered"
+    title = "{recovered} of {total} retried calls succeeded"
     return _outcome_bars(title, by_reason, "retry chains", ends)
 
 
 def _outcome_bars(title: str, by_reason: Mapping[str, Counter[str]], unit: str, ends: Mapping[str, str]) -> Chart:
-    """Draw horizontal bars by reason, longest on top, with a text at each end."""
+    """Draw horizontal bars by reason, longest on top, with a text at each end.
+
+    `title` has places for the numbers that recovered and of all.
+    """
+    recovered = sum(outcomes["recovered"] for outcomes in by_reason.values())
+    total = sum(outcomes.total() for outcomes in by_reason.values())
     ranked = sorted(by_reason, key=lambda name: (-by_reason[name].total(), name))
     kept = ranked[:MAX_REASONS]
     names = tuple(map(short, kept))
@@ -128,7 +143,7 @@ def _outcome_bars(title: str, by_reason: Mapping[str, Counter[str]], unit: str, 
         bars.append(Bars(outcome, _OUTCOME_STYLES.get(outcome, OTHER_STYLE), names, lengths, tips))
     longest = max((by_reason[name].total() for name in kept), default=1)
     return Chart(
-        title,
+        title.format(recovered=f"{recovered:,}", total=f"{total:,}"),
         f"{len(kept)} of {len(ranked)} reasons" if len(ranked) > len(kept) else "",
         Axis(unit, form=",d", ends=(0, longest * 1.2), most_ticks=6, grid=False),
         Axis(kind="category", grid=False),
@@ -147,10 +162,11 @@ _TRIGGER_STYLES: dict[str, Style] = {
 
 
 def relays(given: Table | pl.DataFrame) -> Chart:
-    """Draw hand-offs and compactions by day, stacked by cause, and those that were given up; of `relays-by-day`."""
+    """Draw hand-offs and compactions by day, stacked by cause, and those that failed; of `relays-by-day`."""
     drawn = rows_of(given, "relays-by-day", "day", "relays", "auto_relays", "manual_relays", "halted")
     rows = list(drawn.iter_rows(named=True))
     kept = rows[-MAX_DAYS:]
+    weekly = len(kept) > MAX_DAILY
     by_cause: dict[str, dict[date, int]] = defaultdict(dict)
     for row in kept:
         other = row["relays"] - row["auto_relays"] - row["manual_relays"]
@@ -158,18 +174,20 @@ def relays(given: Table | pl.DataFrame) -> Chart:
             if number:
                 by_cause[name][row["day"]] = number
     marks: list[Mark] = [
-        day_bars(by_cause[name], name, style) for name, style in _TRIGGER_STYLES.items() if name in by_cause
+        day_bars(by_cause[name], name, style, weekly=weekly)
+        for name, style in _TRIGGER_STYLES.items()
+        if name in by_cause
     ]
-    if halted := [row for row in kept if row["halted"]]:
+    if not weekly and (halted := [row for row in kept if row["halted"]]):
         highest = max(row["relays"] for row in kept)
         marks.append(
             Points(
-                "given up",
+                "failed",
                 VERMILION,
                 tuple(row["day"] for row in halted),
                 # Above the bar: inside it, the mark would look like a value.
                 tuple(row["relays"] + 0.06 * highest for row in halted),
-                tuple(f"{row['day']}: {row['halted']:,} given up" for row in halted),
+                tuple(f"{row['day']}: {row['halted']:,} failed" for row in halted),
                 size=10,
                 symbol="x",
                 texts=tuple(f"{row['halted']:,}" for row in halted),
@@ -177,7 +195,9 @@ def relays(given: Table | pl.DataFrame) -> Chart:
         )
     note = f"the latest {len(kept)} of {len(rows)} days" if len(rows) > len(kept) else ""
     days = day_axis([row["day"] for row in kept])
-    return Chart("Hand-offs and compactions by day and cause", note, days, counts("number"), tuple(marks))
+    most = max(kept, key=lambda row: row["relays"], default=None)
+    title = f"Most hand-offs and compactions on {most['day']}: {most['relays']:,}" if most else "No hand-off"
+    return Chart(title, note, days, counts("number"), tuple(marks))
 
 
 def utilization(given: Table | pl.DataFrame) -> Chart:

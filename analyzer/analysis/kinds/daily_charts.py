@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 
 import polars as pl
 
@@ -18,6 +18,7 @@ from analyzer.analysis.charts.chart import (
     Mark,
     Points,
     Upright,
+    as_number,
     day_axis,
     day_bars,
     milliseconds,
@@ -29,6 +30,7 @@ from analyzer.analysis.periods import BASELINE_DAYS
 from analyzer.readable import percent
 
 LINE = VERMILION
+HOUR_MILLISECONDS = 3_600_000
 EXPECTED = WATER
 MARKED = (LINE, "/")
 USUAL = (SILVER, "")
@@ -78,9 +80,9 @@ def share_band(case: Charted, middle: float | None, name: str, *, of_days: bool 
     line = dashes(f"{name}: {percent(middle)}", days, (middle, middle))
     if latest.low is None or latest.high is None:
         return [line]
-    text = f"its 95% interval: {percent(latest.low)} to {percent(latest.high)}"
+    text = f"normal range: {percent(latest.low)} to {percent(latest.high)}"
     if of_days:
-        text = f"what 39 of 40 such days stay within: {percent(latest.high)}"
+        text = f"normal range, up to {percent(latest.high)}"
     return [line, band(text, days, [latest.low] * 2, [latest.high] * 2)]
 
 
@@ -128,6 +130,38 @@ def counts_chart(
     return panels(case, title, marks, counts_axis(axis, highest), axis_below, note=note, marked=marked)
 
 
+def hours_chart(rows: pl.DataFrame, name: str, below: str) -> Chart:
+    """Draw counts by hour, those of the incident marked, and below them what they rest on.
+
+    `rows` has the columns `at` (an hour of the finding's zone), `errors`, `sessions`, `inside` and `normal`.
+    """
+    hour = timedelta(hours=1)
+    begin, end, normal = rows["at"].min(), rows["at"].max(), float(rows["normal"][0])
+    assert isinstance(begin, datetime) and isinstance(end, datetime), "an incident has hours"
+
+    def series(kept: pl.DataFrame, column: str, text: str, style: tuple[str, str], *, lower: bool = False) -> Bars:
+        hours, counts = tuple(kept["at"]), tuple(kept[column])
+        tips = tuple(f"{at:%H:%M}: {count:,} {text}" for at, count in zip(hours, counts, strict=True))
+        return Bars(text, style, hours, counts, tips, width=0.85 * HOUR_MILLISECONDS, centred=False, lower=lower)
+
+    marks = (
+        dashes(f"normal: {normal:,.1f} an hour", (begin, end + hour), (normal, normal)),
+        series(rows.filter("inside"), "errors", name, MARKED),
+        series(rows.filter(~pl.col("inside")), "errors", "before and after", OTHER),
+        series(rows, "sessions", below, USUAL, lower=True),
+    )
+    ends = as_number(begin), as_number(end + hour)
+    return Chart(
+        "By the hour",
+        "",
+        Axis("hour", "date", "%H:%M\n%-d %b", ends, grid=False),
+        counts_axis(name, float(max(rows["errors"]))),
+        marks,
+        Axis("sessions", form=",d", from_zero=True, most_ticks=4),
+        height=400,
+    )
+
+
 def counts_axis(title: str, highest: float) -> Axis:
     """Build an upper axis of counts, with room for the onset's date above the highest."""
     return Axis(title, form=",~r", ends=(0, 1.25 * max(1.0, highest)), most_ticks=5)
@@ -143,8 +177,8 @@ def counted_beside_expected(latest: Detection, what: str, form: str) -> str:
     if latest.observed is None or latest.expected is None or latest.high is None:
         return ""
     return (
-        f"{latest.observed:,.0f} {what} up to {latest.day}; had nothing changed, {latest.expected:{form}} expected, "
-        f"and in 39 of 40 cases {latest.high:,.0f} at most."
+        f"{latest.observed:,.0f} {what} up to {latest.day}. "
+        f"Normal: {latest.expected:{form}}, rarely more than {latest.high:,.0f}."
     )
 
 

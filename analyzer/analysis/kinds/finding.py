@@ -356,6 +356,10 @@ class Charted(Protocol):
         """Return the rows, in the columns of its `ChartForm`."""
 
     @property
+    def hours(self) -> pl.DataFrame:
+        """Return the rows by hour of an incident of hours; empty for any other."""
+
+    @property
     def last(self) -> date:
         """Return the last day of all, on which the chart ends."""
 
@@ -375,6 +379,8 @@ class ChartForm:
     """Gives the chart of these rows."""
     by_second: bool = False
     """Whether the rows are made of `Basis.repeats`."""
+    by_hour: Callable[[Finding, Observations], pl.DataFrame] | None = None
+    """Gives the rows of an incident of hours; None for kinds that are always drawn by day."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""A finding in one plain sentence: what happened, how much, where and since when, and what it cost."""
+"""A finding in plain sentences: what happened, how much, where and since when, and what it cost."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ def sentence(finding: Finding, message: str | None = None, timezone: str = "UTC"
     given up. `when` names what was looked at, if it is not its last day.
     """
     every = finding.cost is not None and finding.cost.every_session
-    text = f"{_every_session(finding, timezone) if every else finding.scope.who}: {finding.kind.sentence(finding)}"
-    text += _lost(finding, timezone, when or f"of {finding.last_on}")
+    who = _every_session(finding, timezone) if every else finding.scope.who
+    texts = [f"{who}: {finding.kind.sentence(finding)}", *_lost(finding, timezone, when or f"of {finding.last_on}")]
     if finding.wording:
-        old = f"; what it matched: “{_short(finding.wording.old)}”" if finding.wording.old else ""
-        new = f"; the new text: “{_short(finding.wording.new)}”" if finding.wording.new else ""
-        text += old + new
+        old, new = finding.wording.old, finding.wording.new
+        texts += [f"What it matched: “{_short(old)}”"] if old else []
+        texts += [f"The new text: “{_short(new)}”"] if new else []
     elif message and finding.kind.behind.hand_offs:
-        text += f"; {message}"
+        texts.append(message)
     elif message and finding.kind.quotes:
-        text += f"; most often “{_short(message)}”"
-    return f"{text}."
+        texts.append(f"Most often “{_short(message)}”")
+    return "".join(f"{text}. " for text in texts).rstrip()
 
 
 def _every_session(finding: Finding, timezone: str) -> str:
@@ -50,21 +50,20 @@ def _every_session(finding: Finding, timezone: str) -> str:
     return f"every session of {whose} failed with {errors} from {moment} on"
 
 
-def _lost(finding: Finding, timezone: str, when: str) -> str:
+def _lost(finding: Finding, timezone: str, when: str) -> list[str]:
     """Say how many sessions failed, and how much time was spent waiting."""
     cost = finding.cost
-    if cost is None:
-        return ""
-    text = ""
-    if cost.sessions_failed and cost.sessions_seen is not None:
-        text = f"; {cost.sessions_failed:,} of {cost.sessions_seen:,} sessions {when} failed{_whose(finding, cost)}"
+    texts: list[str] = []
+    if cost is not None and cost.sessions_failed and cost.sessions_seen is not None:
+        text = f"{cost.sessions_failed:,} of {cost.sessions_seen:,} sessions {when} failed{_whose(finding, cost)}"
         if cost.failed_since is not None and not cost.every_session:
-            text += f", more of them from {_moment(finding, timezone)} on"
-    if cost.waited_seconds >= _LEAST_WAIT:
+            text += f", mostly from {_moment(finding, timezone)} on"
+        texts.append(text)
+    if cost is not None and cost.waited_seconds >= _LEAST_WAIT:
         hours = cost.waited_seconds / 3_600
         waited = f"{hours:,.1f} h" if hours >= 1 else f"{cost.waited_seconds / 60:.0f} min"
-        text += f"{',' if text else ';'} {waited} were spent waiting for retries"
-    return text
+        texts.append(f"{waited} of waiting for retries")
+    return texts
 
 
 def _whose(finding: Finding, cost: Cost) -> str:
@@ -94,10 +93,10 @@ def expected_share(finding: Finding) -> str:
     if latest.expected is None:
         return "without a history to compare with"
     if latest.low is None or latest.high is None:
-        return f"{percent(latest.expected)} expected"
+        return f"normally {percent(latest.expected)}"
     if not latest.low:
-        return f"{percent(latest.expected)} expected (at most {percent(latest.high)})"
-    return f"{percent(latest.expected)} expected ({percent(latest.low)} to {percent(latest.high)})"
+        return f"normally {percent(latest.expected)}, at most {percent(latest.high)}"
+    return f"normally {percent(latest.expected)}, between {percent(latest.low)} and {percent(latest.high)}"
 
 
 def in_sessions(finding: Finding) -> str:

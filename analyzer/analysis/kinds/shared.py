@@ -18,7 +18,7 @@ def _unknown_errors(finding: Finding, _seen: Observations) -> pl.Expr:
 
 
 UNKNOWN_SHOWN = ShownErrors(
-    "that are unknown, since its onset",
+    "that are unknown, since it began",
     _unknown_errors,
     lambda finding, last: (finding.onset, finding.resolved_on or last),
     unknown=True,

@@ -24,7 +24,7 @@ from analyzer.analysis.kinds.finding import KINDS, SHARE
 from analyzer.analysis.kinds.scope import SHARED_OF_ERRORS
 from analyzer.analysis.kinds.statistics.naming import UNKNOWN
 from analyzer.analysis.kinds.statistics.tails import false_discovery
-from analyzer.analysis.kinds.statistics.units import exposures, since_newest
+from analyzer.analysis.kinds.statistics.units import LEAST_RATIO, exposures, since_newest
 from analyzer.analysis.observations import Observations, exposed, over_midnight
 from analyzer.analysis.periods import RECENT_DAYS
 
@@ -99,7 +99,7 @@ def detections(seen: Observations, settings: Settings | None = None) -> list[Det
         *silences(since_newest(seen.hourly_work, seen.versions)),
     ]
     kept = _without_consequences(kept, shares, outages)
-    kept = list(_without_fallen(kept, seen.signals))
+    kept = list(_without_fallen(_without_doubled(kept, seen.signals), seen.signals))
     return sorted(kept, key=lambda detection: detection.day)
 
 
@@ -205,6 +205,24 @@ def _without_consequences(
         replace(detection, note=f"{detection.note}{notes[id(detection)]}") if id(detection) in notes else detection
         for detection in kept
     ]
+
+
+def _without_doubled(detections: Sequence[Detection], counts: pl.DataFrame) -> list[Detection]:
+    """Drop the counts of callers whose logs arrived twice, unless half of them would be too many, too."""
+    copies = counts.filter(pl.col("signal") == "copy")
+    doubled: set[tuple[date, str | None, str | None]] = set()
+    for detection in detections:
+        if detection.finding == "shipped_twice":
+            doubled.add((detection.day, None, detection.scope))
+            of_host = copies.filter(pl.col("day") == detection.day, pl.col("name") == (detection.scope or ""))
+            doubled |= {(detection.day, caller, None) for caller in of_host["caller"]}
+
+    def explained(detection: Detection) -> bool:
+        whose = detection.day, detection.caller, None if detection.caller is not None else detection.scope
+        most = 2 * LEAST_RATIO * (detection.expected or 0.0)
+        return detection.finding not in _OF_WORDING and whose in doubled and (detection.observed or 0.0) <= most
+
+    return [detection for detection in detections if detection.finding == "shipped_twice" or not explained(detection)]
 
 
 def _without_fallen(detections: Sequence[Detection], counts: pl.DataFrame) -> Iterator[Detection]:

@@ -295,7 +295,7 @@ def _shown_by(
         for place, event_id, message, confidence, halts in rows.select(columns).iter_rows():
             evidence[place].append(event_id)
             sure.setdefault(place, confidence)
-            texts[place] = f"{halts:,} of them given up" if halts else ""
+            texts[place] = f"{halts:,} of them failed" if halts else ""
             if message and len(samples[place]) < MAX_SAMPLES and shortened(message) not in samples[place]:
                 samples[place].append(shortened(message))
     return {

@@ -62,7 +62,8 @@ def too_little_history(seen: Observations, day: date) -> str:
     days = seen.days_before(day)
     if len(days) < MIN_DAYS:
         first_to_last = f" ({' to '.join(dict.fromkeys(map(str, (days[0], days[-1]))))})" if days else ""
-        return f"History before {day} has {counted(len(days), 'day')}{first_to_last}; a judgement wants {MIN_DAYS}."
+        there = f"there {'is' if len(days) == 1 else 'are'} {len(days)}{first_to_last}"
+        return f"Needs {MIN_DAYS} days of history before {day}; {there}."
     if new := sum(when == day for when, _ in unjudged(seen.counts)):
         return f"{counted(new, 'caller')} with many unknown errors on {day} had too little history before it."
     return ""

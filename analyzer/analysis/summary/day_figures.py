@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
+from math import sqrt
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -16,6 +17,7 @@ import polars as pl
 from analyzer.analysis.nightly.night import Night
 from analyzer.analysis.observations import end_of, start_of
 from analyzer.analysis.tables import Table, Window, table
+from analyzer.readable import percent
 from analyzer.store import Store
 
 WEEK = 7
@@ -24,22 +26,45 @@ FORTNIGHT = timedelta(days=2 * WEEK + 1)
 """From the end of a day in any zone back beyond the beginning of the fortnight that it ends, with a day to spare."""
 
 
+MEASURES = (
+    ("errors", ""),
+    ("error_sessions", "sessions"),
+    ("unknown_errors", "counted_errors"),
+    ("recovered_chains", "ended_chains"),
+    ("relays", ""),
+)
+"""The figures whose moves a report shows: a count of a day, and what it is a share of; empty if it is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A figure of the compared days beside the same days of the week before."""
+
+    part: str
+    whole: str
+    now: float | None
+    """The count, or the share of the whole, 0..1; None of a share without a whole."""
+    before: float | None
+    weight: float
+    """How far the two are apart, in standard errors; 0 with nothing to compare."""
+
+    def words(self, value: float | None) -> str | None:
+        """Write one of the two values."""
+        if value is None:
+            return None
+        return percent(value) if self.whole else f"{value:,.0f}"
+
+
 @dataclass(frozen=True, slots=True)
 class LatestDay:
     """The last whole day with any event, and the fortnight that it ends."""
 
     day: date
     """In the zone of the window."""
-    yesterday: bool
-    """Whether it is the day before the report was made."""
     days: Table
     """The rows of `overview-days` up to it, of two weeks; days without any event have none."""
     compared: int
     """Days of a trend, 1 to 7: no more than the window has."""
-    best: tuple[str, int, int] | None
-    """The caller that recovered the largest share of its retry chains of the day, these, and all that ended."""
-    worst: tuple[str, int] | None
-    """The caller with the most errors of the day, and these."""
     _figures: dict[date, dict[str, Any]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -68,6 +93,14 @@ class LatestDay:
         present = [value for value in before if value is not None]
         return sum(value or 0 for value in now), sum(present) if present else None
 
+    def course_of(self, part: str, whole: str) -> list[float | None]:
+        """Return a column over the fortnight, or its share of another one."""
+        parts = self.course(part)
+        if not whole:
+            return parts
+        pairs = zip(parts, self.course(whole), strict=True)
+        return [a / b if b and a is not None else None for a, b in pairs]
+
     @property
     def days_before(self) -> int:
         """Count the same days of the week before that have any event."""
@@ -76,6 +109,26 @@ class LatestDay:
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dict."""
         return {"day": self.day.isoformat(), "compared_days": self.compared, "days": self.days.to_dict()["rows"]}
+
+
+def moves_of(latest: LatestDay) -> list[Move]:
+    """Return the figures with anything to count, those that moved most first."""
+    days = sum(latest.value("sessions", ago) is not None for ago in range(latest.compared))
+    moves = []
+    for part, whole in MEASURES:
+        now, before = latest.weeks(part)
+        of_now, of_before = latest.weeks(whole) if whole else (days, latest.days_before)
+        if not of_now or not (now or before):
+            continue
+        weight = 0.0
+        if before is not None and of_before:
+            rates = now / of_now, before / of_before
+            spread = (now + before) / (of_now + of_before) * (1 / of_now + 1 / of_before)
+            weight = abs(rates[0] - rates[1]) / sqrt(spread) if spread else 0.0
+        compared = before is not None and bool(of_before)
+        shares = now / of_now, before / of_before if compared and before is not None and of_before else None
+        moves.append(Move(part, whole, *(shares if whole else (now, before if compared else None)), weight))
+    return sorted(moves, key=lambda move: -move.weight)
 
 
 def latest_day(
@@ -92,19 +145,10 @@ def latest_day(
         return None
     first, last, today = (_day(at, window.timezone) for at in (first_at, last_at, made_at))
     day = max(first, min(last, today - timedelta(days=1)))
-    own = Window(start_of(day, window.timezone), end_of(day, window.timezone), window.timezone)
-    errors = table(store, "errors-by-caller", own).frame
-    chains = table(store, "retries-by-caller", own).frame.group_by("caller").agg(pl.sum("recovered", "ended"))
-    chains = chains.filter(pl.col("recovered") > 0).sort(
-        pl.col("recovered") / pl.col("ended"), "recovered", "caller", descending=[True, True, False]
-    )
     return LatestDay(
         day=day,
-        yesterday=day == today - timedelta(days=1),
         days=table(store, "overview-days", Window(*_fortnight(day, window.timezone), window.timezone)),
         compared=min(WEEK, (day - first).days + 1 if window.since is None else _length(window, day)),
-        best=chains.select("caller", "recovered", "ended").row(0) if chains.height else None,
-        worst=errors.select("caller", "errors").row(0) if errors.height else None,
     )
 
 

@@ -32,9 +32,6 @@ LEADING_TABLES = (
 _MOST_PARTIES = 4
 _LEAST_SESSIONS = 10
 """Sessions of each week, of each version, or at other providers, below which a comparison with them says nothing."""
-_UNNAMED = {None, "unknown"}
-_NOBODY = "nobody named"
-"""In place of a party that the error does not name: the word `unknown` is a reason's."""
 _LEAST_CALLERS = 3
 """Callers at a provider below which nobody can say whether an error is one caller's own."""
 _RARE = 0.01
@@ -90,8 +87,8 @@ def _most(messages: Table, sessions: int) -> Leading | None:
     row = rows[0]
     reason = row["reason"] if row["reason"] in RECOVERY else "unknown"
     of = f"{row['sessions']:,} of {counted(sessions, 'session')}" if row["sessions"] else "no named session"
-    text = f"Failed most: one {reason} message, {counted(row['errors'], 'time')} in {of}"
-    text += f"; {row['failed_sessions']:,} gave up" if row["failed_sessions"] else ""
+    text = f"One {reason} message failed most: {counted(row['errors'], 'time')} in {of}"
+    text += f", {row['failed_sessions']:,} of which failed" if row["failed_sessions"] else ""
     return Leading("most", f"{text}.", messages.query, gist(row["message"]), advice(reason, row["detail"]))
 
 
@@ -117,15 +114,15 @@ def _most_of_tools(tools: Table) -> Leading | None:
         return None
     ran = f" running {row['command']}" if row["command"] else ""
     often = f"{counted(row['failures'], 'time')} in {counted(row['sessions'], 'session')}"
-    text = f"Failed most: the tool {row['tool']}{ran}, {often}."
+    text = f"The tool {row['tool']}{ran} failed most: {often}."
     return Leading("most", text, tools.query, gist(row["message"] or ""), _MEND[row["kind"]])
 
 
 _CAUSES = {
     "failed_request": "requests that failed with {}",
     "sent_again": "retries of {}",
-    "tool_loop": "commands of {} that failed again and again",
-    "unfinished": "the last requests of sessions that stopped",
+    "tool_loop": "commands of {} that kept failing",
+    "unfinished": "sessions that broke off",
     "compaction": "prompts read again after a compaction",
     "expired_cache": "prompts whose cache expired while {} was waited for",
 }
@@ -155,11 +152,11 @@ def failure_cost(causes: Table) -> Leading | None:
         sums[what] = sums.get(what, 0) + (row["cost_usd" if paid else "tokens"] or 0)
     most = max(sums, key=lambda what: sums[what], default="")
     if paid:
-        text = f"Failures cost ${measured:,.2f} of ${rows[0]['of_cost_usd'] or 0:,.2f}"
+        text = f"Failures wasted ${measured:,.2f} of ${rows[0]['of_cost_usd'] or 0:,.2f} spent"
         if measured >= LEAST_USD:
-            part = "all" if measured - sums[most] < LEAST_USD else f"${sums[most]:,.2f}"
-            text += f"; {part} of it {most}"
-        text += ", at list prices or as logged."
+            text += ", all" if measured - sums[most] < LEAST_USD else f", ${sums[most]:,.2f} of it"
+            text += f" in {most}"
+        text += "."
         if estimated >= LEAST_USD:
             text += f" Calls that broke off and were sent again may have cost ${estimated:,.2f} more."
         return Leading("cost", text, causes.query)
@@ -167,7 +164,7 @@ def failure_cost(causes: Table) -> Leading | None:
     if not total:
         return None
     why = "no model of theirs has a price" if any(row["cost_usd"] is None for row in rows) else "nobody bills them"
-    text = f"Failures took {total:,.0f} tokens, {percent(sums[most] / total)} of them {most}; {why}."
+    text = f"Failures wasted {total:,.0f} tokens, {percent(sums[most] / total)} of them in {most}; {why}."
     return Leading("cost", text, causes.query)
 
 
@@ -179,7 +176,7 @@ def whole_usd(models: Table) -> float:
 def whole_cost(models: Table) -> Leading | None:
     """Say what all requests cost, if none of them is known to have led nowhere."""
     usd = whole_usd(models)
-    text = f"All requests cost ${usd:,.2f}, at list prices or as logged; no failure is known to have cost any of it."
+    text = f"All requests cost ${usd:,.2f}; none of it is known to be wasted by failures."
     return Leading("cost", text, models.query) if usd >= LEAST_USD else None
 
 
@@ -187,13 +184,10 @@ def _whose(parties: Table, company: Table) -> Leading | None:
     rows = parties.frame.rows(named=True)
     if not rows:
         return None
-    named = [
-        f"{_NOBODY if row['party'] in _UNNAMED else row['party']} {percent(row['share'])}"
-        for row in rows[:_MOST_PARTIES]
-    ]
+    named = [f"{WHOSE.get(row['party'], 'unknown')} {percent(row['share'])}" for row in rows[:_MOST_PARTIES]]
     rest = sum(row["share"] for row in rows[_MOST_PARTIES:])
     more = f", others {percent(rest)}" if rest else ""
-    text = f"Whose errors: {', '.join(named)}{more}."
+    text = f"Errors by cause: {', '.join(named)}{more}."
     # Company says something where there is enough of it, as `errors-blame` judges.
     others = (
         row
@@ -252,15 +246,15 @@ def _change(latest: LatestDay | None) -> Leading | None:
 
 
 WHOSE = {
-    "provider": "theirs",
-    "network": "the network's",
-    "account": "yours, the account's",
-    "request": "yours, what was asked",
-    "environment": "yours, this machine's",
-    "user": "somebody's who stopped it",
+    "provider": "the provider",
+    "network": "the network",
+    "account": "your account",
+    "request": "your requests",
+    "environment": "your machine",
+    "user": "people who stopped it",
 }
-"""Whose fault an error of each party is; of others it is `NOBODY`."""
-NOBODY = "of unknown cause"
+"""The likely cause of the errors of each party; of others it is `NOBODY`."""
+NOBODY = "an unknown cause"
 
 
 def blame(row: Mapping[str, Any]) -> str:
@@ -269,13 +263,11 @@ def blame(row: Mapping[str, Any]) -> str:
     span = f"at {first:%H:%M}" if f"{first:%H:%M}" == f"{last:%H:%M}" else f"between {first:%H:%M} and {last:%H:%M}"
     when = f"{span} UTC on {first:%Y-%m-%d}"
     at = "" if row["provider"] == "(none)" else f" at {row['provider']}"
-    text = (
-        f"{WHOSE.get(row['party'], NOBODY)}: {row['failed_sessions']:,} of {counted(row['sessions'], 'session')}{at}"
-        f" met {row['reason']} errors {when}"
-    )
+    whose, sessions = WHOSE.get(row["party"], NOBODY), counted(row["sessions"], "session")
+    text = f"likely {whose}: {row['failed_sessions']:,} of {sessions}{at} met {row['reason']} errors {when}"
     if row["callers"] > 1 and row["failed_callers"]:
         text += f", {row['failed_callers']:,} of {counted(row['callers'], 'caller')} hit"
     if row["other_sessions"]:
         others = counted(row["other_sessions"], "session")
-        text += f"; of {others} at other providers {row['other_failed_sessions']:,} did"
+        text += f"; {row['other_failed_sessions']:,} of {others} at other providers did"
     return text

@@ -452,7 +452,8 @@ def _tools_sentence(report: Overview) -> str:
         return text
     usd = causes.filter(causes["cause"] == "tool_loop")["cost_usd"].sum()
     cost = f", for ${usd:,.2f}" if usd >= LEAST_USD else ""
-    again = f"{counted(len(loops), 'command')} failed alike again and again, up to {loops['failures'][0]:,} times"
+    times = f"up to {loops['failures'][0]:,}" if len(loops) > 1 else f"{loops['failures'][0]:,}"
+    again = f"{counted(len(loops), 'command')} failed {times} times in a row with the same error"
     return f"{text} {again}{cost}."
 
 

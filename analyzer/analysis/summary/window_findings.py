@@ -9,19 +9,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, timedelta
 from typing import TYPE_CHECKING, Any, Unpack
 from zoneinfo import ZoneInfo
 
 import polars as pl
 
-from analyzer.analysis.charts.chart import Chart
+from analyzer.analysis.charts.chart import Chart, short
 from analyzer.analysis.kinds.detection import Detection, frame
 from analyzer.analysis.kinds.families.causes import Drift, caller_drifts
 from analyzer.analysis.kinds.families.shares import unjudged
 from analyzer.analysis.kinds.finding import SHARE, Basis, Finding, its_days, kind_of
 from analyzer.analysis.kinds.scope import SHARED_OF_ERRORS
+from analyzer.analysis.kinds.sentences import as_number
 from analyzer.analysis.nightly.check import last_whole_day
 from analyzer.analysis.nightly.decisions import as_known
 from analyzer.analysis.nightly.detections import detections
@@ -216,7 +217,7 @@ class Spikes(ShownRows):
             first = self.found[0]
             sentence = (
                 f"{first.caller}: {percent(first.observed or 0)} of its distinct errors up to {first.day} are unknown, "
-                f"{percent(first.expected or 0)} expected ({first.note})"
+                f"normally {percent(first.expected or 0)} ({first.note})"
             )
             title = f"Spikes {sentence!r}"
         return title, {"found": f"{len(self.found):,}", "unjudged": f"{self.unjudged:,}"}
@@ -282,6 +283,8 @@ class Case(Shown):
     """Whether a night has written it down, so that something can be decided of it."""
     excerpts: pl.DataFrame
     """Some of its errors with the line of the log: the rows of `detection-excerpts`, three at most."""
+    hours: pl.DataFrame = field(default_factory=pl.DataFrame)
+    """The rows of its chart by hour, of an incident of hours; empty for any other."""
 
     @property
     def is_open(self) -> bool:
@@ -293,11 +296,28 @@ class Case(Shown):
         """Return the chart of its numbers; causes have none."""
         form = self.finding.kind.chart
         assert form is not None, "causes have no numbers"
-        return form.draw(self)
+        chart = form.draw(self)
+        note = f"{chart.title}{f'. {chart.note}' if chart.note else ''}"
+        return replace(chart, title=_chart_title(self.finding), note=note)
 
     def _shown(self) -> tuple[str, Mapping[str, str]]:
         counts = {name: f"{getattr(self, name).height:,}" for name in ("numbers", "sessions", "templates")}
         return f"Case {self.finding.explanation!r}", {"state": self.finding.state, **counts}
+
+
+def _chart_title(finding: Finding) -> str:
+    """Say what the chart shows: the finding, its day, and its figure beside the normal one."""
+    latest, kind = finding.latest, finding.kind
+    title = f"{kind.title}: {short(finding.scope.who)}, {finding.span or latest.day}"
+    if latest.observed is None or latest.expected is None:
+        return title
+    shown = percent if kind.percent else as_number
+    return f"{title}, {shown(latest.observed)} (normally {shown(latest.expected)})"
+
+
+def _by_hour(finding: Finding, seen: Observations) -> pl.DataFrame:
+    form = finding.kind.chart
+    return pl.DataFrame() if form is None or form.by_hour is None else form.by_hour(finding, seen)
 
 
 def cases(store: Store, findings: Sequence[Finding], seen: Observations, last: date) -> tuple[Case, ...]:
@@ -353,6 +373,7 @@ def _cases(store: Store, findings: Sequence[Finding], seen: Observations, last: 
             places=places.filter(pl.col("session").is_in(sessions["session"].to_list())),
             reported=finding.id in reported,
             excerpts=lines.filter(pl.col("event_id").is_in(quoted[finding.id])),
+            hours=_by_hour(finding, seen),
         )
         for finding, sessions, messages, causes in zip(findings, shown, templates, changes, strict=True)
     )

@@ -5,27 +5,35 @@ Invariant: a pure function of facts and ruleset; live, batch and explanation all
 
 from __future__ import annotations
 
+import re
+from typing import TypeVar
+
 from analyzer.classifier.reading.facts import Facts
 from analyzer.classifier.rules.index import Decision, Index
 from analyzer.classifier.rules.ruleset import LINE, SIGNAL, TEXT, normal_name
 from analyzer.classifier.rules.text_evidence import (
+    WRAPPED,
     Message,
     Passage,
     leading_name,
     match_message,
     match_texts,
     succeeded,
+    worded_texts,
 )
 
 _MAX_LEVELS = 8
 _MOST_KINDS = 4_096
 _WORDS = (LINE, SIGNAL, TEXT)
+_BEYOND_ASCII = re.compile(r"[^\x00-\xbf]")
 STRONG, WEAK = "strong", "weak"
 """The confidence of a verdict: strong by the rule's own codes, types, names and texts; weak by a bare status or exit
 code, which says that something failed and hardly what, or by weak words."""
 _EMPTY_FAILURE_REASONS = (None, "general_error", "unknown")
 """Failure reasons that no rule could be made of."""
 
+
+_Value = TypeVar("_Value")
 
 Basis = tuple[Index, Decision, Facts]
 """The ruleset, the decision and the facts that it fell on: enough to name the evidence later."""
@@ -49,25 +57,34 @@ def judge(facts: Facts, index: Index) -> tuple[Decision, Facts, bool, str | None
     cancels what it waits for, so it caused a cancellation below it. Errors with the same evidence are judged once.
     """
     if facts.cause is not None or facts.stdout or facts.stderr:
-        return _judge(facts, index, None)
+        return _judge(facts, index, holding(facts, index))
     message = match_message(facts, index)
     key = (
         None if message is None else (*message.numbers, message.loose, message.stated, message.name),
         *(facts.status, facts.code, facts.type, facts.exception_class, facts.provider, facts.is_error, facts.exit_code),
         *(facts.subtype, facts.terminal_reason, facts.failure_reason),
     )
-    verdict = index.judged.get(key)
+    held = index.held.get(key)
+    if held is None:
+        held = _keep(index.held, key, _holding(facts, index, None, message))
+    worded = key, _words(facts, index, held, message)
+    verdict = index.judged.get(worded)
     if verdict is None:
-        decision, _, timely, confidence = _judge(facts, index, message)
-        if len(index.judged) >= _MOST_KINDS:
-            index.judged.clear()
-        verdict = index.judged[key] = decision, timely, confidence
+        decision, _, timely, confidence = _judge(facts, index, _with_words(facts, index, held, worded[1]))
+        verdict = _keep(index.judged, worded, (decision, timely, confidence))
     decision, timely, confidence = verdict
     return decision, facts, timely, confidence
 
 
-def _judge(facts: Facts, index: Index, message: Message | None) -> tuple[Decision, Facts, bool, str | None]:
-    rules, text_mask, _, strong = holding(facts, index, None, message)
+def _keep(kept: dict[object, _Value], key: object, value: _Value) -> _Value:
+    if len(kept) >= _MOST_KINDS:
+        kept.clear()
+    kept[key] = value
+    return value
+
+
+def _judge(facts: Facts, index: Index, held: Held) -> tuple[Decision, Facts, bool, str | None]:
+    rules, text_mask, _, strong = held
     decision = index.decisions[(rules & -rules).bit_length() - 1] if rules else None
     level = facts
     if facts.cause is not None:
@@ -95,14 +112,62 @@ def _judge_causes(
     return decision, level, strong
 
 
-def holding(
-    facts: Facts, index: Index, passages: list[Passage] | None = None, message: Message | None = None
-) -> tuple[int, int, int | None, int]:
+Held = tuple[int, int, int | None, int]
+"""The rules that hold, the bits of the texts, the status, and the rules with strong evidence; see `holding`."""
+
+
+def holding(facts: Facts, index: Index, passages: list[Passage] | None = None, message: Message | None = None) -> Held:
     """Match one level of facts, without its causes.
 
     Returns the mask of the rules that hold, the bits of its texts (`Index`), the status as given or stated by a text,
     and the mask of the rules with more evidence than a status, an exit code or weak words.
     """
+    held = _holding(facts, index, passages, message)
+    return _with_words(facts, index, held, _words(facts, index, held, message))
+
+
+def _words(facts: Facts, index: Index, held: Held, message: Message | None) -> tuple[int, ...]:
+    """Return the rules whose words the texts of an error have, sentence by sentence, if nothing better decides.
+
+    Words are better than a bare status and than what a wrapper says, except in English, where they are better than
+    nothing, and than a 5xx to which no strong evidence objects: English words are those of other trades, too.
+    """
+    rules, _, status, strong = held
+    winner = rules & -rules
+    if winner & strong and winner < index.last_worded:
+        return ()
+    is_wrapped = status is not None and status >= WRAPPED and not strong and not winner & index.unsure
+    if winner and not is_wrapped and not _is_foreign(facts, message):
+        return ()
+    return tuple(mask for text in worded_texts(facts, index, message) for mask in index.worded.rules_in(text))
+
+
+def _is_foreign(facts: Facts, message: Message | None) -> bool:
+    """Return true if the texts of an error have letters beyond ASCII."""
+    texts = ("" if message is None else message.text.decode("utf-8", "replace"), facts.stderr or "", facts.stdout or "")
+    return any(not text.isascii() and any(map(str.isalpha, _BEYOND_ASCII.findall(text))) for text in texts)
+
+
+def _with_words(facts: Facts, index: Index, held: Held, masks: tuple[int, ...]) -> Held:
+    """Add the rules of the first sentence whose words decide."""
+    rules, text_mask, status, strong = held
+    for mask in masks:
+        if mask := _unguarded(facts, index, mask, text_mask, status):
+            return rules | mask, text_mask, status, strong
+    return held
+
+
+def _unguarded(facts: Facts, index: Index, rules: int, text_mask: int, status: int | None) -> int:
+    """Return those of the rules to which none of their guards objects."""
+    missing = index.only_text & ~(text_mask >> 3 * index.width)
+    rules &= index.full & ~(index.ruled_out(status) | missing | text_mask >> 4 * index.width)
+    if rules & index.provided:
+        rules &= ~index.provided | index.by_provider.get((facts.provider or "").lower(), 0)
+    return rules
+
+
+def _holding(facts: Facts, index: Index, passages: list[Passage] | None = None, message: Message | None = None) -> Held:
+    """Match one level of facts without words of languages."""
     if succeeded(facts):
         text_mask, status, rules = index.timely, facts.status, _of_names(facts, index)
     else:
@@ -123,12 +188,7 @@ def holding(
     if facts.exit_code is not None:
         rules |= index.by_exit_code.get(facts.exit_code, 0)
     rules &= index.full
-    if rules:
-        missing = index.only_text & ~(text_mask >> 3 * width)
-        rules &= ~(index.ruled_out(status) | missing | text_mask >> 4 * width)
-        if rules & index.provided:
-            rules &= ~index.provided | index.by_provider.get((facts.provider or "").lower(), 0)
-    return rules, text_mask, status, strong
+    return _unguarded(facts, index, rules, text_mask, status) if rules else 0, text_mask, status, strong
 
 
 def _of_names(facts: Facts, index: Index) -> int:
@@ -184,6 +244,9 @@ def evidence(index: Index, decision: Decision, facts: Facts) -> str:
                 match = pattern.regex.search(passage.text)
                 words = match.group().decode("utf-8", "replace").strip() if match is not None else ""
                 return f"text {words[:80]!r}"
+    if rule.subjects:
+        words = (index.worded.words_of(number, text) for text in worded_texts(facts, index, None))
+        return f"text {next(filter(None, words), '')[:80]!r}"
     if facts.message and leading_name(facts.message) in wanted:
         return f"name {facts.message[:80].split(':', 1)[0]!r}"
     if status in rule.statuses:

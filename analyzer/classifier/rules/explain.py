@@ -76,7 +76,7 @@ def explain(error: object, *, at: datetime | None = None, rules: Rules = None) -
 def _matches(index: Index, level: Facts, depth: int, winner: int) -> Iterator[Match]:
     rules, text_mask, status, _ = holding(level, index)
     unguarded = _unguarded(index.ruleset)
-    would_hold = holding(level, unguarded)[0]
+    would_hold = holding(level, unguarded)[0] | rules
     for number, rule in enumerate(index.ruleset.rules):
         if would_hold >> number & 1:
             held_back = None if rules >> number & 1 else _objection(index, rule, number, text_mask, status, level)
@@ -90,7 +90,7 @@ def _unguarded(ruleset: Ruleset) -> Index:
     which shows what would hold if no guard objected.
     """
     bare = tuple(
-        rule._replace(only_status=(), not_status=(), only_text=(), not_text=(), only_providers=())
+        rule._replace(only_status=(), not_status=(), only_text=(), not_text=(), only_providers=(), unless=())
         for rule in ruleset.rules
     )
     return index_of(make(bare, ruleset.status_patterns, ruleset.prose_patterns, codes=ruleset.codes))
@@ -105,6 +105,8 @@ def _objection(index: Index, rule: Rule, number: int, text_mask: int, status: in
         return "not_text: a text says what rules it out"
     if rule.only_text and not text_mask >> 3 * index.width + number & 1:
         return "only_text: no text says what it asks for"
+    if rule.unless and not rule.only_providers:
+        return "unless: a text has words that rule it out"
     return f"only_providers: the provider is {level.provider or 'not known'}"
 
 
@@ -113,6 +115,8 @@ def _why(index: Index, levels: list[Facts], matches: list[Match]) -> Iterator[st
     if winner is None:
         yield from _why_none(index, levels, matches)
         return
+    if index.ruleset.rules[winner.position - 1].subjects:
+        yield "Nothing better decides, so words of languages were asked, sentence by sentence."
     rivals = [match for match in matches if match.level == winner.level and not match.held_back and not match.decides]
     if rivals:
         names = ", ".join(match.rule for match in rivals)
@@ -150,6 +154,6 @@ def _uncounted(index: Index, facts: Facts) -> Iterator[str]:
     passages: list[Passage] = []
     holding(facts, index, passages)
     if any(index.weights[number] & index.prose for passage in passages for number in passage.numbers):
-        yield "A text reads like a report of work, so loose words in it do not count."
+        yield "A text reads like a report of work or speaks about errors, so words and names in it do not count."
     if facts.message and len(facts.message) > LOOSE_CHARS and (facts.status or 0) < 400:
         yield f"The message is longer than {LOOSE_CHARS} characters, so only whole lines and names in it count."

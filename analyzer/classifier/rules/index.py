@@ -32,6 +32,7 @@ from analyzer.classifier.rules.ruleset import (
     utf8_matcher,
     without_old_letters,
 )
+from analyzer.classifier.rules.words import Words
 from analyzer.redaction.automata import Late, kept_until_fork
 
 _ID = Late(rb"[0-9]{1,40}(?![dhms][0-9])[A-Za-z]+[0-9][0-9A-Za-z]{4,}(?:-[0-9a-f]{4,12}\b)*")
@@ -147,7 +148,9 @@ class Index:
         "final_errors",
         "full",
         "guards",
+        "held",
         "judged",
+        "last_worded",
         "lines",
         "match",
         "match_ascii",
@@ -167,10 +170,12 @@ class Index:
         "stream",
         "stream_failed",
         "strict",
+        "telling",
         "timely",
         "unsure",
         "weights",
         "width",
+        "worded",
         "words",
     )
 
@@ -188,8 +193,12 @@ class Index:
         self.width = len(rules)
         self.stating = frozenset(number for number, pattern in enumerate(self.patterns) if pattern.uses[0][0] == STATUS)
         """The patterns that match a status in a text."""
+        self.telling = frozenset(number for number, pattern in enumerate(self.patterns) if pattern.uses[0][0] == PROSE)
+        """The patterns of texts that only speak of errors."""
+        self.held: dict[object, tuple[int, int, int | None, int]] = {}
+        """What holds without words of languages, by all evidence that it depends on."""
         self.judged: dict[object, tuple[Decision, bool, str | None]] = {}
-        """The answers of `deciding`, by all evidence that they depend on."""
+        """The answers of `deciding`, by the same evidence and the rules whose words are there."""
         self.decisions = [_decision(number, rule) for number, rule in enumerate(rules)]
         self.nothing = _decision(-1, None)
         self.silent = _decision(-1, None, "no_detail")
@@ -211,6 +220,10 @@ class Index:
         self.by_exit_code = _masks(compiled.exit_codes)
         self.by_status = _masks(compiled.statuses)
         self._guard()
+        self.last_worded = max((1 << number for number, rule in enumerate(rules) if rule.subjects), default=0)
+        """The bit of the last rule that asks for words of languages."""
+        self.worded = Words(rules)
+        """The rules that ask for words of languages, which `deciding` asks last."""
 
     def numbers_in(self, text: bytes) -> Sequence[int]:
         """Return the numbers of the patterns that a text matches, in no order.
@@ -257,7 +270,7 @@ class Index:
         ]
         """Pattern number → the bits of its rules."""
         everything = self.prose | self.status | (self.status - 1)
-        self.not_prose = everything & ~(segment[TEXT] | self.status)
+        self.not_prose = everything & ~(segment[TEXT] | segment[SIGNAL] | self.status)
         self.words = everything & ~self.prose
         self.strict = self.words & ~segment[TEXT]
         self.lines = self.strict & ~segment[SIGNAL] & ~self.status
@@ -279,7 +292,7 @@ class Index:
     def _guard(self) -> None:
         rules = list(enumerate(self.ruleset.rules))
         self.only_text = _mask(number for number, rule in rules if rule.only_text)
-        self.unsure = _mask(number for number, rule in rules if rule.weak)
+        self.unsure = _mask(number for number, rule in rules if rule.weak or rule.subjects)
         """Rules whose words are weak evidence."""
         self.final_errors = _mask(decision.number for decision in self.decisions if not decision.answer[2])
         """Rules whose errors are not tried again."""
@@ -331,7 +344,7 @@ def _decision(number: int, rule: Rule | None, detail: str | None = None) -> Deci
     return Decision(
         rule=rule,
         number=number,
-        symptom=rule is not None and rule.symptom,
+        symptom=rule is not None and (rule.symptom or bool(rule.subjects)),
         answer=(reason, detail, *decide(reason, detail), NO_RULE if rule is None else rule.id),
         remediation=remediation(reason, detail),
         timed=rule is not None and reason in _WITH_TIMES,

@@ -18,11 +18,10 @@ from analyzer.classifier.rules.ruleset import Rule, Ruleset
 
 MAX_RULE_SIZE = 4_000
 """The most RE2 instructions that the patterns of one rule and one kind may take together."""
-MAX_TOTAL_SIZE = 96_000
+MAX_TOTAL_SIZE = 62_700
 """The most RE2 instructions of all patterns.
 
-A larger automaton fits less and less into the caches of a processor: from 63,000 to 92,000 instructions the mean
-time of a short text grew by a tenth.
+A larger automaton makes more states while it matches, and fits less into the caches of a processor.
 """
 
 

@@ -18,7 +18,8 @@ import re2
 
 from analyzer import config_files
 from analyzer.classifier.recovery_table import REASONS
-from analyzer.classifier.rules.ruleset import EVIDENCE, LISTS, Codes, Rule, Ruleset, make, options
+from analyzer.classifier.rules.ruleset import EVIDENCE, LISTS, WORDS, Codes, Rule, Ruleset, make, options
+from analyzer.classifier.rules.words import written_out
 from analyzer.errors import RulesError, system_text
 
 READ_BEFORE = os.path.join(os.path.dirname(__file__), "rules.json")
@@ -56,7 +57,7 @@ def text_number(content: bytes) -> str:
 def _kept_rule(entry: Mapping[str, Any], shared: Sequence[str]) -> Rule:
     """Make a rule of its kept form, in which a number stands for a pattern that several rules have."""
     values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
-    for key in PATTERNS:
+    for key in (*PATTERNS, *WORDS):
         if key in values:
             values[key] = tuple(shared[item] if type(item) is int else item for item in values[key])
     return Rule(**values)
@@ -80,7 +81,7 @@ _FLAGS = ("symptom", "strict_streams", "weak")
 _SAMPLES = ("examples", "counter_examples")
 _NUMBERS = ("statuses", "only_status", "not_status", "exit_codes")
 PATTERNS = ("line", "text", "only_text", "not_text")
-_KEYS = frozenset((*LISTS, *_FLAGS, *_SAMPLES, "id", "reason", "detail", "source", "dated", "disabled"))
+_KEYS = frozenset((*LISTS, *WORDS, *_FLAGS, *_SAMPLES, "id", "reason", "detail", "source", "dated", "disabled"))
 _SHARED = ("status_patterns", "prose_patterns")
 _ALONE = "alone"
 """The key of a file that is complete: it does not extend the built-in rules."""
@@ -483,7 +484,7 @@ def _rule(file: _File, number: int, entry: Mapping[str, Any]) -> Rule:
         raise file.refuse(error.message, error.hint, number, "reason")
     values: dict[str, Any] = {}
     for key, value in entry.items():
-        if key in (*_SAMPLES, *LISTS):
+        if key in (*_SAMPLES, *LISTS, *WORDS):
             if not isinstance(value, list):
                 raise file.refuse(f"{key} of rule {name!r} is no list", "write it in brackets", number, key)
             values[key] = tuple(value if key in _SAMPLES else _expanded(file, number, key, value))
@@ -520,6 +521,18 @@ def _check(file: _File, number: int, values: Mapping[str, Any]) -> None:
     for key in PATTERNS:
         for pattern in values.get(key, ()):
             _check_pattern(file, f"rule {name!r}", pattern, number)
+    for key in WORDS:
+        for pattern in values.get(key, ()):
+            _check_words(file, name, pattern, number)
+
+
+def _check_words(file: _File, name: str, pattern: str, number: int) -> None:
+    try:
+        written_out(pattern)
+    except ValueError as error:
+        message = f"words {pattern!r} of rule {name!r} are no few plain texts"
+        hint = "words have alternatives, letters that may be missing and one gap: (?:key|clés?)[^\\n]*gone"
+        raise file.refuse(message, hint, number, pattern) from error
 
 
 def _is_date(text: str) -> bool:
@@ -541,9 +554,9 @@ def _expanded(file: _File, number: int, key: str, values: list[Any]) -> Iterable
     `"5xx"` becomes its hundred numbers, `"@name"` a named list's patterns.
     """
     name = file.data["rule"][number]["id"]
-    named = {value: value[1:] for value in map(str, values) if key in PATTERNS and _NAMED_LIST.fullmatch(value)}
-    # Most files name no list, and the words of languages take a while to read.
-    lists = {**words_of_languages(), **file.data.get(_LISTS, {})} if named else {}
+    has_lists = key in (*PATTERNS, *WORDS)
+    named = {value: value[1:] for value in map(str, values) if has_lists and _NAMED_LIST.fullmatch(value)}
+    lists = file.data.get(_LISTS, {}) if key in PATTERNS or not named else words_of_languages()
     if wrong := next((value for value, ours in named.items() if ours not in lists), None):
         error = RulesError.unknown_value(f"list of patterns in rule {name!r}:", wrong, [f"@{ours}" for ours in lists])
         raise file.refuse(error.message, f"{error.hint}; '[@]' is the sign itself", number, wrong)
@@ -564,6 +577,8 @@ def _patterns(file: _File, key: str) -> tuple[str, ...]:
     patterns = file.data.get(key, [])
     if not isinstance(patterns, list) or not all(isinstance(p, str) for p in patterns):
         raise file.refuse(f"{key} is no list of strings", "write a list of RE2 patterns")
+    if "@about" in patterns:
+        patterns = [*(pattern for pattern in patterns if pattern != "@about"), *words_of_languages()["about"]]
     for pattern in patterns:
         _check_pattern(file, key, pattern)
     return tuple(patterns)

@@ -109,8 +109,10 @@ LISTS = (
     "exit_codes", "only_status", "not_status", "only_text", "not_text", "only_providers",
 )  # fmt: skip
 """Keys of a rule that decide and hold lists: evidence, then guards."""
-EVIDENCE = LISTS[:10]
-GUARDS = LISTS[10:]
+WORDS = ("subjects", "complaints", "unless")
+"""Keys of a rule that hold patterns of words; see `words`."""
+EVIDENCE = (*LISTS[:10], "subjects")
+GUARDS = (*LISTS[10:], "complaints", "unless")
 
 
 class Rule(NamedTuple):
@@ -154,6 +156,12 @@ class Rule(NamedTuple):
     only_text: tuple[str, ...] = ()
     not_text: tuple[str, ...] = ()
     only_providers: tuple[str, ...] = ()
+    subjects: tuple[str, ...] = ()
+    """Words of languages, one of which a sentence has; they are weak evidence."""
+    complaints: tuple[str, ...] = ()
+    """Words of languages, one of which the sentence has too."""
+    unless: tuple[str, ...] = ()
+    """Words of languages, none of which the sentence has."""
     examples: tuple[object, ...] = ()
     """Inputs for which this rule decides."""
     counter_examples: tuple[object, ...] = ()
@@ -360,6 +368,7 @@ def _digest(
             *(getattr(rule, key) for key in LISTS),
             # Only if it is weak: the digests of rules from before this field stay the same.
             *(["weak"] if rule.weak else []),
+            *([rule.subjects, rule.complaints, rule.unless] if rule.subjects else []),
         ]
         for rule in rules
     ]

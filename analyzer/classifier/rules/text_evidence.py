@@ -166,6 +166,8 @@ class Message(NamedTuple):
     """True if loose words count, too."""
     stated: int | None
     """The status that the text states, if the error has none."""
+    telling: bool
+    """True if the text only speaks of errors."""
     name: str
     """The name that it begins with; empty if there is none."""
 
@@ -178,10 +180,11 @@ def match_message(facts: Facts, index: Index) -> Message | None:
     numbers = index.numbers_in(text)
     status = facts.status
     stated = None
-    if (status is None or status >= _WRAPPED) and not index.stating.isdisjoint(numbers):
+    if (status is None or status >= WRAPPED) and not index.stating.isdisjoint(numbers):
         stated = _stated_status(index, text, numbers)
     loose = len(text) <= LOOSE_CHARS or (status is not None and status >= 400)
-    return Message(text, numbers, loose, stated, _first_name(text))
+    telling = status is None and not index.telling.isdisjoint(numbers)
+    return Message(text, numbers, loose, stated, telling, _first_name(text))
 
 
 def match_texts(
@@ -217,6 +220,24 @@ def match_texts(
         more, status = _match_streams(facts, index, status, passages)
         text_mask |= more
     return text_mask, status, name_mask
+
+
+def worded_texts(facts: Facts, index: Index, message: Message | None) -> Iterator[str]:
+    """Yield the texts of an error in which loose words count."""
+    if succeeded(facts):
+        return
+    message = message or match_message(facts, index)
+    if message is not None and message.loose and not message.telling:
+        yield message.text.decode("utf-8", "replace")
+    for name in (facts.code, facts.type):
+        if name and index.named(name, facts.provider) is None:
+            yield words_of(name)
+    if _failed(facts):
+        for stream, is_stdout in ((facts.stderr, False), (facts.stdout, True)):
+            text = flat_output(stream[:STREAM_CHARS]) if stream else b""
+            is_short = _is_whole_output(text) if is_stdout else len(text) <= LOOSE_CHARS
+            if is_short and not any(index.weights[number] & index.prose for number in index.numbers_in(text)):
+                yield text.decode("utf-8", "replace")
 
 
 def _rules_of_name(mask: int | None, name: str, unknown_names: list[str]) -> int:
@@ -386,7 +407,7 @@ def _weigh(
     if prose and text_mask >= index.prose:
         counting &= index.not_prose
     text_mask &= counting
-    if (status is None or status >= _WRAPPED) and text_mask >= index.status:
+    if (status is None or status >= WRAPPED) and text_mask >= index.status:
         status = _inner(status, _stated_status(index, text, numbers))
     if passages is not None:
         passages.append(Passage(text, numbers, counting))
@@ -395,10 +416,10 @@ def _weigh(
 
 def _inner(outer: int | None, stated: int | None) -> int | None:
     """Return the status of the cause: a 4xx that a text states is the cause of a 5xx around it."""
-    return stated if outer is None or (stated is not None and 400 <= stated < _WRAPPED) else outer
+    return stated if outer is None or (stated is not None and 400 <= stated < WRAPPED) else outer
 
 
-_WRAPPED = 500
+WRAPPED = 500
 """Statuses from this one on may be those of a program that passes another's failure on."""
 
 

@@ -96,12 +96,12 @@ def check_command(
     delivers = click.get_current_context().get_parameter_source("deliver_to") is ParameterSource.COMMANDLINE
     if each_day and (again or prometheus or webhook or delivers):
         hint = "leave out --again, --prometheus, --webhook and --deliver"
-        raise AnalyzerError("--each-day writes nothing down", hint)
+        raise AnalyzerError("--each-day stores nothing", hint)
     if only and prometheus:
-        raise AnalyzerError("gauges are those of the whole fleet", f"leave out --prometheus, or {only}")
+        raise AnalyzerError("gauges always cover the whole fleet", f"leave out --prometheus, or {only}")
     is_hours = not each_day and bool(words.get("since") or words.get("last"))
     if is_hours and again:
-        raise AnalyzerError("hours are not written down", "leave out --again, or --since and --last")
+        raise AnalyzerError("results of single hours are not stored", "leave out --again, or --since and --last")
     chosen = chosen_window(**words)
     rules = rules_in_use(rules_path)
     digest = ruleset_for(rules_path).digest if rules_path else None
@@ -116,11 +116,11 @@ def check_command(
         whole_fleet, nights = nights, _narrow(opened, nights, only)
         undelivered = Undelivered.of(opened, nights[-1]) if targets and not each_day else None
     if others := sum(len(night.findings) for night in whole_fleet) - sum(len(night.findings) for night in nights):
-        out.narrate(f"only {only}: {counted(others, 'finding')} about others not told")
+        out.narrate(f"only {only}: {counted(others, 'finding')} about others not shown")
     if digest and nights and nights[0].ruleset_in_force != digest:
         other = command_line("reclassify", "--rules", "FILE", "--apply", store=store.name)
         applied = f"ruleset {nights[0].ruleset_in_force} was applied to this store"
-        out.narrate(f"{rules_path} has no say: {applied}; another one takes over with {other}")
+        out.narrate(f"{rules_path} is not used: {applied}; to use another one, run {other}")
     is_empty = not any(night.findings for night in nights)
     if out.form != "table" or not is_empty or out.path:
         write(_render(nights, each_day, out, store.asking()), out.path)

@@ -71,7 +71,7 @@ def command() -> None:
 )
 @click.pass_context
 def show_command(context: click.Context, shell: str) -> int:
-    """Print the script for a SHELL: bash, zsh or fish. Default: that of $SHELL.
+    """Print the script for bash, zsh or fish (default: $SHELL).
 
     \b
       analyzer completion show fish

@@ -94,8 +94,8 @@ def command(
       analyzer nightly telemetry/ --keep 180d --deliver slack:"$HOOK" --json
       analyzer nightly telemetry/ --store fleet.duckdb --install systemd --write
 
-    Without PATHs it reads the logs of all agents on this machine. If a step fails, the others still run. The exit
-    code is that of the worst step: 3, then 2, 4 and 1. The store stays locked until the job ends. With --install
+    Without PATHs it reads the logs of all agents on this machine. If a step fails, the others still run. The worst
+    step gives the exit code: 3, then 2, 4 and 1. The store stays locked until the job ends. With --install
     it prints a unit that runs this command every night, and does nothing else.
     """
     if write_it and not install:
@@ -111,8 +111,8 @@ def command(
     from analyzer.analysis.summary.leading import leading_of_night
     from analyzer.report import render_html
     from analyzer.report.night.job import gravest_code, job_dict, job_document
+    from analyzer.report.overview import Made
     from analyzer.report.overview_words import opening_words
-    from analyzer.report.page import Made
     from analyzer.report.writers.markdown import to_markdown
     from analyzer.report.writers.text import to_text
 
@@ -220,7 +220,9 @@ def _install(kind: str, write_it: bool) -> None:
     """
     context = click.get_current_context()
     if context.get_parameter_source("deliver_to") is ParameterSource.COMMANDLINE:
-        raise AnalyzerError("a unit is no place for addresses to deliver to", f"the job takes them from ${VARIABLE}")
+        raise AnalyzerError(
+            "addresses to deliver to are secrets, and do not go into a unit", f"the job takes them from ${VARIABLE}"
+        )
     line = _own_line()
     if context.get_parameter_source("store_path") is ParameterSource.ENVIRONMENT:
         line[4:4] = ["--store", context.params["store_path"]]
@@ -239,7 +241,7 @@ def _install(kind: str, write_it: bool) -> None:
         raise AnalyzerError("a crontab has more lines than ours", "add the printed line with: crontab -e")
     root = os.getcwd() if kind == "github-actions" else home_folder()
     if root is None:
-        raise AnalyzerError("there is no home directory to put it into", "leave out --write, and place it yourself")
+        raise AnalyzerError("there is no home directory for it", "leave out --write, and place it yourself")
     for path in write_new({os.path.join(root, name): text for name, text in units.items()}):
         narrate(f"written: {shlex.quote(path)}")
     narrate(f"next: {_NEXT[kind]}")

@@ -47,7 +47,7 @@ def command(
 
     problems: list[Problem] = []
     if lake is not None and (paths or master):
-        raise AnalyzerError("--from-lake goes with neither PATHs nor --master", "move the lake first")
+        raise AnalyzerError("--from-lake works without PATHs and without --master", "move the lake first")
     if lake is not None:
         from analyzer.store.fleet.former import push_lake
 

@@ -52,7 +52,7 @@ def ingest_command(paths: tuple[str, ...], store_path: str | None, follow: bool,
     from analyzer.report.store_work import ingest_document
 
     if follow and (strict or "-" in paths):
-        raise AnalyzerError("--follow goes with neither --strict nor -", "follow files or folders")
+        raise AnalyzerError("--follow works without --strict and without -", "follow files or folders")
     store = NamedStore(store_path or store_to_fill(paths))
     if not paths:
         store.announce_logs(quiet=out.quiet)

@@ -117,7 +117,7 @@ def command(
                 return UNREADABLE
         from analyzer import report
         from analyzer.analysis import overview
-        from analyzer.report.page import Made
+        from analyzer.report.overview import Made
 
         content = overview(opened, chosen, rules=rules_in_use(None), only=only)
     target = output or "report.html"
@@ -149,9 +149,9 @@ def _load(page: bool) -> None:
 
     load_frugal_polars()
     if page:
-        from analyzer.report.page import load_templates
+        from analyzer.report.writers.html import load_template
 
-        load_templates()
+        load_template()
     else:
         from analyzer.analysis import overview  # noqa: F401 - only the import is wanted
 
@@ -182,6 +182,6 @@ def _refuse_without_page(kind: str, output: str | None, *, open_it: bool, intera
     """Refuse the options that are only for a page if there is none."""
     page = kind in ("summary", "html")
     if open_it and (not page or output == "-"):
-        raise AnalyzerError("--open wants a page in a file", "leave out --json, --format and --output -")
+        raise AnalyzerError("--open needs a page in a file", "leave out --json, --format and --output -")
     if interactive and not page:
-        raise AnalyzerError("--interactive is for a page", f"leave it out, or --format {kind}")
+        raise AnalyzerError("--interactive needs a page", f"leave it out, or --format {kind}")

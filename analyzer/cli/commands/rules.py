@@ -189,11 +189,11 @@ def accept_command(fingerprint: str, store_path: str, rules_path: str | None, re
         draft = drafted(store, Window(), fingerprint, rules, reason)
     if draft is None:
         listing = command_line("unknowns", store=store_path)
-        raise AnalyzerError(f"no draft for an unknown group {fingerprint!r}", f"the groups: {listing}")
+        raise AnalyzerError(f"there is no group of unknown errors {fingerprint!r}", f"the groups: {listing}")
     if draft.refused is not None:
         raise AnalyzerError(f"the draft for {fingerprint} is refused: {draft.refused}", "write the rule by hand")
     if draft.reason is None:
-        raise AnalyzerError(f"nothing speaks for a reason of {fingerprint}", "choose one: --reason REASON")
+        raise AnalyzerError(f"there is no evidence for a reason of {fingerprint}", "choose one: --reason REASON")
     taken = sorted({collision.rule for collision in draft.collisions if collision.reason != draft.reason})
     if taken:
         raise AnalyzerError(f"the draft takes errors of rules {', '.join(taken)}", "write the rule by hand")
@@ -201,7 +201,7 @@ def accept_command(fingerprint: str, store_path: str, rules_path: str | None, re
     text = packs.counted_up(text, f"{now():%Y-%m-%d}", "rules accepted from what a store had seen")
     wrong = [finding for finding in lint(ruleset_of(text.encode(), path)).findings if finding.rule == draft.id]
     if wrong:
-        raise AnalyzerError(f"the draft is no sound rule: {wrong[0].message}", "write the rule by hand")
+        raise AnalyzerError(f"the draft has a problem: {wrong[0].message}", "write the rule by hand")
     write(text, path)
     narrate(f"{path}: rule {draft.id} says {draft.reason}{', weakly' if draft.weak else ''}: {draft.evidence[0]}")
 
@@ -249,19 +249,21 @@ def update_command(
         _refuse_version(chosen, present, new, kept)
     text = packs.naming(own.decode("utf-8-sig"), kept)
     ruleset = ruleset_of(text.encode(), path, new)
-    former = lint(ruleset_of(own, path) if own else ruleset_for(None)).findings
-    former_faults = {(finding.kind, finding.rule) for finding in former}
-    wrong = [finding for finding in lint(ruleset).findings if (finding.kind, finding.rule) not in former_faults]
+    wrong = lint(ruleset).findings
+    if wrong:
+        former = lint(ruleset_of(own, path) if own else ruleset_for(None)).findings
+        former_faults = {(finding.kind, finding.rule) for finding in former}
+        wrong = tuple(finding for finding in wrong if (finding.kind, finding.rule) not in former_faults)
     if wrong:
         raise AnalyzerError(
-            f"the lint finds fault with {counted(len(wrong), 'rule')}: {wrong[0].rule}: {wrong[0].message}",
-            "whoever made the pack should mend it",
+            f"these rules have problems: {counted(len(wrong), 'rule')}: {wrong[0].rule}: {wrong[0].message}",
+            "ask its author to fix it",
         )
     store_path = store_path or (default_store() if os.path.exists(default_store()) else None)
     if out.form != "json":
         write(out.written(pack_document(chosen, present), None), None)
     if store_path is None:
-        narrate("there is no store here to try it on; --store FILE names one")
+        narrate("there is no store to try it on; name one with --store FILE")
     trial = None if store_path is None else _try_rules(ruleset, store_path)
     if trial is not None and out.form != "json":
         write("\n" + out.written(_document(trial)), None)
@@ -314,7 +316,7 @@ def _refuse_version(chosen: Pack, present: Pack | None, new: bytes, kept: str) -
     if os.path.lexists(kept) and read_rules(kept) != new:
         raise AnalyzerError(
             f"version {chosen.version} was taken before, with other rules: {kept}",
-            "whoever made the pack should count its version up",
+            "ask its author for a higher version",
         )
 
 

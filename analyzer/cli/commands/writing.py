@@ -201,7 +201,7 @@ def _tell_unknown(event_type: str) -> None:
 
     if event_type not in EVENT_TYPES:
         unknown = AnalyzerError.unknown_value("event type", event_type, EVENT_TYPES)
-        narrate(f"note: {unknown.message}; it is written all the same ({unknown.hint})")
+        narrate(f"note: {unknown.message}; it is written anyway ({unknown.hint})")
 
 
 def _classified(event_type: str, payload: dict[str, Any]) -> dict[str, Any]:

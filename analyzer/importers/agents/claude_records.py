@@ -17,6 +17,7 @@ from analyzer.events.model import present
 from analyzer.importers.base import objects_in
 from analyzer.importers.failures import number
 
+REFUSAL = "refusal"
 INTERRUPTED = "[Request interrupted by user"
 PROVIDERS = {None: "anthropic", "bdrk_": "aws", "vrtx_": "google"}
 """Providers by the prefix in ids of replies and requests.
@@ -27,14 +28,26 @@ forms; their replies name no provider.
 LONGEST_NAME = 100
 _SERVED = re.compile(r"(?:msg|req)_(bdrk_|vrtx_)?01")
 _OPENINGS = (b'{"parentUuid"', b'{"type"', b'{"uuid"')
+_ADVISOR = "advisor_message"
 _MISSING = re.compile(r"(?:Error: )?(?:No such tool available|Agent type '[^'\n]{1,200}' not found|Unknown skill\b)")
-_TELLING = frozenset({"api_error", "api_retry", "compact_boundary", "microcompact_boundary"})
+_TELLING = frozenset(
+    {"api_error", "api_retry", "compact_boundary", "microcompact_boundary", "model_fallback", "model_refusal_fallback"}
+)
 """Subtypes of records that give events."""
+_TELLING_TYPES = frozenset({"result", "rate_limit_event"})
 _Count = Annotated[int, msgspec.Meta(ge=0, lt=MOST)] | None
 
 
 class _Cache(msgspec.Struct, gc=False):
     ephemeral_1h_input_tokens: _Count = None
+
+
+class _Searches(msgspec.Struct, gc=False):
+    web_search_requests: _Count = None
+
+
+_TIERS = frozenset({"batch", "flex", "priority"})
+"""Tiers of service with prices of their own."""
 
 
 class Usage(msgspec.Struct, gc=False):
@@ -45,18 +58,55 @@ class Usage(msgspec.Struct, gc=False):
     cache_read_input_tokens: _Count = None
     cache_creation_input_tokens: _Count = None
     cache_creation: _Cache | None = None
+    type: Any = None
+    model: Any = None
+    service_tier: Any = None
+    speed: Any = None
+    inference_geo: Any = None
+    server_tool_use: _Searches | None = None
+    iterations: list[Usage] | None = None
+    """The requests that a reply sums up, without those of an advisor, which has its own model."""
 
     @property
     def counts(self) -> tuple[int | None, ...]:
-        """Return the tokens of input, output, cache read, cache written, and written for an hour."""
+        """Return the tokens of input, output, cache read, cache written, and written for an hour.
+
+        The searches of the web and the longest prompt follow, which are no tokens of their own.
+        """
         hour = self.cache_creation.ephemeral_1h_input_tokens if self.cache_creation else None
+        searches = self.server_tool_use.web_search_requests if self.server_tool_use else None
+        prompts = [part.prompt for part in self.iterations or () if part.type != _ADVISOR]
         return (
             self.input_tokens,
             self.output_tokens,
             self.cache_read_input_tokens,
             self.cache_creation_input_tokens,
             hour,
+            searches or None,
+            max(prompts) if len(prompts) > 1 else None,
         )
+
+    @property
+    def prompt(self) -> int:
+        """Return the tokens of the prompt, those of caches included."""
+        return (self.input_tokens or 0) + (self.cache_read_input_tokens or 0) + (self.cache_creation_input_tokens or 0)
+
+    @property
+    def tier(self) -> str | None:
+        """Return the speed or the tier that has another price."""
+        named = "fast" if self.speed == "fast" else self.service_tier
+        return named if named == "fast" or named in _TIERS else None
+
+    @property
+    def region(self) -> str | None:
+        """Return the region that inference was kept in, if it has another price."""
+        return "us" if self.inference_geo == "us" else None
+
+    @property
+    def advice(self) -> list[tuple[str, Usage]]:
+        """Return the models and tokens of an advisor's replies, which are in no sum."""
+        parts = [part for part in self.iterations or () if part.type == _ADVISOR]
+        return [(model, part) for part in parts if (model := text(part.model)) and len(model) <= LONGEST_NAME]
 
 
 class _Input(msgspec.Struct, gc=False):
@@ -78,6 +128,7 @@ class MessageFields(msgspec.Struct, gc=False):
     id: str | None = None
     model: str | None = None
     usage: Usage | None = None
+    stop_reason: Any = None
     content: list[PartFields | str] | str | None = None
     message: MessageFields | None = None
     """The message of a sub-agent, which its parent's line repeats."""
@@ -116,6 +167,7 @@ class Record(msgspec.Struct, gc=False, rename="camel"):
     cwd: Any = None
     git_branch: Any = None
     version: Any = None
+    forked_from: Any = None
     stream_version: Any = msgspec.field(default=None, name="claude_code_version")
     message: MessageFields | None = None
     data: _Nested | None = None
@@ -127,14 +179,22 @@ class Record(msgspec.Struct, gc=False, rename="camel"):
         return self.data.message.message if self.data and self.data.message else None
 
     @property
+    def origin(self) -> str | None:
+        """Return the session that a fork copied the record from; None for an original."""
+        return None if self.forked_from is None else text(mapping(self.forked_from).get("sessionId"))
+
+    @property
     def is_telling(self) -> bool:
         """Tell whether the record gives events, whatever was before it."""
         if self.type == "user":
             return self.message is not None and any(part.is_error is True for part in self.message.parts)
         if self.type == "assistant":
-            return self.is_api_error_message is True
-        known = self.type == "result" or text(self.subtype) in _TELLING or self.hook == "StopFailure"
-        return known or self.subagent_retry is not None
+            return self.is_api_error_message is True or (
+                self.message is not None and self.message.stop_reason == REFUSAL
+            )
+        if text(self.type) in _TELLING_TYPES or self.hook == "StopFailure" or self.subagent_retry is not None:
+            return True
+        return text(self.subtype) in _TELLING
 
 
 RECORDS = msgspec.json.Decoder(Record)
@@ -207,6 +267,24 @@ def terminal_facts(record: Mapping[str, Any]) -> dict[str, Any]:
         "is_error": True,
     }
     return present(facts)
+
+
+def fallback_facts(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the facts of a `system/model_fallback` or `model_refusal_fallback`: a failed model, and why.
+
+    Source: npm @anthropic-ai/claude-code 2.1.332.
+    """
+    trigger = text(record.get("trigger"))
+    facts = {
+        "type": REFUSAL if record.get("subtype") == "model_refusal_fallback" else _TYPES.get(trigger or "", trigger),
+        "message": text(record.get("content")),
+        "model": text(record.get("originalModel")) or text(record.get("original_model")),
+    }
+    return present(facts)
+
+
+_TYPES = {"overloaded": "overloaded_error"}
+"""Our types of failure by the trigger of a fallback; others are what they are called."""
 
 
 def stream_retry_facts(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -24,10 +24,21 @@ _OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})
 _NO_FAILURE = frozenset({"thread_rollback_failed", "active_turn_not_steerable"})
 """Errors that Codex itself does not count as a failure of the turn."""
 _CALLS = frozenset({"function_call", "custom_tool_call"})
+_UNDONE = ("failed", "declined", "cancelled")
 _DECODED = frozenset({"thread_settings_applied", "context_compacted", "error", "task_complete", "turn_aborted"})
 """Types of `event_msg` that are decoded whole."""
 _WHOLE = frozenset({"session_meta", "turn_context", "compacted"})
-_COUNTS = ("total_tokens", "input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens")
+_ITEMS = {"CommandExecution": "exec_command", "FileChange": "apply_patch", "McpToolCall": None}
+"""Items that tell how a call ended (since Codex 0.151), and their tools; a call of MCP names its own."""
+_ENDINGS = {"declined": "refused", "cancelled": "cancelled"}
+"""Kinds of failure by the status of an item."""
+_FAR_BEYOND = 2
+"""Counts of more than so many windows are a fault of the log. A window is stated as 95% of what a model takes."""
+_KEPT_COUNTS = ("output_tokens", "cache_read_tokens", "reasoning_tokens", "input_tokens", "cache_write_tokens")
+_COUNTS = (
+    *("total_tokens", "input_tokens", "cached_input_tokens", "cache_write_input_tokens", "output_tokens"),
+    "reasoning_output_tokens",
+)
 _LONGEST_NAME = 100
 _EXIT = re.compile(r"^(?:Exit code: |(?:.{0,200}\n){0,4}Process exited with code )(-?\d{1,10})")
 _REFUSED = re.compile(
@@ -37,6 +48,8 @@ _REFUSED = re.compile(
 )
 _OUTPUT = "\nOutput:\n"
 _TIMED_OUT = 124
+_IN_ONE_GO = timedelta(milliseconds=250)
+"""The most time between two copied records: no model answers as fast."""
 _SAME_WINDOW = timedelta(minutes=10)
 _LONGEST_WINDOW = timedelta(days=400)
 _CLOCK_ONLY = re.compile(r"try again at ", re.IGNORECASE)
@@ -88,7 +101,10 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
 
     glance: ClassVar[Any] = glance(
         "timestamp type role name call_id output arguments instructions",
-        payload=shape("type name call_id output arguments info rate_limits"),
+        payload=shape(
+            "type name call_id output arguments info rate_limits usage response_id",
+            item=shape("type id status exit_code"),
+        ),
     )
     openings: ClassVar[tuple[bytes, ...]] = (b'{"timestamp"', b'{"type"', b'{"id"')
     _used: int | None = kept()
@@ -97,12 +113,23 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
     """Tokens that a compaction left, where a record since the last reply has them."""
     _total: int | None = kept()
     """Tokens of all replies together, by which a repeated reply is recognised."""
+    _sums: dict[str, Any] = kept({})
+    """The tokens of all replies together by kind, for records that state no others."""
+    _counted: list[Any] = kept([])
+    """The type of the last record with tokens, and its tokens: a record of the other type repeats it."""
+    _failed_calls: list[str] = kept([])
+    """The last calls that failed, as two records may tell it."""
     _compaction: dict[str, Any] | None = kept()
     """The last compaction, until the next reply: its record's type, id, and if it was resumed."""
     _error: str | None = kept()
     """The identity of the current turn's failure, which the end of the turn repeats."""
     _resets: dict[str, Any] = kept({})
     """The used percentage of each limit, and when it is reset."""
+    _copying: list[str] | None = kept()
+    """While a fork's copies of its parent's records are read: the time of the session's first record,
+    and of the last record."""
+    _began: str | None = kept()
+    """The time of the first record."""
     _origin: str | None = kept()
     """The oldest session: a fork repeats its parent's lines, with the parent's name above them."""
 
@@ -124,7 +151,7 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
     def apart(self, block: Block) -> tuple[list[Hit], Rows]:
         """Read a block as `ReplyReader` does; a session lasts until its last record of any type."""
         self._block_calls, self._block_tools = {}, []
-        self._replies, self._shared = Replies("output", "cache_read", "reasoning", "input"), None
+        self._replies, self._shared = Replies(*_KEPT_COUNTS), None
         hits = list(RecordReader.read(self, block))
         self.time(self._last_at)
         if self._block_tools:
@@ -138,10 +165,22 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
         kind, item = text(record.get("type")), mapping(record.get("payload"))
         if (at := text(record.get("timestamp")) or "") > self._last_at:
             self._last_at = at
+        is_copy = self._copying is not None and self._is_copy(record, at)
+        if kind == "token_usage_record" or (kind == "event_msg" and item.get("type") == "token_count"):
+            self.time(record.get("timestamp"))
+            return self._tokens(item, at)
+        if is_copy:
+            return None if kind in _WHOLE else ()
+        return self._glanced_item(kind, item, record)
+
+    def _glanced_item(
+        self, kind: str | None, item: Mapping[str, Any], record: Mapping[str, Any]
+    ) -> Iterable[Event] | None:
+        """Read a record without tokens, as `glanced`."""
         if kind == "event_msg":
-            if item.get("type") == "token_count":
-                self.time(record.get("timestamp"))
-                return self._tokens(item, at)
+            if item.get("type") == "item_completed":
+                done = mapping(item.get("item"))
+                return None if done.get("type") in _ITEMS and done.get("status") in _UNDONE else ()
             return None if text(item.get("type")) in _DECODED else ()
         if kind != "response_item":
             if kind in _WHOLE or record.get("role") == "assistant" or "instructions" in record:
@@ -161,10 +200,32 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
                 return self._tool_failed(item, output)
         return ()
 
+    def _is_copy(self, record: Mapping[str, Any], at: str) -> bool:
+        """Tell whether a record after the parent's first line is a copy of the parent's.
+
+        Copies are written in one go, each with its old time or with that of the fork.
+        """
+        began, last = self._copying or ("", "")
+        moment, before = moment_of(at), moment_of(last)
+        if moment is None or before is None:
+            return moment is None
+        if at < began or moment - before <= _IN_ONE_GO:
+            self._copying = [began, max(at, last)]
+            return True
+        if record.get("type") != "session_meta":
+            self._copied()
+        return False
+
+    def _copied(self) -> None:
+        """End the copied records."""
+        self._copying = self.copied_from = self._shared = None
+
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         if (events := self.glanced(record)) is not None:
             return events
         self.time(record.get("timestamp"))
+        if self._copying is not None and record.get("type") == "compacted":
+            return ()
         kind, payload = record.get("type"), mapping(record.get("payload"))
         if "payload" in record and not isinstance(record["payload"], Mapping):
             self.refuse("bad_payload", "`payload` is no object")
@@ -187,10 +248,19 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
 
         A resumed session repeats its first line, and a fork adds its parent's.
         """
-        self._origin = text(meta.get("id")) or text(meta.get("session_id")) or self._origin
+        session = text(meta.get("id")) or text(meta.get("session_id"))
+        self._origin = session or self._origin
         if self.session is not None:
+            if session not in (None, self.session):
+                at = format_time(self.at)
+                self._copying, self.copied_from = [self._began or at, at], session
+                self.see()
+            elif self._copying is not None:
+                self._copied()
+            self._shared = None
             return
-        self.session = text(meta.get("id")) or text(meta.get("session_id"))
+        self.session = session
+        self._began = format_time(self.at) if self.timed else None
         if isinstance(meta.get("source"), Mapping):
             self.role = "subagent"
         self.begin(
@@ -209,6 +279,8 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
 
     def _event_message(self, payload: Mapping[str, Any]) -> Iterable[Event]:
         kind = payload.get("type")
+        if kind == "item_completed":
+            return self._item_failed(mapping(payload.get("item")))
         if kind == "thread_settings_applied":
             self._settings(mapping(payload.get("thread_settings")))
         elif kind == "context_compacted":
@@ -263,36 +335,85 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
             kind = "timeout" if code == _TIMED_OUT else "exit_code"
             output = f"Exit code {code}\n{output.partition(_OUTPUT)[2]}"
         call = text(item.get("call_id"))
+        if not self._fails_first(call):
+            return []
         tool, written = self._block_calls.get(call or "", (None, None))
         arguments = mapping(parsed(written))
         command = arguments.get("command") or arguments.get("cmd")
         return self.tool_failed(tool, output, call, format_time(self.at), kind=kind, command=command)
 
+    def _fails_first(self, call: str | None) -> bool:
+        """Tell whether no other record told that this call failed, and remember that this one does."""
+        if call is None:
+            return True
+        is_first = call not in self._failed_calls
+        self._failed_calls = [*self._failed_calls[-63:], call]
+        return is_first
+
+    def _item_failed(self, item: Mapping[str, Any]) -> list[Event]:
+        """Record a failed call by the item that ends it, which a script may have made."""
+        call = text(item.get("id"))
+        if not self._fails_first(call):
+            return []
+        tool, _ = self._block_calls.get(call or "", (None, None))
+        output, command, kind = failure_of_item(item)
+        name = tool or _ITEMS.get(str(item.get("type"))) or text(item.get("tool"))
+        return self.tool_failed(name, output, call, format_time(self.at), kind=kind, command=command)
+
     # Tokens and compactions ------------------------------------------------------------------------------------------
 
     def _tokens(self, payload: Mapping[str, Any], at: str) -> list[Event]:
-        limits = mapping(payload.get("rate_limits"))
+        limits = mapping(payload.get("rate_limits")) if self.copied_from is None else {}
         observed = self._limits(limits) if limits and limits != self._last_limits else []
         # A wait of the same seconds ends later in each record: such limits are read every time.
         self._last_limits = limits if "resets_in_seconds" not in mapping(limits.get("primary")) else {}
         info = mapping(payload.get("info"))
-        usage, window = info.get("last_token_usage"), count(info.get("model_context_window"))
+        window, response = count(info.get("model_context_window")), text(payload.get("response_id"))
+        sums = mapping(info.get("total_token_usage"))
+        usage = info.get("last_token_usage") or payload.get("usage") or self._since_last(sums)
+        self._sums = dict(sums) or self._sums
         counts = [self.counted(usage, name) for name in _COUNTS]
         if self._refused:
             return observed
         last = mapping(usage)
-        used, total = counts[0], count(mapping(info.get("total_token_usage")).get("total_tokens"))
-        if not used or (window and used >= window):
+        used, total = counts[0], count(sums.get("total_tokens"))
+        has_parts = bool(counts[1] or counts[4])
+        if not used or (window and used >= window * (_FAR_BEYOND if has_parts else 1)):
             return observed  # none, too many, or the mark of an exceeded window
         if last.get("input_tokens") == 0 and last.get("output_tokens") == 0:
             self._left_over = used
             return [*observed, *self._resumed()]
-        if total != self._total:
+        repeats = self._repeats(payload.get("type") or "token_usage_record", counts, response)
+        if response is None and total is not None and total == self._total:
+            return observed
+        self._total = total if response is None else self._total
+        if not repeats:
             self.see(requests=1)
-            self._total = total
             self._used, self._left_over, self._compaction = used, None, None
-            self._spent(last, total, at)
+            self._spent(last, response or total, at)
         return observed
+
+    def _since_last(self, sums: Mapping[str, Any]) -> dict[str, int] | None:
+        """Return the tokens since the last sums, by the log's names, where a record states only sums."""
+        if not sums:
+            return None
+        now, before = ({name: count(of.get(name)) or 0 for name in _COUNTS} for of in (sums, self._sums))
+        if any(now[name] < before[name] for name in _COUNTS):
+            return now  # the sum began anew
+        return {name: now[name] - before[name] for name in _COUNTS}
+
+    def _repeats(self, kind: object, counts: list[int | None], response: str | None) -> bool:
+        """Tell whether a record has the tokens of the reply that the record before it has.
+
+        Newer versions write two types of records for each reply; a reply may also have a record twice.
+        """
+        before, self._counted = self._counted, [kind, counts, response]
+        if before[:2] == [kind, counts] and response is not None:
+            return bool(before[2] == response)
+        if before[1:2] == [counts] and before[0] != kind:
+            self._counted = []  # the next record is that of another reply
+            return True
+        return False
 
     def _limits(self, limits: Mapping[str, Any]) -> list[Event]:
         """Record the limits whose used percentage or reset has changed."""
@@ -323,19 +444,23 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
                 events.append(self.event("limit.observed", observed, (format_time(self.at), name, used)))
         return events
 
-    def _spent(self, last: Mapping[str, Any], total: int | None, at: str) -> None:
+    def _spent(self, last: Mapping[str, Any], reply: int | str | None, at: str) -> None:
         """Record the tokens of a reply.
 
-        Its id is made of the first session and the total so far, which forks repeat.
+        It is named by the response, or by the total so far; its id has the first session, which
+        forks repeat.
         """
         output, cached = count(last.get("output_tokens")), count(last.get("cached_input_tokens")) or 0
-        entered = max((count(last.get("input_tokens")) or 0) - cached, 0)
-        counts = output, cached, count(last.get("reasoning_output_tokens")), entered
+        written = count(last.get("cache_write_input_tokens"))
+        entered = max((count(last.get("input_tokens")) or 0) - cached - (written or 0), 0)
+        counts = output, cached, count(last.get("reasoning_output_tokens")), entered, written or None
         if any(counts):
             if self._shared is None:
                 names = self.name, "usage.recorded"
-                self._shared = shared(self.session, names, self.known, caller=self.caller)
-            request = derived_id(self.name, "request", self._origin, total, sorted(last.items()))
+                session = self.copied_from or self.session
+                self._shared = shared(session, names, self.known, caller=self.caller)
+            request = derived_id(self.name, "request", self._origin, reply, sorted(last.items()))
+            self.count_recorded(request)
             stamp = at or (format_time(self.at) if self.timed else None)
             self._replies.add(self._shared, request, output, counts, stamp, self.line.offset, len(self.line.text))
 
@@ -357,6 +482,18 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
         return [self.resumed(compaction["relay"], self._left_over)]
 
 
+def failure_of_item(item: Mapping[str, Any]) -> tuple[str, object, str | None]:
+    """Return the output, the command and the kind of failure of an item that did not succeed."""
+    code = number(item.get("exit_code"))
+    printed = text(item.get("aggregated_output")) or text(item.get("stderr")) or text(item.get("stdout")) or ""
+    output = printed if code is None else f"Exit code {code}\n{printed}"
+    output = output or text(mapping(item.get("error")).get("message")) or text(item.get("error")) or ""
+    kind = _ENDINGS.get(str(item.get("status"))) or ("timeout" if code == _TIMED_OUT else None)
+    return output, item.get("command"), kind
+
+
+_PRINTED = {"command_execution": "exec_command", "file_change": "apply_patch", "mcp_tool_call": None}
+"""Items that `codex exec --json` prints of calls, and their tools."""
 _RETRY = re.compile(r"(?:Reconnecting\.\.\.|retrying) (\d{1,3})/(\d{1,3})(?: in ([\d.]{1,12})(ms|s))?")
 
 
@@ -382,8 +519,38 @@ class CodexExecReader(RecordReader, name="codex_exec", agent="codex exec", visib
         elif kind in ("turn.completed", "task_complete", "turn_aborted"):
             self._failed = None
             self.see(requests=int(kind != "turn_aborted"), aborted=int(kind == "turn_aborted"))
-            return self.settled("aborted") if kind == "turn_aborted" else self.settled("recovered", made=1)
+            if kind == "turn_aborted":
+                return self.settled("aborted")
+            return [*self._spent(message.get("usage")), *self.settled("recovered", made=1)]
+        elif kind == "item.completed":
+            return self._item(mapping(message.get("item")))
         return ()
+
+    def _spent(self, usage: object) -> list[Event]:
+        """Record the tokens of the run, which the end of each turn sums up from the thread's beginning."""
+        counts = {name: self.counted(usage, name) for name in _COUNTS}
+        return self.spent(
+            self.session or self.source.path,
+            prompt=counts["input_tokens"],
+            output_tokens=counts["output_tokens"],
+            cache_read_tokens=counts["cached_input_tokens"],
+            cache_write_tokens=counts["cache_write_input_tokens"],
+            reasoning_tokens=counts["reasoning_output_tokens"],
+            fields={"whole_run": True},
+        )
+
+    def _item(self, item: Mapping[str, Any]) -> list[Event]:
+        """Count a call that has ended, and record it if it failed."""
+        kind = text(item.get("type")) or text(item.get("item_type")) or ""
+        if kind not in _PRINTED:
+            return []
+        tool = _PRINTED[kind] or text(item.get("tool"))
+        self.see_calls(tool)
+        if item.get("status") not in _UNDONE:
+            return []
+        output, command, failed_by = failure_of_item(item)
+        unique = self.session or self.source.path, text(item.get("id"))
+        return self.tool_failed(tool, output, *unique, kind=failed_by, command=command)
 
     def _error(self, error: Mapping[str, Any], message: str | None) -> list[Event]:
         if message is not None and message == self._failed:

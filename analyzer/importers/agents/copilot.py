@@ -6,7 +6,7 @@ They hold only retries that failed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from analyzer.agent_stream import count, mapping, text
@@ -29,9 +29,13 @@ _RETRIED = re.compile(r"\bretried (\d{1,6}) times? \(total retry wait time: (\d{
 class CopilotReader(RecordReader, name="copilot", agent="copilot", visibility="terminal"):
     """Reads a session."""
 
-    glance: ClassVar[Any] = glance("type timestamp", data=shape("toolCallId toolName success"))
+    glance: ClassVar[Any] = glance("type timestamp", data=shape("toolCallId toolName success model outputTokens"))
     _summed: dict[str, dict[str, int]] = kept({})
     """Tokens of the session by model and kind, as its last `session.shutdown` summed them."""
+    _replied: dict[str, int] = kept({})
+    """Output tokens of the messages since that, by model."""
+    _early: dict[str, int] = kept({})
+    """Those of them that have an event, as a log had no `session.shutdown` after them when it was read."""
 
     def glanced(self, record: Mapping[str, Any]) -> Iterable[Event] | None:
         """Read all records except `session.*` and failed tools; see `RecordReader`."""
@@ -44,6 +48,10 @@ class CopilotReader(RecordReader, name="copilot", agent="copilot", visibility="t
             return None
         self.time(record.get("timestamp"))
         self.see(requests=int(kind == "assistant.message"), aborted=int(kind == "abort"))
+        if kind == "assistant.message":
+            self._learn_model(data.get("model"))
+            model, output = self.known.get("model") or "", count(data.get("outputTokens")) or 0
+            self._replied[model] = self._replied.get(model, 0) + output
         if kind == "tool.execution_start":
             self.called(text(data.get("toolName")), text(data.get("toolCallId")))
         elif kind == "tool.execution_complete":
@@ -60,7 +68,9 @@ class CopilotReader(RecordReader, name="copilot", agent="copilot", visibility="t
             self._started(data)
         self.see()
         if kind == "session.model_change":
-            self.learn(model=data.get("newModel"))
+            self._learn_model(data.get("newModel"))
+        elif kind == "session.auto_mode_resolved":
+            self._learn_model(data.get("chosenModel"))
         elif kind == "session.error":
             return self._failed(data, unique)
         elif kind == "session.compaction_complete":
@@ -73,12 +83,35 @@ class CopilotReader(RecordReader, name="copilot", agent="copilot", visibility="t
             return self._tool_ended(data, unique)
         return ()
 
+    def _learn_model(self, model: object) -> None:
+        """Set the model, unless the choice of it is left to Copilot: it says later which one it chose."""
+        self.learn(model=model if model != "auto" else None)
+
+    def finish(self) -> Sequence[Event]:
+        """Return the tokens of replies without an end of their session so far, and the session.
+
+        Only the tokens of replies are known then.
+        """
+        events = []
+        for model, output in self._replied.items():
+            new = output - self._early.get(model, 0)
+            if new > 0 and self.session is not None:
+                self._early[model] = output
+                self.clock(self._near)
+                events += self._request(model or None, {"output_tokens": new}, "open", format_time(self.at), output)
+        return [*events, *super().finish()]
+
     def _spent(self, models: Mapping[str, Any]) -> list[Event]:
         """Record the tokens of the session by model since its last end.
 
-        Each end of a resumed session sums up the whole session.
+        The end of a resumed session sums up the whole session, or what was since it was resumed: its
+        messages tell which.
         """
         events = []
+        total = sum(self._tokens(mapping(metrics).get("usage"))["output_tokens"] for metrics in models.values())
+        earlier = sum(summed.get("output_tokens", 0) for summed in self._summed.values())
+        if total < earlier + sum(self._replied.values()):
+            self._summed = {}
         for model, metrics in models.items():
             summed = self._tokens(mapping(metrics).get("usage"))
             before = self._summed.get(model) or {}
@@ -86,7 +119,9 @@ class CopilotReader(RecordReader, name="copilot", agent="copilot", visibility="t
                 before = {}  # the sum began anew
             self._summed[model] = summed
             spent = {name: tokens - before.get(name, 0) for name, tokens in summed.items()}
+            spent["output_tokens"] = max(spent["output_tokens"] - self._early.pop(model, 0), 0)
             events += self._request(model, spent, format_time(self.at), model)
+        self._replied, self._early = {}, {}
         return events
 
     def _tokens(self, usage: object) -> dict[str, int]:
@@ -97,20 +132,20 @@ class CopilotReader(RecordReader, name="copilot", agent="copilot", visibility="t
         used = mapping(data.get("compactionTokensUsed"))
         return self._request(text(used.get("model")) or self.known.get("model"), self._tokens(used), unique)
 
-    def _request(self, model: str | None, tokens: dict[str, int], *identity: object) -> list[Event]:
-        dimensions, prompt = self.known, tokens.pop("input_tokens")
+    def _request(self, model: str | None, tokens: dict[str, Any], *identity: object) -> list[Event]:
+        dimensions, prompt = self.known, tokens.pop("input_tokens", None)
         self.known = {**dimensions, "model": model}
         events = self.spent(self.session, *identity, prompt=prompt, **tokens)
         self.known = dimensions
         return events
 
     def _started(self, data: Mapping[str, Any]) -> None:
-        self._summed = {}
+        self._summed, self._replied, self._early = {}, {}, {}
         context = mapping(data.get("context"))
         self.begin(
             text(data.get("sessionId")) or self.session,
             agent_version=data.get("copilotVersion"),
-            model=data.get("selectedModel"),
+            model=data.get("selectedModel") if data.get("selectedModel") != "auto" else None,
             branch=context.get("branch"),
         )
         self.work_in(context.get("cwd"))

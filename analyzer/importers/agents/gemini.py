@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from analyzer.agent_stream import content_text, count, mapping, text
 from analyzer.events import Event
 from analyzer.events.model import present
-from analyzer.importers.base import glance, list_of
+from analyzer.importers.base import Source, glance, list_of
 from analyzer.importers.failures import digits
 from analyzer.importers.records import RecordReader, identity_of, kept, moment_of
 
@@ -19,6 +19,8 @@ _STATUS = re.compile(r'"status": ?"([A-Z_]{2,40})"|\(Status: ([A-Za-z_]{2,40})\)
 _TOKENS = re.compile(r"^Chat history compressed from (\d+) to (\d+) tokens")
 _PERCENT = re.compile(r"^Context compressed from (\d{1,3})% to (\d{1,3})%")
 _CANCELLED = "Request cancelled."
+_WHOLE = frozenset({"projectHash", "messages", "$set"})
+"""Keys of records that are decoded whole."""
 _KINDS = {"error": "other", "cancelled": "cancelled"}
 """Kinds of failure by the status of a call whose tool says nothing."""
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -56,20 +58,25 @@ def _project_of(path: str) -> dict[str, str]:
 class GeminiChatReader(RecordReader, name="gemini_chat", agent="gemini-cli", visibility="terminal"):
     """Reads a chat."""
 
-    _last: list[str] = kept([])
-    """Ids of the last 64 replies, calls and stops: a reply that grows is written again."""
+    def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
+        last = state.get("last")
+        # Checkpoints of earlier versions have a list.
+        super().__init__(source, {**state, "last": dict.fromkeys(last, True)} if isinstance(last, list) else state)
+
+    _last: dict[str, bool] = kept({})
+    """Ids of the last replies, calls and stops, which are written again as they grow and at checkpoints."""
     _used: int | None = kept()
     """Input tokens of the last reply."""
     _relay: str | None = kept()
     """The id of the compression whose outcome the next reply shows."""
 
     glance: ClassVar[Any] = glance(
-        "id type timestamp model tokens messages projectHash", toolCalls=list_of("id name status")
+        "id type timestamp model tokens messages projectHash $set", toolCalls=list_of("id name status")
     )
 
     def glanced(self, record: Mapping[str, Any]) -> Iterable[Event] | None:
         """Read questions, and replies none of whose tools failed; see `RecordReader`."""
-        if "projectHash" in record or "messages" in record or text(record.get("id")) is None:
+        if not _WHOLE.isdisjoint(record) or text(record.get("id")) is None:
             return None
         if record.get("type") == "user":
             self.time(record.get("timestamp"))
@@ -83,7 +90,8 @@ class GeminiChatReader(RecordReader, name="gemini_chat", agent="gemini-cli", vis
         events: list[Event] = []
         if "projectHash" in record:
             self._head(record)
-        messages = record.get("messages")
+        # A checkpoint has the messages so far, of which some may have no line of their own.
+        messages = record.get("messages") or mapping(record.get("$set")).get("messages")
         for message in messages if isinstance(messages, list) else ():
             events += self._message(mapping(message))
         return [*events, *self._message(record)] if "type" in record else events
@@ -145,7 +153,7 @@ class GeminiChatReader(RecordReader, name="gemini_chat", agent="gemini-cli", vis
     def _new(self, unique: str) -> bool:
         if unique in self._last:
             return False
-        self._last = [*self._last[-63:], unique]
+        self._last[unique] = True
         return True
 
     def _measured(self, used: int | None) -> list[Event]:

@@ -14,6 +14,7 @@ from typing import Any
 from analyzer.agent_stream import mapping, text
 from analyzer.events import Event
 from analyzer.events.model import present
+from analyzer.importers.failures import quantity
 from analyzer.importers.records import RecordReader, kept, moment_of
 from analyzer.importers.shapes.rows import listed, slim_goose
 
@@ -37,7 +38,13 @@ class GooseReader(RecordReader, name="goose", agent="goose", visibility="termina
             return self._session(record, text(record.get("id"))) if place[:1] == ["sessions"] else self._message(record)
         session = PurePath(self.source.path).stem
         if "working_dir" in record:
-            return self._session(record, session)
+            # `goose session export` writes a session with all of its messages as one document.
+            name = (text(record.get("id")) if "conversation" in record else None) or session
+            events = [*self._session({**record, "updated": record.get("updated_at")}, name)]
+            for message in listed(record.get("conversation")):
+                slim = slim_goose(message.get("role"), message.get("created"), message.get("content"))
+                events += self._message({**slim, "session": name})
+            return events
         if "content" not in record:
             return ()
         slim = slim_goose(record.get("role"), record.get("created"), record["content"])
@@ -57,7 +64,12 @@ class GooseReader(RecordReader, name="goose", agent="goose", visibility="termina
         memory["role"] = "subagent" if record.get("session_type") == "sub_agent" else None
         self._turn_to(session)
         self.clock(moment_of(record.get("updated")))
-        return [self.observed("session", self.session, "session")]
+        events = [self.observed("session", self.session, "session")]
+        if self.session is not None:
+            names = "accumulated_input_tokens accumulated_output_tokens"
+            cost = quantity(record.get("accumulated_cost")) or None
+            events += self.spent_as(record, names, "session", self.session, cost_usd=cost, fields={"whole_run": True})
+        return events
 
     def _turn_to(self, session: str) -> dict[str, Any]:
         """Make a session the current one, and return its memory."""

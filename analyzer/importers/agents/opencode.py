@@ -16,10 +16,17 @@ from analyzer.importers.base import glance, shape
 from analyzer.importers.failures import number, quantity
 from analyzer.importers.records import RecordReader, identity_of, kept, moment_of, moved_on
 
+_UNNAMED = "(unknown)"
+"""The origin of a fork that names none."""
 _ABORTED = "MessageAbortedError"
 _GENERIC_ERRORS = frozenset({"APIError", "UnknownError"})
 """Names of errors that are no type of failure."""
 _IGNORED_PARTS = frozenset({"text", "reasoning", "step-start", "step-finish", "snapshot", "patch", "file"})
+
+
+def _trigger(automatic: object) -> str | None:
+    """Return what began a compaction; None if the record does not say."""
+    return ("auto" if automatic else "manual") if isinstance(automatic, bool) else None
 
 
 class OpencodeReader(RecordReader, name="opencode", agent="opencode", visibility="terminal"):
@@ -31,7 +38,7 @@ class OpencodeReader(RecordReader, name="opencode", agent="opencode", visibility
 
     glance: ClassVar[Any] = glance(
         "type id part $row sessionID messageID role time error modelID providerID agent mode tokens cost parentID "
-        "finish path summary tool attempt auto directory version",
+        "finish path summary tool attempt auto directory version forkedFrom parts",
         state=shape("status time error"),
     )
 
@@ -48,7 +55,13 @@ class OpencodeReader(RecordReader, name="opencode", agent="opencode", visibility
             record = {"timestamp": record.get("timestamp"), **part}
         identifier = text(record.get("id")) or ""
         if identifier.startswith("ses_"):
-            fields = {"cwd": text(record.get("directory")), "version": text(record.get("version"))}
+            began = moment_of(mapping(record.get("time")).get("created"))
+            fields = {
+                "cwd": text(record.get("directory")),
+                "version": text(record.get("version")),
+                "began": format_time(began) if began else None,
+                "origin": text(record.get("forkedFrom")),
+            }
             self._sessions.setdefault(identifier, {}).update(fields)
             return ()
         self.session = text(record.get("sessionID"))
@@ -59,16 +72,29 @@ class OpencodeReader(RecordReader, name="opencode", agent="opencode", visibility
             moment_of(time.get("completed")) or moment_of(time.get("created")) or moment_of(record.get("timestamp"))
         )
         memory = self._sessions.setdefault(self.session, {})
+        self._recognise_copy(record, identifier, memory)
         self.begin(self.session, agent_version=memory.get("version"))
         self.work_in(memory.get("cwd"))
         self.role = None
         if identifier.startswith("prt_"):
             return self._part(record, memory)
         if record.get("role") == "assistant":
-            return self._reply(record, memory)
+            events = self._reply(record, memory)
+            for part in map(mapping, record.get("parts") or ()):
+                events += self._part(part, memory)
+            return events
         if record.get("type") == "error":
             return self._failed(mapping(record.get("error")), identity_of(record))
         return ()
+
+    def _recognise_copy(self, record: Mapping[str, Any], identifier: str, memory: dict[str, Any]) -> None:
+        """Recognise a message that a fork copied: it is older than its session, which may name its origin."""
+        created, began = moment_of(mapping(record.get("time")).get("created")), memory.get("began")
+        if identifier.startswith("msg_") and began and created and format_time(created) < began:
+            memory["copied"] = identifier
+        copied = memory.get("copied")
+        is_copy = copied is not None and copied in (identifier, record.get("messageID"))
+        self.copied_from = (memory.get("origin") or _UNNAMED) if is_copy else None
 
     def _reply(self, message: Mapping[str, Any], memory: dict[str, Any]) -> list[Event]:
         self.learn(model=message.get("modelID"), provider=message.get("providerID"))
@@ -78,17 +104,20 @@ class OpencodeReader(RecordReader, name="opencode", agent="opencode", visibility
         error = mapping(message.get("error"))
         time = mapping(message.get("time"))
         events: list[Event] = []
+        tokens = mapping(message.get("tokens"))
+        spent = [] if error else self._spent(tokens, unique, quantity(message.get("cost")))
         if error or time.get("completed") is not None or text(message.get("finish")):
-            events.append(self._request(unique, time, aborted=error.get("name") == _ABORTED))
+            aborted = error.get("name") == _ABORTED
+            events.append(self._request(unique, time, aborted=aborted, recorded=len(spent)))
         if error:
             return [*events, *self._failed(error, unique)]
-        tokens = mapping(message.get("tokens"))
         cache = mapping(tokens.get("cache"))
         parts = [count(tokens.get("input")), count(cache.get("read")), count(cache.get("write"))]
         used = sum(part for part in parts if part is not None)
-        events += self._spent(tokens, unique, quantity(message.get("cost")))
+        events += spent
         if message.get("summary") is True:
-            return [*events, *self._compacted(text(message.get("parentID")) or unique, memory, None)]
+            trigger = _trigger(message.get("auto"))
+            return [*events, *self._compacted(text(message.get("parentID")) or unique, memory, trigger)]
         if used:
             memory["used"] = used
             if relay := memory.pop("relay", None):
@@ -113,14 +142,15 @@ class OpencodeReader(RecordReader, name="opencode", agent="opencode", visibility
             cost_usd=cost or None,
         )
 
-    def _request(self, unique: str, time: Mapping[str, Any], *, aborted: bool) -> Event:
+    def _request(self, unique: str, time: Mapping[str, Any], *, aborted: bool, recorded: int) -> Event:
         """Make the event of one request by itself.
 
         The files of a session are read as several sources, and rows may come again.
         """
         started = moment_of(time.get("created"))
         began = format_time(started) if started else ""
-        return self.observed(unique, unique, aborted, requests=1, aborted=int(aborted), started_at=began)
+        counts: dict[str, Any] = {"requests": 1, "recorded": recorded, "aborted": int(aborted)}
+        return self.observed(unique, unique, aborted, started_at=began, **counts)
 
     def _failed(self, error: Mapping[str, Any], unique: str) -> list[Event]:
         name, data = text(error.get("name")), mapping(error.get("data"))
@@ -139,10 +169,7 @@ class OpencodeReader(RecordReader, name="opencode", agent="opencode", visibility
     def _part(self, part: Mapping[str, Any], memory: dict[str, Any]) -> list[Event]:
         unique = text(part.get("id")) or ""
         if part.get("type") == "compaction":
-            trigger = None
-            if isinstance(automatic := part.get("auto"), bool):
-                trigger = "auto" if automatic else "manual"
-            return self._compacted(text(part.get("messageID")) or unique, memory, trigger)
+            return self._compacted(text(part.get("messageID")) or unique, memory, _trigger(part.get("auto")))
         if part.get("type") == "tool":
             return self._tool(part, unique)
         if part.get("type") != "retry":
@@ -166,7 +193,7 @@ class OpencodeReader(RecordReader, name="opencode", agent="opencode", visibility
     def _compacted(self, unique: str, memory: dict[str, Any], trigger: str | None) -> list[Event]:
         """Record a compaction once, by the message that its part, summary, or both name."""
         begun = self.relay({"strategy": "compact", "pre_tokens": memory.get("used"), "trigger": trigger}, unique)
-        if memory.get("last") == unique:
+        if memory.get("last") == unique or self.copied_from is not None:
             return []
         memory |= {"relay": begun.id, "last": unique}
         return [begun]

@@ -27,6 +27,11 @@ _OPENCLAW_MODELS = ("gateway-injected", "delivery-mirror")
 _NO_REPLY = "⚠️ Agent failed before reply"
 
 
+def _session_in(path: str) -> str:
+    """Return the session that a path names, as in `2026-03-05T10-00-00-000Z_ID.jsonl`."""
+    return re.split(r"[/\\]", path)[-1].removesuffix(".jsonl").rpartition("_")[2]
+
+
 class PiReader(RecordReader, name="pi", agent="pi", visibility="full"):
     """Reads a session; its entries form a tree, and stand in the file in the order of time."""
 
@@ -72,6 +77,8 @@ class PiReader(RecordReader, name="pi", agent="pi", visibility="full"):
         if kind == "session":
             self.begin(text(record.get("id")))
             self.work_in(record.get("cwd"))
+            if self.timed and (origin := text(record.get("parentSession"))):
+                self.fork(_session_in(origin), self.at)
         self.see()
         if kind == "compaction":
             self.chains.settled(MAIN, "unresolved")  # a compaction mends an overflow; no retry does
@@ -172,3 +179,26 @@ class LettaReader(PiReader, name="letta", agent="letta-code", visibility="termin
             return self.compacted(began, *unique, post_tokens=count(stats.get("context_tokens_after")))
         fields = {key: record.get(key) for key in ("id", "timestamp")}
         return super()._events_of({**fields, "type": "message", "message": record})
+
+
+class OpenclawStoreReader(PiReader):
+    """Reads the entries of OpenClaw's database, whose sessions are written by turns.
+
+    Source: OpenClaw 2026.8, `agents/*/agent/openclaw-agent.sqlite`, the table `transcript_events`.
+    """
+
+    glance: ClassVar[Any] = None
+    _facts: dict[str, dict[str, Any]] = kept({})
+    """The facts about each session, and what it is a fork of."""
+
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
+        session = text(record.get("$session"))
+        if session != self.session and session is not None:
+            if self.session is not None:
+                self._facts[self.session] = {"known": self.known, "fork": self._fork}
+            facts = self._facts.get(session) or {}
+            self.session, self.known, self._fork = session, facts.get("known") or {}, facts.get("fork") or []
+            self.copied_from = None
+            self.chains.settled(MAIN, "unresolved")
+        entry = {key: value for key, value in record.items() if not key.startswith("$")}
+        return super()._events_of(entry)

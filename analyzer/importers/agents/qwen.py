@@ -24,7 +24,9 @@ class QwenReader(TelemetryReader, name="qwen", agent="qwen-code", visibility="fu
     """Reads a chat."""
 
     counts_replies: ClassVar[bool] = False
-    glance: ClassVar[Any] = glance("type uuid usageMetadata subtype timestamp sessionId version gitBranch model cwd")
+    glance: ClassVar[Any] = glance(
+        "type uuid usageMetadata subtype timestamp sessionId version gitBranch model cwd forkedFrom"
+    )
 
     def glanced(self, record: Mapping[str, Any]) -> Iterable[Event] | None:
         """Read all records except those of type `system`; see `RecordReader`."""
@@ -35,7 +37,9 @@ class QwenReader(TelemetryReader, name="qwen", agent="qwen-code", visibility="fu
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         self._envelope(record)
         kind, payload = record.get("type"), mapping(record.get("systemPayload"))
-        unique = text(record.get("uuid")) or identity_of(record)
+        original = mapping(record.get("forkedFrom"))
+        self.copied_from = text(original.get("sessionId"))
+        unique = text(original.get("messageUuid")) or text(record.get("uuid")) or identity_of(record)
         if kind == "assistant":
             self.see(requests=1)
             return self._spent(mapping(record.get("usageMetadata")), unique)

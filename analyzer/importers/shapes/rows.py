@@ -108,11 +108,72 @@ def _opencode_part(row: Row) -> Row:
         shown = {"status": state.get("status"), "time": state.get("time"), "error": first_words(state.get("error"))}
         kept = {"tool": data.get("tool"), "state": shown}
     named = {"id": row["id"], "sessionID": row["session_id"], "messageID": row["message_id"], "type": kind}
-    return {**kept, **named, "time": {"created": row["time_created"]}}
+    created = mapping(data.get("time")).get("created") if kind == "retry" else None
+    return {**kept, **named, "time": {"created": created or row["time_created"]}}
 
 
 def _opencode_session(row: Row) -> Row:
-    return {"id": row["id"], "directory": row["directory"], "version": row["version"], "time": {}}
+    return {
+        "id": row["id"],
+        "directory": row["directory"],
+        "version": row["version"],
+        "time": {"created": row["time_created"]},
+    }
+
+
+def _opencode2_session(row: Row) -> Row:
+    return {**_opencode_session(row), "forkedFrom": row["fork_session_id"]}
+
+
+def _opencode2_message(row: Row) -> Row:
+    """Return a message of OpenCode 2 in the shape of the first version, with its calls of tools as parts.
+
+    Source: the tables `session_v2` and `session_message` of its databases, opencode-ai 2.0.14.
+    """
+    data, kind = mapping(decoded(row["data"])), row["type"]
+    if kind not in ("assistant", "compaction"):
+        return {"id": row["id"]}
+    model, error, time = mapping(data.get("model")), mapping(data.get("error")), mapping(data.get("time"))
+    failure = {key: error[key] for key in ("message", "statusCode", "responseBody", "responseHeaders") if key in error}
+    kept = {key: data[key] for key in ("agent", "tokens", "cost", "finish", "parentID") if key in data}
+    is_summary = kind == "compaction" and data.get("status") == "completed"
+    return {
+        **kept,
+        "id": row["id"],
+        "sessionID": row["session_id"],
+        "role": "assistant",
+        "time": time if is_summary is False else {"completed": time.get("created"), **time},
+        "modelID": model.get("id"),
+        "providerID": model.get("providerID"),
+        "error": {"name": _ERRORS.get(str(error.get("type")), error.get("type")), "data": failure} if error else None,
+        "summary": is_summary,
+        "auto": data.get("reason") == "auto" if is_summary else None,
+        "parts": [_opencode2_part(row, part) for part in listed(data.get("content")) if part.get("type") == "tool"],
+    }
+
+
+def _opencode2_part(row: Row, part: Mapping[str, Any]) -> Row:
+    state, time = mapping(part.get("state")), mapping(part.get("time"))
+    error = mapping(state.get("error")).get("message") or state.get("error")
+    ended = {"start": time.get("created"), "end": time.get("completed")}
+    return {
+        "id": f"prt_{row['id']}_{part.get('id')}",
+        "sessionID": row["session_id"],
+        "messageID": row["id"],
+        "type": "tool",
+        "tool": part.get("name"),
+        "time": time,
+        "state": {"status": state.get("status"), "error": first_words(error), "time": ended},
+    }
+
+
+_ERRORS = {"provider": "APIError", "unknown": "UnknownError", "aborted": "MessageAbortedError"}
+"""Names of errors of the first version by the types of the second."""
+
+
+def _openclaw_entry(row: Row) -> Row:
+    entry = mapping(decoded(row["event_json"]))
+    return {**entry, "$session": row["session_id"]}
 
 
 def _crush_message(row: Row) -> Row:
@@ -228,9 +289,12 @@ def slim_goose(role: object, created: object, content: object) -> Row:
     return {"role": role, "created": created, "called": called, "failed": failed, "told": notices, "shape": shape_id}
 
 
+_ACCUMULATED = ("accumulated_input_tokens", "accumulated_output_tokens", "accumulated_cost")
+
+
 def _goose_session(row: Row) -> Row:
     model = mapping(decoded(row["model_config_json"])).get("model_name")
-    kept = {key: row[key] for key in ("id", "working_dir", "session_type", "provider_name")}
+    kept = {key: row[key] for key in ("id", "working_dir", "session_type", "provider_name", *_ACCUMULATED)}
     return {**kept, "model": model, "updated": row["updated_at"]}
 
 
@@ -339,7 +403,13 @@ _HERMES = (
     RowTable("messages", "id", "id session_id role content tool_call_id tool_calls tool_name timestamp", slim_hermes),
 )
 _OPENCODE = (
-    RowTable("session", "time_updated", "id directory version time_updated", _opencode_session),
+    RowTable(
+        "session",
+        "time_updated",
+        "id directory version time_created time_updated",
+        _opencode_session,
+        ahead=True,
+    ),
     RowTable("message", "time_updated", "id session_id time_updated data", _opencode_message, completing=_opencode_own),
     RowTable(
         "part",
@@ -349,6 +419,19 @@ _OPENCODE = (
         completing=_opencode_own,
     ),
 )
+_OPENCODE_2 = (
+    RowTable(
+        "session_v2",
+        "time_updated",
+        "id directory version fork_session_id time_created time_updated",
+        _opencode2_session,
+        ahead=True,
+    ),
+    RowTable(
+        "session_message", "time_updated", "id session_id type time_created time_updated data", _opencode2_message
+    ),
+)
+_OPENCLAW = (RowTable("transcript_events", "rowid", "session_id seq event_json", _openclaw_entry, key="seq"),)
 _CRUSH = (
     RowTable("sessions", "updated_at", "id parent_session_id summary_message_id updated_at", dict),
     RowTable(
@@ -363,7 +446,7 @@ _GOOSE = (
     RowTable(
         "sessions",
         "cast(strftime('%s', updated_at) as integer)",
-        "id working_dir session_type provider_name model_config_json updated_at",
+        "id working_dir session_type provider_name model_config_json updated_at " + " ".join(_ACCUMULATED),
         _goose_session,
         ahead=True,
     ),
@@ -371,7 +454,11 @@ _GOOSE = (
     RowTable("messages", "id", "id session_id role content_json created_timestamp", _goose_message),
 )
 SHAPES: tuple[tuple[frozenset[str], tuple[RowTable, ...]], ...] = (
+    # A database that was upgraded keeps the tables of the first version.
+    (frozenset({"session", "message", "part", "session_v2", "session_message"}), (*_OPENCODE, *_OPENCODE_2)),
+    (frozenset({"session_v2", "session_message"}), _OPENCODE_2),
     (frozenset({"session", "message", "part"}), _OPENCODE),
+    (frozenset({"transcript_events", "session_windows"}), _OPENCLAW),
     (frozenset({"sessions", "messages", "files", "goose_db_version"}), _CRUSH),
     (frozenset({"sessions", "messages", "state_meta"}), _HERMES),
     (frozenset({"sessions", "messages", "schema_version"}), _GOOSE),

@@ -39,8 +39,27 @@ class LitellmReader(RecordReader, name="litellm", agent="litellm", visibility="f
             return [*again, self._failed(call, key if trace is not None else None, ended, unique)]
         if call.get("cache_hit") is not True:
             self.see(requests=1)
+            again += self._spent(call, unique)
         self._ended.pop(key, None)
         return [*again, *self.settled("recovered", chain=key, made=1)]
+
+    def _spent(self, call: Mapping[str, Any], unique: tuple[object, ...]) -> list[Event]:
+        """Record the tokens of a call that a provider answered, by the answer's id, and what it cost."""
+        usage = mapping(mapping(call.get("metadata")).get("usage_object")) or mapping(
+            mapping(call.get("response")).get("usage")
+        )
+        prompt, reply = (mapping(usage.get(f"{name}_tokens_details")) for name in ("prompt", "completion"))
+        read = self.counted(usage, "cache_read_input_tokens") or self.counted(prompt, "cached_tokens")
+        written = self.counted(usage, "cache_creation_input_tokens") or self.counted(prompt, "cache_creation_tokens")
+        return self.spent(
+            *([call["id"]] if text(call.get("id")) else unique),
+            prompt=self.counted(call, "prompt_tokens") or 0,
+            output_tokens=self.counted(call, "completion_tokens"),
+            cache_read_tokens=read,
+            cache_write_tokens=written,
+            reasoning_tokens=self.counted(reply, "reasoning_tokens"),
+            cost_usd=quantity(call.get("response_cost")) or None,
+        )
 
     def _again(self, key: str, began: float | None, unique: object) -> list[Event]:
         """Make the retry of the failed call before this one; its wait is the time between them."""

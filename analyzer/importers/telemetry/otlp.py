@@ -10,11 +10,14 @@ its retry.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from typing import Any
 
 from analyzer.agent_stream import mapping, text
 from analyzer.events import Event
-from analyzer.importers.records import identity_of, moment_of
+from analyzer.events.times import format_time
+from analyzer.importers.base import MOST_OPEN, forget_oldest
+from analyzer.importers.records import identity_of, kept, moment_of
 from analyzer.importers.telemetry.model_calls import AGENTS, Attributes, TelemetryReader, figure, nanoseconds, whole
 
 _DEEPEST = 8
@@ -101,23 +104,30 @@ _TOKENS = {
     ),
     "cache_read_tokens": (
         "gen_ai.usage.cache_read.input_tokens",
+        "gen_ai.usage.cache_read_input_tokens",
+        "gen_ai.usage.details.cache_read_tokens",
+        "gen_ai.usage.details.cache_read_input_tokens",
         "ai.usage.cachedInputTokens",
         "llm.token_count.prompt_details.cache_read",
     ),
     "cache_write_tokens": (
         "gen_ai.usage.cache_write.input_tokens",
         "gen_ai.usage.cache_creation.input_tokens",
+        "gen_ai.usage.cache_creation_input_tokens",
+        "gen_ai.usage.details.cache_write_tokens",
+        "gen_ai.usage.details.cache_creation_input_tokens",
         "ai.usage.inputTokenDetails.cacheWriteTokens",
         "llm.token_count.prompt_details.cache_write",
     ),
     "reasoning_tokens": (
         "gen_ai.usage.reasoning.output_tokens",
         "gen_ai.usage.reasoning_tokens",
+        "gen_ai.usage.details.reasoning_tokens",
         "ai.usage.reasoningTokens",
         "llm.token_count.completion_details.reasoning",
     ),
 }
-"""Attributes of the conventions for GenAI, the AI SDK and OpenInference.
+"""Attributes of the conventions for GenAI, OpenLLMetry, pydantic-ai, the AI SDK and OpenInference.
 
 The conventions renamed the tokens that are written to a cache in 2026.
 """
@@ -157,6 +167,38 @@ def tool_called(attributes: Attributes) -> str | None:
 class SpanReader(TelemetryReader):
     """Reads spans that subclasses have unwrapped, after their resource and time were set."""
 
+    _model_calls: dict[str, list[list[Any]]] = kept({})
+    """The last calls of models by trace and tokens: begin and end, id and parent of each span."""
+    began: datetime | None = None
+    """The beginning of the span in hand."""
+
+    def _is_told(self, attributes: Attributes, unique: tuple[str | None, str | None], parent: object) -> bool:
+        """Tell whether another instrumentation has a span of the same call, around this one or inside it.
+
+        Both have the same tokens. Spans below one parent are calls side by side.
+        """
+        trace, own = unique
+        tokens = [self._counts_of(attributes, name) for name in ("prompt", "output_tokens")]
+        if trace is None or own is None or not any(tokens):
+            return False
+        key = "/".join((trace, *map(str, tokens)))
+        span = [format_time(moment) if moment else "" for moment in (self.began, self.at)]
+        calls = self._model_calls.setdefault(key, [])
+        for other_span, other, other_parent in calls:
+            outer, inner = sorted((other_span, span))
+            lies_inside = bool(outer[0]) and (inner[1] <= outer[1] or inner[0] == outer[0])
+            if parent == other or other_parent == own or (lies_inside and text(parent) != other_parent):
+                return True
+        calls.append([span, own, text(parent)])
+        if len(self._model_calls) > 2 * MOST_OPEN:
+            forget_oldest(self._model_calls)
+        return False
+
+    def _counts_of(self, attributes: Attributes, name: str) -> int:
+        """Return the tokens of a span by their name in the payload; 0 if it states none."""
+        numbers = (whole(attributes.get(key)) for key in _TOKENS[name])
+        return max(next((number for number in numbers if number is not None), 0), 0)
+
     def span(
         self,
         attributes: Attributes,
@@ -180,6 +222,8 @@ class SpanReader(TelemetryReader):
         kind = text(fields.get("error.type")) or text(fields.get("exception.type"))
         failed = is_error or bool(thrown) or text(attributes.get("error.type")) is not None
         if is_model_call(attributes):
+            if self._is_told(attributes, unique, parent):
+                return []
             return self._model_called(fields, unique, failed, kind, f"{unique[0]}/{text(parent)}")
         if attributes.get("gen_ai.operation.name") == "compact_events":
             message = text(fields.get("exception.message")) or text(fields.get("status.message"))
@@ -228,10 +272,7 @@ class SpanReader(TelemetryReader):
         return [*events, *self.settled("recovered", chain=chain, made=1)]
 
     def _spent(self, attributes: Attributes, unique: tuple[str | None, str | None]) -> list[Event]:
-        tokens = {}
-        for name, keys in _TOKENS.items():
-            numbers = (whole(attributes.get(key)) for key in keys)
-            tokens[name] = max(next((number for number in numbers if number is not None), 0), 0)
+        tokens: dict[str, Any] = {name: self._counts_of(attributes, name) for name in _TOKENS}
         cost_usd = figure(attributes.get("gen_ai.usage.cost")) or None
         return self.spent(*unique, cost_usd=cost_usd, **tokens)
 
@@ -265,8 +306,8 @@ class OtlpReader(SpanReader):
             for span in _listed(scope, "spans"):
                 attributes = _of_span(span)
                 self.of_resource(resource, attributes)
-                ended = nanoseconds(span.get("endTimeUnixNano"))
-                self.clock(ended or nanoseconds(span.get("startTimeUnixNano")))
+                ended, self.began = (nanoseconds(span.get(f"{end}TimeUnixNano")) for end in ("end", "start"))
+                self.clock(ended or self.began)
                 yield from self.span(
                     attributes,
                     mapping(span.get("status")),
@@ -317,6 +358,7 @@ class SdkReader(OtlpReader, agent="gemini-cli", visibility="full"):
             # A program without a name gets that of the library that traces it.
             resource_attributes["service.name"] = scope
         self.of_resource(resource_attributes, attributes)
+        self.began = _pair(record.get("startTime"))
         self.clock(_pair(record.get("hrTime")) or _pair(record.get("endTime")) or _end(record))
         if "hrTime" in record:
             return self.log(record, attributes, record.get("body", record.get("_body")))

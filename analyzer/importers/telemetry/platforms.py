@@ -5,7 +5,7 @@ the OpenAI Agents SDK: as lines, arrays, pages of an API (`data`), and runs insi
 covers a call with all tries of its SDK: retries do not show, and exports come in any order, so that
 there are no chains, and `retry_visibility` is `terminal`. A failed call of a model is an
 `error.classified`, a failed call of a tool a `tool.failed`; runs around them, such as agents and
-chains, fail with them and are not counted. Tokens are those of each call. The caller is what was
+chains, fail with them and are not counted. Tokens are counted for each call. The caller is what was
 traced (its project, workflow or name), else the platform. CSV and Parquet are not read: export JSON
 or JSONL.
 
@@ -71,7 +71,7 @@ class Platform:
     has: Mapping[str, str]
     """Paths of keys with slashes between them; of several the first with a value counts.
 
-    Beside `_ATTRIBUTES` they are `kind`, `trace`, `run`, `began`, `ended`, the `state` of a failure
+    Beside `_ATTRIBUTES` they are `kind`, `trace`, `run`, its `parent`, `began`, `ended`, the `state` of a failure
     and its `message`.
     """
     apart: bool = False
@@ -151,7 +151,8 @@ class PlatformReader(SpanReader):
         failed = state in row.failing if row.failing else bool(state)
         attributes |= self._failed(run) if failed else {}
         unique = trace, run_id or identity_of(run)
-        return self.span(attributes, {"code": 2 if failed else 0}, (), unique)
+        self.began = began
+        return self.span(attributes, {"code": 2 if failed else 0}, (), unique, self._has(run, "parent"))
 
     def _failed(self, run: Record) -> dict[str, Any]:
         """Return the message of a failed run without a traceback, and the exception's class."""
@@ -169,7 +170,8 @@ class LangfuseReader(PlatformReader, name="langfuse", agent="langfuse"):
         tools="TOOL",
         failing=("ERROR",),
         has=_has(
-            "kind=type run=id trace=traceId,trace_id began=startTime,start_time ended=endTime,end_time "
+            "kind=type run=id parent=parentObservationId,parent_observation_id "
+            "trace=traceId,trace_id began=startTime,start_time ended=endTime,end_time "
             "state=level message=statusMessage,status_message session=sessionId,session_id "
             "service=traceName,trace_name "
             "model=model,provided_model_name tool=name "
@@ -192,7 +194,7 @@ class LangsmithReader(PlatformReader, name="langsmith", agent="langsmith"):
         tools="tool",
         failing=(),
         has=_has(
-            "kind=run_type run=id trace=trace_id began=start_time ended=end_time "
+            "kind=run_type run=id parent=parent_run_id trace=trace_id began=start_time ended=end_time "
             "state=error message=error "
             "session=extra/metadata/thread_id,extra/metadata/session_id,extra/metadata/conversation_id "
             "service=session_name "
@@ -213,7 +215,8 @@ class MlflowReader(PlatformReader, name="mlflow", agent="mlflow"):
         tools="TOOL",
         failing=("STATUS_CODE_ERROR", "ERROR"),
         has=_has(
-            "kind=attributes/mlflow.spanType run=span_id,context/span_id trace=trace_id,context/trace_id "
+            "kind=attributes/mlflow.spanType run=span_id,context/span_id parent=parent_span_id,parent_id "
+            "trace=trace_id,context/trace_id "
             "began=start_time_unix_nano,start_time ended=end_time_unix_nano,end_time "
             "state=status/code,status_code message=status/message,status_message "
             "session=info/trace_metadata/mlflow.trace.session service=info/tags/mlflow.traceName "
@@ -234,7 +237,7 @@ class WeaveReader(PlatformReader, name="weave", agent="weave"):
         tools="tool",
         failing=(),
         has=_has(
-            "kind=attributes/weave/kind run=id trace=trace_id began=started_at ended=ended_at "
+            "kind=attributes/weave/kind run=id parent=parent_id trace=trace_id began=started_at ended=ended_at "
             "state=exception message=exception/message,exception session=thread_id service=project_id "
             "model=output/model,inputs/model tool=display_name,op_name "
             "prompt=summary/usage/*/prompt_tokens,summary/usage/*/input_tokens "
@@ -258,7 +261,7 @@ class OpenaiAgentsReader(PlatformReader, name="openai_agents", agent="openai-age
         tools="function",
         failing=(),
         has=_has(
-            "kind=span_data/type run=id trace=trace_id began=started_at ended=ended_at "
+            "kind=span_data/type run=id parent=parent_id trace=trace_id began=started_at ended=ended_at "
             "state=error message=error/data/error,error/message session=group_id service=workflow_name "
             "model=span_data/model tool=span_data/name "
             "prompt=span_data/usage/input_tokens reply=span_data/usage/output_tokens "

@@ -1,5 +1,5 @@
 """Sessions that are one document each: Auggie's (`~/.augment/sessions/*.json`), Amp's threads
-(`~/.local/share/amp/threads/T-*.json`), those of Cline CLI and Continue.
+(`~/.local/share/amp/threads/T-*.json`), sessions of Cline CLI and Continue.
 
 An exchange of Auggie that is not complete may be at work, stopped or failed: the log does not say
 which. Amp writes how each reply ended; newer programs keep threads on its server. Neither writes

@@ -1,4 +1,5 @@
-"""Kimi Code's `wire.jsonl`, a file an agent of a session, and the output of `kimi -p`.
+"""Kimi Code's `wire.jsonl`, a file for each agent of a session, the file of kimi-cli before it, and
+what `kimi -p` prints.
 
 `kimi -p` prints its retries as `stream-json`.
 
@@ -152,3 +153,32 @@ class KimiReader(RecordReader, name="kimi", agent="kimi-code", visibility="full"
         }
         chain = MAIN if MAIN in self.chains else None
         return [self.failed(facts, self._unique(record), chain=chain), *self.settled("exhausted")]
+
+
+class KimiCliReader(RecordReader, name="kimi_cli", agent="kimi-cli", visibility="terminal", folder=1):
+    """Reads the messages between the program and its view (`~/.kimi/sessions/*/*/wire.jsonl`).
+
+    Each step of a turn is a request, whose tokens a `StatusUpdate` has. Source: MoonshotAI/kimi-cli
+    (Python), `src/kimi_cli/wire/types.py`, 2026.
+    """
+
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
+        message = mapping(record.get("message"))
+        kind, payload = message.get("type"), mapping(message.get("payload"))
+        self.time(record.get("timestamp"))
+        unique = self.session, str(record.get("timestamp")), identity_of(message)
+        self.see(requests=int(kind == "StepBegin"), aborted=int(kind == "StepInterrupted"))
+        if kind == "StatusUpdate":
+            usage = mapping(payload.get("token_usage"))
+            names = "input_other output input_cache_read input_cache_creation"
+            return self.spent_as(usage, names, text(payload.get("message_id")) or unique)
+        if kind == "ToolCall":
+            self.called(text(mapping(payload.get("function")).get("name")), text(payload.get("id")))
+        elif kind == "ToolResult":
+            tool, result = self.tool_of(text(payload.get("tool_call_id"))), mapping(payload.get("return_value"))
+            if result.get("is_error") is True:
+                words = text(result.get("message")) or content_text(result.get("output"))
+                return self.tool_failed(tool, words, *unique)
+        elif kind == "CompactionEnd":
+            return self.compacted({}, *unique)
+        return ()

@@ -1,4 +1,4 @@
-"""Sessions of lines of messages: Mistral Vibe, Antigravity, Droid and Junie.
+"""Sessions of lines of messages: Mistral Vibe, Antigravity, Droid, DeepSeek Harness and Junie.
 
 A folder or the file names the session.
 """
@@ -11,10 +11,10 @@ from typing import Any
 
 import re2
 
-from analyzer.agent_stream import mapping, text
+from analyzer.agent_stream import content_text, mapping, text
 from analyzer.events import Event
 from analyzer.importers.failures import number
-from analyzer.importers.records import MAIN, RecordReader, identity_of, kept, session_of
+from analyzer.importers.records import ANTHROPIC, MAIN, RecordReader, identity_of, kept, session_of
 from analyzer.importers.shapes.rows import listed
 from analyzer.importers.transcripts.documents import block_events
 
@@ -62,7 +62,7 @@ _READ = 400
 """Characters of a step in which an exit code is searched."""
 
 
-class AntigravityReader(RecordReader, name="antigravity", agent="antigravity", visibility="terminal", folder=3):
+class AntigravityReader(RecordReader, name="antigravity", agent="antigravity", visibility="terminal", folder=0):
     """Reads the steps of the conversation that a folder names.
 
     Antigravity's transcripts
@@ -74,7 +74,6 @@ class AntigravityReader(RecordReader, name="antigravity", agent="antigravity", v
     """
 
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        self.session = self.session or session_of(self.source.path)
         self.time(record.get("created_at"))
         self.see()
         kind, content = record.get("type"), text(record.get("content")) or ""
@@ -115,7 +114,7 @@ class DroidReader(RecordReader, name="droid", agent="droid", visibility="termina
     a turn ended.
 
     A failed turn has a reason, and no message and no retries. Turns that waited in line and ended
-    with it are lines of their own with the same reason: they count once. Tokens stand in
+    with it are lines of their own with the same reason: they count once. Tokens are in
     `*.settings.json` beside it, for a session as a whole, and are not read. Source: the program of
     npm @factory/cli 0.225.2, as it writes and reads a session.
     """
@@ -163,6 +162,108 @@ class DroidReader(RecordReader, name="droid", agent="droid", visibility="termina
         return [failure, *([self.exhausted(failure, *unique)] if reason in _WORDS else [])]
 
 
+class DroidStreamReader(RecordReader, name="droid_stream", agent="droid", visibility="terminal"):
+    """Reads the output of `droid exec --output-format stream-json`, whose records name their session.
+
+    Source: recorded runs of August 2026; older versions leave out the names of results' calls.
+    """
+
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
+        self.time(record.get("timestamp"))
+        kind, session = record.get("type"), text(record.get("session_id"))
+        if session is not None and session != self.session:
+            self.begin(session)
+        unique = self.session, text(record.get("id")) or identity_of(record)
+        if kind == "system":
+            self.learn(model=record.get("model"))
+            self.work_in(record.get("cwd"))
+        self.see(requests=int(kind == "message" and record.get("role") == "assistant"))
+        if kind == "tool_call":
+            self.called(text(record.get("toolName")) or text(record.get("toolId")), text(record.get("toolCallId")))
+        elif kind == "tool_result":
+            tool = self.tool_of(text(record.get("toolCallId")))
+            if record.get("isError") is True:
+                error = record.get("error")
+                words = text(mapping(error).get("message")) or text(error) or text(record.get("value")) or ""
+                exited = _EXITED.search(words[:_READ])
+                return self.tool_failed(tool, f"Exit code {exited[1]}" if exited else words, *unique)
+        elif kind == "error":
+            failure = self.failed({"message": text(record.get("message"))}, *unique)
+            limited = failure.payload.get("detail") == "usage_limit"
+            return [failure, self.exhausted(failure, *unique)] if limited else [failure]
+        elif kind in ("completion", "result"):
+            usage = mapping(record.get("usage"))
+            tokens = {name: self.counted(usage, key) for name, key in zip(_SPENT, ANTHROPIC.split(), strict=True)}
+            return self.spent("run", *unique, fields={"whole_run": True}, **tokens)
+        return ()
+
+
+class DshReader(RecordReader, name="dsh", agent="dsh", visibility="terminal"):
+    """Reads the events of a session of DeepSeek Harness (`~/.dsh/sessions/*/*/session.jsonl.zstd`).
+
+    Each reply is an `assistant/message` with its tokens, which its chunks tell before; the input
+    leaves out what was read from the cache. A fork keeps the ids of messages. Source: sessions of
+    dsh 0.1.0 of August 2026.
+    """
+
+    telling = re2.compile(
+        rb'"type": ?"(?:session"|(?:user|assistant)/message"|tool/(?:call|result)"|turn/end"|compaction/'
+        rb'|[a-z/]{0,40}error")'
+    )
+
+    def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
+        kind, data = text(record.get("type")) or "", mapping(record.get("data"))
+        if kind == "session":
+            self.time(record.get("createdAt"))
+            self.begin(text(record.get("id")))
+            self.role = "subagent" if (number(record.get("delegationDepth")) or 0) > 0 else None
+            self.work_in(record.get("cwd"))
+            self.see()
+            return ()
+        self.time(record.get("time"))
+        message = mapping(data.get("message"))
+        unique = text(message.get("id")) or (self.session, record.get("seq"), kind)
+        if kind == "assistant/message":
+            source = mapping(message.get("source"))
+            self.learn(provider=source.get("provider"), model=source.get("model"))
+            self.see(requests=1)
+            usage = mapping(data.get("usage"))
+            names = "inputTokens outputTokens cacheReadTokens cacheWriteTokens reasoningTokens"
+            return self.spent_as(usage, names, unique)
+        self.see()
+        if kind == "tool/call":
+            self.called(text(data.get("name")), text(data.get("callId")))
+        elif kind == "tool/result":
+            return self._results(message, unique)
+        elif kind.startswith("compaction/") and kind != "compaction/start":
+            return self.compacted({}, unique)
+        elif kind == "turn/end" or kind.endswith("error"):
+            return self._ended(mapping(data.get("reason")) or data, unique)
+        return ()
+
+    def _results(self, message: Mapping[str, Any], unique: object) -> list[Event]:
+        events: list[Event] = []
+        for index, part in enumerate(listed(message.get("content"))):
+            tool = self.tool_of(text(part.get("toolCallId")))
+            if part.get("isError") is True:
+                events += self.tool_failed(tool, content_text(part.get("content")), unique, index)
+        return events
+
+    def _ended(self, reason: Mapping[str, Any], unique: object) -> list[Event]:
+        """Read the end of a turn, which was completed, stopped, or failed."""
+        kind, error = text(reason.get("kind")) or "", mapping(reason.get("error")) or reason
+        if kind in ("aborted", "cancelled", "interrupted"):
+            self.see(aborted=1)
+            return []
+        message = text(error.get("message")) or text(reason.get("error"))
+        if message is None and kind not in ("error", "failed"):
+            return []
+        facts = {"status": number(error.get("status")), "code": text(error.get("code")), "message": message}
+        return [self.failed(facts, unique)]
+
+
+_SPENT = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+_EXITED = re.compile(r"\bexit code:? (-?\d{1,6})")
 _TOKENS = "inputTokens outputTokens cacheInputTokens cacheCreateTokens"
 _BLOCK = "BlockUpdatedEvent"
 

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
+import polars as pl
+
 from analyzer.analysis.charts.chart import DAY_MILLISECONDS as DAY
 from analyzer.analysis.charts.chart import LOWER_TOP, UPPER_BOTTOM, At, Axis, as_number, milliseconds
 from analyzer.report.charts.elements import Svg, element, pixels
@@ -46,13 +48,21 @@ def moment(at: datetime, form: str) -> str:
 
 SECOND = 1_000
 _EPOCH = datetime.fromisoformat("1970-01-01")
-_CLOCK = tuple(
-    SECOND * seconds for seconds in (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200)
+_UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800, "mo": 2_592_000, "y": 31_536_000}
+_STEPS = tuple(
+    (f"{number}{unit}", number * _UNITS[unit])
+    for unit, numbers in {
+        "s": (1, 2, 5, 10, 15, 30),
+        "m": (1, 2, 5, 10, 15, 30),
+        "h": (1, 2, 3, 6, 12),
+        "d": (1, 2),
+        "w": (1, 2),
+        "mo": (1, 2, 3, 6),
+        "y": (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000),
+    }.items()
+    for number in numbers
 )
-_DAYS = (1, 2, 7, 14)
-_MONDAY = 4
-"""Days from 1 January 1970, a Thursday, to the Monday after it."""
-_MONTH_STEPS = (1, 2, 3, 6)
+"""The distances of ticks in time, as polars names them, with their least seconds."""
 _MOST = 6
 """The most ticks, unless the axis has a number of its own."""
 
@@ -141,41 +151,19 @@ def _dates(low: float, high: float, axis: Axis) -> Iterator[Tick]:
 def _moments(low: float, high: float, axis: Axis) -> list[float]:
     most = axis.most_ticks or _MOST
     if axis.step:
-        return _every(axis.step, low, high, math.ceil(low / DAY) * DAY)
-    for step in _CLOCK:
-        if len(moments := _every(step, low, high)) <= most:
-            return moments
-    for days in _DAYS:
-        if len(moments := _every(days * DAY, low, high, _MONDAY * DAY if days > 2 else 0)) <= most:
-            return moments
-    return _firsts(low, high, most)
-
-
-def _every(step: float, low: float, high: float, begin: float = 0) -> list[float]:
-    first, last = math.ceil((low - begin) / step), math.floor((high - begin) / step)
-    # A thousand are enough to count: no axis has as many ticks.
-    return [begin + multiple * step for multiple in range(first, min(last, first + 1000) + 1)]
-
-
-def _firsts(low: float, high: float, most: int) -> list[float]:
-    """Return the first days of months or years as milliseconds, at most `most` of them."""
-    first, last = _month(max(low, milliseconds(date.min))), _month(min(high, milliseconds(date.max)))
-    step = next(months for months in _steps() if last // months - (first - 1) // months <= most)
-    begins = (date(month // 12, month % 12 + 1, 1) for month in range(-(-first // step) * step, last + 1, step))
-    return [value for begin in begins if low <= (value := milliseconds(begin)) <= high]
-
-
-def _month(value: float) -> int:
-    at = _EPOCH + timedelta(milliseconds=value)
-    return at.year * 12 + at.month - 1
-
-
-def _steps() -> Iterator[int]:
-    yield from _MONTH_STEPS
-    years = 1
-    while True:
-        yield from (12 * years, 24 * years, 60 * years)
-        years *= 10
+        begin = math.ceil(low / DAY) * DAY
+        return [begin + multiple * axis.step for multiple in range(math.floor((high - begin) / axis.step) + 1)]
+    first, last = max(low, milliseconds(date.min)), min(high, milliseconds(date.max))
+    start, end = (_EPOCH + timedelta(milliseconds=value) for value in (first, last))
+    for every, seconds in _STEPS:
+        if (last - first) / SECOND / seconds > most:
+            continue
+        # In polars itself, since the first step may begin before the first year of Python's.
+        moments = pl.datetime_range(pl.lit(start).dt.truncate(every), end, every).dt.timestamp("ms")
+        values = [value for value in pl.select(moments).to_series() if value >= first]
+        if len(values) <= most:
+            return values
+    return []
 
 
 TOP, RIGHT = 12, 20

@@ -1,9 +1,7 @@
 """Draw a chart for a page: its legend, one SVG with sentences to read aloud, plotly's script.
 
 All ids and code are our own; data reaches the script only as JSON of plotly, `<` and `>` escaped.
-If upright bars are many, as the days of a year, a series is one shape and a column has one tooltip:
-tooltips of single bars would make up a quarter of a large page. A point without a value is a gap in
-its line.
+A point without a value is a gap in its line.
 """
 
 from __future__ import annotations
@@ -49,8 +47,12 @@ def picture(chart: Chart, name: str, height: int) -> Svg:
         element("desc", " ".join(_sentences(chart)), id=f"{name}-desc"),
         element("defs", *(defined for _, defined in fills if defined)),
         drawn.grid(),
-        *drawn_bars(drawn, drawn_series, [fill for fill, _ in fills], name, lying=chart.lying),
-        *drawn_lines(drawn, lines),
+        *(
+            part
+            for (series, bars), (fill, _) in zip(drawn_series, fills, strict=True)
+            for part in drawn_bars(drawn, series, bars, fill, lying=chart.lying)
+        ),
+        *(part for line in lines for part in drawn_line(drawn, line)),
         *drawn.labels(),
         *(part for upright in chart.uprights for part in drawn_upright(drawn, upright)),
         *(part for note in chart.notes for part in drawn_note(drawn, note)),
@@ -176,10 +178,6 @@ def plotly_script() -> str:
     return str(get_plotlyjs())
 
 
-MAX_APART = 400
-"""The most upright bars of a picture that are elements of their own, each with its tooltip."""
-_ACROSS = 10_000
-"""The units of a shape over the width of the picture; in its height a pixel has ten units."""
 _THINNEST = 0.0022
 """The least share of the width for a bar, so that a day of two years can be seen on a phone."""
 
@@ -229,27 +227,14 @@ def bars_of(chart: Chart) -> list[tuple[Bars, list[Bar]]]:
     return drawn_series
 
 
-def drawn_bars(
-    frame: Frame, drawn_series: DrawnSeries, fills: Sequence[str], name: str, *, lying: bool
-) -> Iterator[Svg]:
-    """Draw all bars; `name` begins the ids in them."""
-    many = not lying and sum(len(bars) for _, bars in drawn_series) > MAX_APART
-    for index, ((series, bars), fill) in enumerate(zip(drawn_series, fills, strict=True)):
-        if many:
-            yield from _series(frame, series, bars, fill, f"{name}-bars-{index}")
-        else:
-            yield from _apart(frame, series, bars, fill, lying=lying)
-    if many:
-        yield _columns(frame, drawn_series)
-
-
 def _across(frame: Frame, bar: Bar) -> tuple[float, float]:
     """Return both sides of an upright bar, as shares of the width."""
     left, right = sorted(map(frame.x.place, (bar.begin, bar.end)))
     return left, max(right, left + _THINNEST)
 
 
-def _apart(frame: Frame, series: Bars, bars: Sequence[Bar], fill: str, *, lying: bool) -> Iterator[Svg]:
+def drawn_bars(frame: Frame, series: Bars, bars: Sequence[Bar], fill: str, *, lying: bool) -> Iterator[Svg]:
+    """Draw the bars of a series, each with its tooltip and its whisker."""
     plot = frame.plots[series.lower]
     pieces, whiskers = [], []
     for bar in bars:
@@ -268,67 +253,16 @@ def _apart(frame: Frame, series: Bars, bars: Sequence[Bar], fill: str, *, lying:
         yield element("g", *whiskers, stroke="var(--ink)", stroke_width=1.5)
 
 
-def _series(frame: Frame, series: Bars, bars: Sequence[Bar], fill: str, name: str) -> Iterator[Svg]:
-    """Draw the bars of a series as a clip of its fill; a pattern keeps its form at any width."""
-    plot = frame.plots[series.lower]
-    outline = []
-    for bar in bars:
-        left, right = (round(_ACROSS * end) for end in _across(frame, bar))
-        upper, lower = sorted(round(10 * plot.level(plot.scale.place(end))) for end in (bar.base, bar.top))
-        outline.append(f"M{left} {upper}h{right - left}v{lower - upper}h{left - right}z")
-    # A clip has the units of the clipped element, which is as wide as the picture: 1 by 1.
-    shape = element("path", d="".join(outline), transform=f"scale({1 / _ACROSS:g} {0.1 / frame.bottom:.6g})")
-    yield element("clipPath", shape, id=name, clipPathUnits="objectBoundingBox")
-    yield element("rect", width="100%", height=frame.bottom, fill=fill, clip_path=f"url(#{name})")
-
-
-def _columns(frame: Frame, drawn_series: DrawnSeries) -> Svg:
-    """Lay a transparent column with the tooltips of all its bars over each place that has bars."""
-    tips: dict[tuple[bool, float, float], list[str]] = defaultdict(list)
-    for series, bars in drawn_series:
-        for bar in bars:
-            tips[series.lower, *_across(frame, bar)].append(bar.tip)
-    columns = []
-    for (lower, left, right), texts in tips.items():
-        plot, text = frame.plots[lower], title(_together(texts))
-        columns.append(element("rect", text, x=part(left), y=plot.top, width=part(right - left), height=plot.height))
-    return element("g", *columns, class_="columns", fill="transparent")
-
-
-def _together(texts: Sequence[str]) -> str:
-    """Join the texts of tooltips, one a line.
-
-    If all begin with the same words before a colon, these are written once above them.
-    """
-    heads = {text.partition(": ")[0] for text in texts}
-    if len(texts) < 2 or len(heads) > 1:
-        return "\n".join(texts)
-    return "\n".join([*heads, *(text.partition(": ")[2] for text in texts)])
-
-
-MAX_TOOLTIPS = 1_500
-"""The most points with tooltips of their own; other points share the tooltip of their line."""
+MAX_TOOLTIPS = 150
+"""The most points of a line with tooltips of their own; those of a longer one share one."""
 _ANCHORS = {"left": "start", "center": "middle", "right": "end"}
 _HALF = 7
 """Half the height of a line of text, in pixels."""
 _Run = list[tuple[float, float]]
 
 
-def drawn_lines(frame: Frame, lines: Sequence[Points]) -> Iterator[Svg]:
-    """Draw all lines, with tooltips for at most `MAX_TOOLTIPS` points.
-
-    The last line lies on top, and is the first that gets them.
-    """
-    with_tooltips, left = set(), MAX_TOOLTIPS
-    for index, line in reversed(list(enumerate(lines))):
-        left -= len(line.at) if line.size else 0
-        if left >= 0:
-            with_tooltips.add(index)
-    for index, line in enumerate(lines):
-        yield from _line(frame, line, tooltips=index in with_tooltips)
-
-
-def _line(frame: Frame, line: Points, *, tooltips: bool) -> Iterator[Svg]:
+def drawn_line(frame: Frame, line: Points) -> Iterator[Svg]:
+    """Draw a line; its points have tooltips of their own if they are at most `MAX_TOOLTIPS`."""
     runs = _runs(frame, line, line.values)
     colour, opacity = paint(line.colour), FAINT if line.faint else None
     path = "".join(map(_path, runs))
@@ -342,7 +276,7 @@ def _line(frame: Frame, line: Points, *, tooltips: bool) -> Iterator[Svg]:
     if line.width:
         look = {"stroke_linejoin": "round", "opacity": opacity}
         yield frame.stretched(stroke(path, colour, line.width, DASHES[line.dash], **look), clipped=clipped)
-    if line.size and tooltips:
+    if line.size and len(line.at) <= MAX_TOOLTIPS:
         yield element("g", *_marks(frame, line), fill=colour, opacity=opacity)
     elif line.size:
         dots = "".join(f"M{pixels(x)} {pixels(y)}h0" for points in runs for x, y in points)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from analyzer.analysis.kinds.finding import Finding
+from analyzer.analysis.kinds.finding_fields import SEVERITIES
 from analyzer.analysis.nightly.night import Night
 from analyzer.command_lines import HERE, Asking
 from analyzer.readable import counted, percent
 from analyzer.report.document import Block, Command, Document, Heading, Items, Paragraph, TableBlock
 from analyzer.report.escape import one_line
-from analyzer.report.overview_words import course, draft_words, entry_of, handled, open_words, title_of
+from analyzer.report.overview_words import course, draft_words, entry_of, handled, head_of, open_words, title_of
 
 _ID = 8
 """The characters of an id in a list: enough to name a finding with."""
@@ -59,10 +60,20 @@ def _figure(finding: Finding, value: float | None) -> str:
     return "" if value is None else f"{value:,.2f}"
 
 
+def night_title(night: Night) -> str:
+    """Say in one line what is worst among what is new, worse or resolved; without news the night's headline."""
+    news = night.news()
+    if not news:
+        return night.headline
+    first = max(news, key=lambda finding: (finding.is_open, SEVERITIES.index(finding.severity)))
+    word = first.severity.upper() if first.is_open else "RESOLVED"
+    more = f" And {len(news) - 1:,} more." if len(news) > 1 else ""
+    return one_line(f"{word}: {head_of(first)}{more}")
+
+
 def night_subject(night: Night) -> str:
-    """Write the verdict of a night in one line, the gravest severity first."""
-    worst = night.worst()
-    return f"analyzer: {f'{worst}: ' if worst else ''}{one_line(night.headline)}"
+    """Write the subject of a mail."""
+    return f"analyzer: {night_title(night)}"
 
 
 def nights_document(nights: Sequence[Night]) -> Document:

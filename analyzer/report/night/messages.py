@@ -17,6 +17,7 @@ from analyzer.events.times import format_time
 from analyzer.readable import counted
 from analyzer.report.document import Document, Heading, Paragraph
 from analyzer.report.escape import each_text, one_line
+from analyzer.report.night.document import night_title
 from analyzer.report.overview_words import entry_of
 from analyzer.report.writers.chat import CHATS, to_chat
 
@@ -24,13 +25,19 @@ MAX_TEXT_FINDINGS = 10
 
 
 def news_document(night: Night) -> Document:
-    """Return the findings of a night that are new, worse or resolved, and the number of others."""
+    """Return the findings of a night that are new, worse or resolved, and the number of others.
+
+    The title says what is worst, as a lock screen shows only the first 80 characters.
+    """
     news = night.news()
     more = [f"{len(news) - MAX_TEXT_FINDINGS} more"] if len(news) > MAX_TEXT_FINDINGS else []
     if others := len(night.findings) - len(news):
         more.append(f"{counted(others, 'finding')} as before")
     rest = [Paragraph(f"And {', '.join(more)}.")] if more else []
-    return [Heading(night.headline), *map(Paragraph, night.opening), *map(entry_of, news[:MAX_TEXT_FINDINGS]), *rest]
+    title = night_title(night)
+    headline = [Paragraph(night.headline)] if title != night.headline else []
+    opening = map(Paragraph, night.opening)
+    return [Heading(title), *headline, *opening, *map(entry_of, news[:MAX_TEXT_FINDINGS]), *rest]
 
 
 def chat_message(form: str, night: Night) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from analyzer.report.document import Block, Command, Document, FindingBlock, Heading, Items, Paragraph, TableBlock
+from analyzer.report.document import Command, Document, FindingBlock, Heading, Items, Paragraph, Plain, TableBlock, flat
 from analyzer.report.escape import (
     bare_markdown_code,
     bare_markdown_text,
@@ -32,7 +32,7 @@ _TEAMS_COLOURS = {"critical": "attention", "warning": "warning", "info": "accent
 def to_chat(document: Document) -> str:
     """Write a document as plain text for the `text` of a webhook, a line a block."""
     lines = []
-    for block in document:
+    for block in flat(document):
         if isinstance(block, FindingBlock):
             command = f" → {one_line(block.command_in_chats)}" if block.command_in_chats else ""
             lines.append(f"• {_state(block)}: {plain_text(f'{block.title}. {_sentence(block)}')}{command}")
@@ -47,8 +47,8 @@ def to_slack(document: Document) -> dict[str, Any]:
     Notifications show `text`.
     """
     blocks: list[dict[str, Any]] = []
-    heads = [one_line(block.text) for block in document if isinstance(block, Heading)]
-    for block in document:
+    heads = [one_line(block.text) for block in flat(document) if isinstance(block, Heading)]
+    for block in flat(document):
         if isinstance(block, FindingBlock):
             text = f"{_SIGNS[block.level]} *{_state(block)}*: {chat_text(_sentence(block))}"
             if block.command_in_chats:
@@ -67,7 +67,7 @@ def to_slack(document: Document) -> dict[str, Any]:
 def to_teams(document: Document) -> dict[str, Any]:
     """Write an Adaptive Card of version 1.4 in the envelope that a workflow's webhook takes."""
     body: list[dict[str, Any]] = []
-    for block in document:
+    for block in flat(document):
         if isinstance(block, FindingBlock):
             body.append(_teams_text(f"{_SIGNS[block.level]} {_state(block)}", weight="bolder", spacing="medium"))
             body[-1]["color"] = _TEAMS_COLOURS[block.severity]
@@ -100,7 +100,7 @@ def to_discord(document: Document) -> dict[str, Any]:
     """
     embeds: list[dict[str, Any]] = []
     content = []
-    for block in document:
+    for block in flat(document):
         if isinstance(block, FindingBlock):
             command = block.command_in_chats
             embed: dict[str, Any] = {
@@ -122,7 +122,7 @@ CHATS = {"slack": to_slack, "teams": to_teams, "discord": to_discord}
 """The writers of messages by the form of delivery."""
 
 
-def _lines(block: Block) -> Iterator[str]:
+def _lines(block: Plain) -> Iterator[str]:
     """Yield the texts of a block that is no finding."""
     match block:
         case Heading() | Paragraph():

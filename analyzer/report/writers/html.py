@@ -1,40 +1,99 @@
 """Write documents as HTML files that need no other file and no network.
 
-Invariants: the environment of the templates escapes every text, none is escaped by hand; a policy
-forbids the network and all scripts except our own, by hash.
+Invariants: the templates escape every text, none is escaped by hand; a policy forbids the network and all
+scripts except our own, by hash. Our own pictures and scripts are not escaped.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import html
+import json
+import re
+from collections.abc import Sequence
 from functools import lru_cache
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from analyzer.report.charts.elements import palette
-from analyzer.report.document import Document
+from analyzer.readable import counted, gist
+from analyzer.report.charts.elements import Svg, palette
+from analyzer.report.charts.picture import draw, plotly_script
+from analyzer.report.charts.sparkline import sparkline
+from analyzer.report.document import ChartBlock, Code, Command, Document, Figure, Section, walk
 from analyzer.report.escape import terminal_safe
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
 
+ICONS = {
+    "critical": "▲",
+    "warning": "▲",
+    "info": "●",
+    "resolved": "✓",
+    "unjudged": "?",
+    "quiet": "✓",
+    "empty": "○",
+}
+LONGEST_WORD = 40
+"""A longer word of a table breaks anywhere; shorter ones, as most names, never break."""
+_WHOLE = re.compile(
+    r"(?P<date>\b\d{4}-\d\d-\d\d\b(?: \d\d:\d\d(?::\d\d)?(?: UTC)?)?)|(?<!\S)[\w@.:]+(?:[-–][\w@.:]+)+(?=[\s,;.)]|$)"
+    r"|(?P<path>\S*/\S{12,})"
+)
+"""A date, a name or a span of time with a hyphen, at which a line would end, and a path, where it may end."""
 
-def to_html(document: Document, title: str) -> str:
-    """Write a document as a whole file; `title` is that of its tab."""
-    return _template().render(document=document, title=title, style=style(), scripts=[])
+
+def to_html(
+    document: Document, title: str, *, bar: str = "", foot: Command | None = None, interactive: bool = False
+) -> str:
+    """Write a document as a whole file; `title` is that of its tab.
+
+    A document of sections has a bar with `bar`, links to them and filters. `interactive` puts plotly.js inside, which
+    draws the charts again.
+    """
+    blocks = list(walk(document))
+    drawings = {
+        block.name: draw(block.chart, block.name, block.height, interactive=interactive)
+        for block in blocks
+        if isinstance(block, ChartBlock)
+    }
+    parts = [block for block in document if isinstance(block, Section)]
+    plotly = [plotly_script()] if drawings and interactive else []
+    last = [*([resource("print.js")] if plotly else []), *([resource("page.js")] if len(parts) > 1 else [])]
+    return (
+        _template()
+        .render(
+            document=document,
+            parts=parts,
+            title=title,
+            bar=bar,
+            foot=foot,
+            drawings=drawings,
+            style=palette() + resource("style.css"),
+            plotly=plotly,
+            last=last,
+            scripts=[*plotly, *(drawing.script for drawing in drawings.values() if interactive), *last],
+        )
+        .lstrip()
+    )
+
+
+def load_template() -> None:
+    """Compile the template ahead of its first use."""
+    _template()
 
 
 @lru_cache(maxsize=1)
 def _template() -> Template:
-    return escaping_templates().get_template("document.html.jinja")
+    return environment().get_template("document.html.jinja")
 
 
-def escaping_templates() -> Environment:
-    """Return the templates, which escape every text and fail on a name without a value."""
+def environment() -> Environment:
+    """Return the environment of the template, which escapes every text and fails on a name without a value."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    templates = Environment(
+    made = Environment(
         loader=PackageLoader("analyzer.report.writers"),
         autoescape=True,
         finalize=_visible,
@@ -42,23 +101,53 @@ def escaping_templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.filters.update(digest=_digest, block_name=lambda block: type(block).__name__)
-    return templates
-
-
-def style() -> str:
-    """Return the style sheet of all pages."""
-    return palette() + resource("style.css")
+    made.filters.update(
+        attributes=_attributes,
+        block_name=lambda block: type(block).__name__,
+        counted=counted,
+        dated=_dated,
+        digest=_digest,
+        drawn=_line,
+        gist=gist,
+        is_code=lambda text: isinstance(text, Code),
+        is_endless=lambda text: max(map(len, text.split()), default=0) > LONGEST_WORD,
+    )
+    made.globals["icons"] = ICONS
+    return made
 
 
 def resource(name: str) -> str:
-    """Return the text of a file beside the templates."""
+    """Return the text of a file beside the template."""
     return resources.files("analyzer.report.writers").joinpath("templates", name).read_text("utf-8")
 
 
 def _visible(value: object) -> object:
     """Show invisible and control characters as codes, before a template escapes the value."""
     return value if hasattr(value, "__html__") else terminal_safe(str(value))
+
+
+def _dated(text: str) -> Svg:
+    """Mark the dates and names of a text, so that no line ends inside of one, and where a path may be broken."""
+
+    def marked(match: re.Match[str]) -> str:
+        if match["path"]:
+            return match[0].replace("/", "/<wbr>")
+        tag = "time" if match["date"] else "bdi"
+        return f"<{tag}>{match[0]}</{tag}>" if len(match[0]) <= LONGEST_WORD else match[0]
+
+    return Svg(_WHOLE.sub(marked, html.escape(terminal_safe(text), quote=False)))
+
+
+def _attributes(filters: dict[str, Sequence[str]]) -> Svg:
+    """Return the attributes that the filters of a page read, as JSON arrays of names."""
+    return Svg("".join(f' data-{what}="{html.escape(json.dumps(values))}"' for what, values in filters.items()))
+
+
+def _line(figure: Figure) -> Svg:
+    """Draw the course of a key figure."""
+    if sum(value is not None for value in figure.course) < 2:
+        return Svg("")
+    return sparkline(figure.course, f"{figure.name} a day, of the last 14 days", is_share=figure.is_share)
 
 
 def _digest(script: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from analyzer.report.document import Block, Command, Document, FindingBlock, Heading, Items, Paragraph, TableBlock
+from analyzer.report.document import Command, Document, FindingBlock, Heading, Items, Paragraph, Plain, TableBlock, flat
 from analyzer.report.escape import one_line, unlinked
 
 _EDGES = {"critical": "#b42318", "warning": "#b54708", "info": "#175cd3", "resolved": "#067647"}
@@ -17,7 +17,7 @@ def to_mail(document: Document) -> str:
     edge = ' style="border-left:4px solid {};padding:8px 12px"'
     cells = "".join(
         f"<tr><td{edge.format(_EDGES[block.level]) if isinstance(block, FindingBlock) else ''}>{inside}</td></tr>"
-        for block in document
+        for block in flat(document)
         if (inside := _mail(block))
     )
     return (
@@ -27,7 +27,7 @@ def to_mail(document: Document) -> str:
     )
 
 
-def _mail(block: Block) -> str:
+def _mail(block: Plain) -> str:
     match block:
         case Heading():
             return "" if block.repeats else f'<h1 style="font-size:20px">{_text(block.text)}</h1>'

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from analyzer.report.document import Block, Command, Document, FindingBlock, Heading, Items, Paragraph, TableBlock
+from analyzer.report.document import Command, Document, FindingBlock, Heading, Items, Paragraph, Plain, TableBlock, flat
 from analyzer.report.escape import markdown_text, terminal_safe
 
 
 def to_markdown(document: Document) -> str:
     """Write a document as Markdown, with a newline at its end."""
-    return "\n\n".join(text for block in document if (text := _markdown(block))) + "\n"
+    return "\n\n".join(text for block in flat(document, details=True) if (text := _markdown(block))) + "\n"
 
 
 def markdown_table(names: Iterable[str], rows: Iterable[Iterable[str]], right: Iterable[bool]) -> str:
@@ -23,7 +23,7 @@ def markdown_table(names: Iterable[str], rows: Iterable[Iterable[str]], right: I
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _markdown(block: Block) -> str:
+def _markdown(block: Plain) -> str:
     match block:
         case Heading():
             text = markdown_text(block.text)
@@ -48,15 +48,16 @@ def _markdown(block: Block) -> str:
 
 
 def _table(table: TableBlock) -> str:
-    names = table.names or ("",) * len(table.flush)
+    below = _todo(table.more, table.command)
     if not any(table.notes):
-        return "\n\n".join(filter(None, (markdown_table(names, table.rows, table.flush), markdown_text(table.more))))
+        names = table.names or ("",) * len(table.flush)
+        return "\n\n".join(filter(None, (markdown_table(names, table.rows, table.flush), below)))
     # A row of a table has no room for lists: each row is a bold line with its notes below it.
     rows = zip(table.rows, table.notes, strict=True)
     entries = [
         f"**{markdown_text(' · '.join(filter(None, row)))}**\n\n{_listed(notes)}".rstrip() for row, notes in rows
     ]
-    return "\n\n".join(filter(None, (*entries, markdown_text(table.more))))
+    return "\n\n".join(filter(None, (*entries, below)))
 
 
 def _listed(texts: Iterable[str | Command]) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from analyzer.report.document import (
-    Block,
     Command,
     Document,
     FindingBlock,
@@ -13,7 +12,9 @@ from analyzer.report.document import (
     Items,
     OneLine,
     Paragraph,
+    Plain,
     TableBlock,
+    flat,
 )
 from analyzer.report.escape import terminal_safe
 from analyzer.report.writers.monospace import fit, fold, indented, pad, painted, step, width_of
@@ -34,11 +35,11 @@ def to_text(document: Document, width: int | None = 80, *, colour: bool = False)
     Without a `width` nothing is folded. The text ends with a newline.
     """
     size = _NO_LIMIT if width is None else max(NARROWEST, width)
-    blocks = (text_lines(block, size, colour) for block in document)
+    blocks = (text_lines(block, size, colour) for block in flat(document))
     return "\n\n".join("\n".join(lines) for lines in blocks if lines) + "\n"
 
 
-def text_lines(block: Block, width: int, colour: bool = False) -> list[str]:
+def text_lines(block: Plain, width: int, colour: bool = False) -> list[str]:
     """Return the lines of a block."""
     size = width if width == _NO_LIMIT else min(width, LONGEST)
     match block:

@@ -11,6 +11,7 @@ observed as (
     seen[1].part as part,
     bool_or(internal.is_watching(source_format)) as watched,
     max(seen[1].requests) as requests,
+    max(seen[1].recorded) as recorded,
     min(seen[1].started_at) as started_at,
     max(seen[1].ended_at) as ended_at,
     max(seen[1].retry_visibility) as retry_visibility,
@@ -21,6 +22,7 @@ observed as (
     max(work[1].project) as project,
     max(work[1].cwd) as cwd,
     max(work[1].branch) as branch,
+    max(work[1].forked_from) as forked_from,
     max(provider) as provider,
     max(model) as model
   from event
@@ -33,11 +35,13 @@ counts as (
   select
     session_id,
     max(requests) as requests,
+    max(unrecorded) as unrecorded,
     max(tool_calls) as tool_calls
   from (
     select
       session_id,
       sum(requests) as requests,
+      sum(requests - recorded) as unrecorded,
       sum(tool_calls) as tool_calls
     from observed
     group by
@@ -59,6 +63,7 @@ seen as (
     min(project) as project,
     min(cwd) as cwd,
     min(branch) as branch,
+    min(forked_from) as forked_from,
     min(provider) as provider,
     min(model) as model
   from observed
@@ -72,7 +77,8 @@ counted as (
     max(occurred_at) as last_at,
     count(*) filter (where type = 'error.classified') as errors,
     count(*) filter (where type = 'relay.triggered') as relays,
-    count(*) filter (where type = 'tool.failed') as tool_failures
+    count(*) filter (where type = 'tool.failed') as tool_failures,
+    count(distinct used[1].request) filter (where type = 'usage.recorded' and used[1].whole_run is not true) as recorded
   from event as e
   anti join internal.told_twice as w
     on e.event_id = w.event_id
@@ -84,7 +90,12 @@ select
   c.session_id,
   least(c.first_at, s.started_at) as started_at,
   greatest(c.last_at, s.ended_at) as ended_at,
-  cast(n.requests as bigint) as requests,
+  -- Requests with tokens count where `usage` has them: a fork's log repeats those of another session.
+  cast(case
+    when n.unrecorded is null and n.requests is null then nullif(c.recorded, 0)
+    when n.unrecorded is null then n.requests
+    else greatest(c.recorded + n.unrecorded, c.recorded)
+  end as bigint) as requests,
   c.errors,
   c.relays,
   s.retry_visibility,
@@ -94,6 +105,7 @@ select
   s.project,
   s.cwd,
   s.branch,
+  s.forked_from,
   s.provider,
   s.model,
   cast(n.tool_calls as bigint) as tool_calls,

@@ -217,10 +217,54 @@ semi join answer as a
   and q.near = a.slot
   and q.named = a.named
   and a.last_at >= q.occurred_at - interval 5 second
-  and a.first_at <= q.occurred_at + interval 5 second;
+  and a.first_at <= q.occurred_at + interval 5 second
+union all
+-- The agent's own log states the tokens of all its requests.
+select event_id
+from internal.event_v1
+where type = 'usage.recorded'
+  and internal.is_watching(source_format)
+  and session_id in (
+    select session_id
+    from internal.event_v1
+    where type = 'usage.recorded'
+      and not internal.is_watching(source_format)
+  );
 
--- The same; none until a first watching log is there (`leave_out_told_twice`), as most stores have none, and to plan the other takes a
--- third of the time that a question takes.
+-- Records that a fork copied out of a session which is there, too: the same type, moment and content in another session, which is no
+-- copy itself or the first one.
+create or replace view internal.copied as
+with record as (
+  select
+    event_id,
+    session_id,
+    work[1].forked_from is not null as is_copy,
+    concat_ws(
+      '/',
+      type,
+      epoch_us(occurred_at),
+      facts_id,
+      message,
+      attempt,
+      seen[1].tool,
+      seen[1].pre_tokens,
+      used[1].input_tokens,
+      used[1].output_tokens
+    ) as content
+  from internal.event_v1
+  where type <> 'session.observed'
+)
+
+select c.event_id
+from record as c
+semi join record as r
+  on c.content = r.content
+  and c.session_id <> r.session_id
+  and (not r.is_copy or r.event_id < c.event_id)
+where c.is_copy;
+
+-- Both; none until a first watching log or fork is there (`leave_out_told_twice`), as most stores have none, and to plan the others takes
+-- a third of the time that a question takes.
 create or replace view internal.told_twice as
 select event_id
 from internal.event_v1

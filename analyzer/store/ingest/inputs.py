@@ -7,6 +7,7 @@ damage is reported.
 
 from __future__ import annotations
 
+import codecs
 import errno
 import os
 import shutil
@@ -38,7 +39,7 @@ CHUNK = 4 * 1024 * 1024
 _GATHERED = 512 * 1024
 """Bytes that are gathered from a decompressor at a time, as a member may hold only one."""
 LONGEST_HEAD = 64 * 1024 * 1024
-_FED = {"gzip": 256 * 1024, "zstd": 2 * 1024}
+_FED = {"gzip": 256 * 1024, "zstd": 2 * 1024, "utf-16": 256 * 1024}
 """Compressed bytes per call. zstd does not bound what comes out of them: up to 32,000 to one."""
 _FED_FIRST = 2 * 1024
 """Bytes given to a new member first: the rest is read again, and some members have twenty bytes."""
@@ -48,6 +49,8 @@ MAX_RATIO = 200
 ANY_RATIO = 64 * 1024 * 1024
 """Decompressed bytes that are allowed at any ratio."""
 _GZIP = b"\x1f\x8b"
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+"""Beginnings of what PowerShell 5 writes where a program's output is redirected into a file."""
 _ZSTD = frozenset({b"\x28\xb5\x2f\xfd", *(bytes((first, 0x2A, 0x4D, 0x18)) for first in range(0x50, 0x60))})
 """Beginnings of frames, and of skippable frames, which parallel compressors put first."""
 
@@ -91,6 +94,8 @@ class Input:
             self.codec = "gzip"
         elif magic[:4] in _ZSTD:
             self.codec = "zstd"
+        elif magic[:2] in _UTF16:
+            self.codec = "utf-16"
         else:
             self.codec = "plain"
         self._limit = limit
@@ -308,7 +313,7 @@ class Input:
             if engine.eof:
                 self._handle.seek(-len(engine.unused_data), os.SEEK_CUR)
                 engine, size = None, 0
-        if engine is not None:
+        if engine is not None and self.codec != "utf-16":
             self.damage = f"truncated {self.codec} data"
 
 
@@ -326,10 +331,26 @@ def _gathered(chunks: Iterable[bytes]) -> Iterator[bytes]:
         yield b"".join(parts)
 
 
+class _Utf16:
+    """Turns UTF-16 with a mark into UTF-8, with the methods of a decompressor."""
+
+    eof = False
+    unused_data = b""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-16")("replace")
+
+    def decompress(self, data: bytes) -> bytes:
+        """Return the UTF-8 of the next bytes."""
+        return self._decoder.decode(data).encode()
+
+
 def _engines(codec: str) -> Callable[[], Any]:
     """Return a function that makes a new decompressor for each member of the file."""
     if codec == "gzip":
         return lambda: zlib.decompressobj(31)
+    if codec == "utf-16":
+        return _Utf16
     import zstandard
 
     # Its context is dear to make and is used again; only one frame at a time is read with it.

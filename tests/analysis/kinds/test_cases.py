@@ -62,7 +62,7 @@ def test_what_a_finding_quotes_is_what_all_say_that_it_counts(store: Store, case
             pattern = re.escape(message).replace(re.escape("<*>"), ".+")
             assert sum(number for text, number in sure.items() if re.fullmatch(pattern, text)) >= events
         for sample, said in zip(
-            case.finding.samples, re.findall("; most often “(.*)”", case.finding.explanation), strict=False
+            case.finding.samples, re.findall(". Most often “(.*)”", case.finding.explanation), strict=False
         ):
             alike = own.filter(fingerprint=fingerprint(sample), day=case.finding.last_on)["message"].unique()
             pattern = re.escape(said).replace(re.escape("<*>"), ".+")

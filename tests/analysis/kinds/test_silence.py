@@ -43,6 +43,25 @@ def test_a_caller_that_stops_is_found_on_each_of_its_silent_days() -> None:
     assert str(found[0].note).startswith("no session on 2026-04-08, ")
 
 
+def test_two_days_that_say_little_alone_say_enough_together() -> None:
+    """Of some eight sessions a day, none on two days; the first of them alone is nothing."""
+    few = lambda day, hour, name: (  # noqa: E731
+        0.0 if name == "a" and (CHANGE <= day < CHANGE + 2 or (hour * 7 + day * 5) % 24 > 3 + day % 4) else 1.0
+    )
+    (only,) = [one for one in silences(work(few)) if one.caller == "a"]
+    assert only.day == START + timedelta(days=CHANGE + 1)
+    assert only.onset == START + timedelta(days=CHANGE)
+    assert str(only.note).startswith("no session from 2026-04-08 to 2026-04-09, ")
+
+
+def test_an_office_without_work_on_weekends_is_heard_on_weekdays() -> None:
+    """Around the mean of weekdays, three empty ones are no chance; around one mean of all days they would be."""
+    office = lambda day, hour, name: (  # noqa: E731
+        float(hour % 3 == 0 and day % 7 < 5 and not CHANGE <= day < CHANGE + 3) if name == "a" else 1.0
+    )
+    assert [(day, name) for day, name in told(office) if name == "a"][-1] == (CHANGE + 2, "a")
+
+
 def test_days_and_weekends_as_usual_are_no_silence() -> None:
     """Nor is a day that lacks half of its sessions."""
     assert told(lambda *_: 1.0) == []

@@ -73,6 +73,23 @@ def steady(failed: int, since: int = CHANGE, callers: int = 3) -> Iterator[Row]:
             yield day, f"caller-{caller}", "2" if day >= CHANGE else "1", bad, 30
 
 
+def beside(others_failed: int, others: int) -> Iterator[Row]:
+    """Three callers whose version 2 fails in 39 of 314 sessions within two days, and some sessions under version 1."""
+    for day in range(CHANGE):
+        for caller in range(3):
+            yield day, f"caller-{caller}", "1", 2 + (day + caller) % 2, 52
+    for day in (CHANGE, CHANGE + 1):
+        for caller, (failed, sessions) in enumerate(((7, 52), (6, 53), (6 + day - CHANGE, 52))):
+            yield day, f"caller-{caller}", "2", failed, sessions
+    yield CHANGE, "caller-0", "1", others_failed, others
+
+
+def test_one_failure_elsewhere_acquits_no_version() -> None:
+    """Of ten sessions under another version one failed: that is chance. Where half of forty did, the day is bad."""
+    assert {one.scope for one in found(beside(1, 10))} == {"tool 2"}
+    assert found(beside(20, 40)) == []
+
+
 def test_what_began_days_before_or_after_a_version_is_not_its_fault() -> None:
     """The same rise on its first day is."""
     assert {(one.finding, one.scope) for one in found(steady(8))} == {("version_worse", "tool 2")}

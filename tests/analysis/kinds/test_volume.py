@@ -120,7 +120,7 @@ def test_twice_the_sessions_with_twice_the_errors_is_no_rise() -> None:
             {"network_transient": 60},
             False,
             "volume",
-            ("expected of so many days", "network_transient errors in"),
+            ("in so many days", "network_transient errors in"),
             id="against days where no log shows sessions",
         ),
     ],

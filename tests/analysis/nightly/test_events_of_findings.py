@@ -135,9 +135,10 @@ TYPES = {
 }
 """What the evidence of a kind is, where it is no errors."""
 COMPARED = re.compile(
-    r"[\d.,]+%? (?:distinct )?expected(?: of so many days)?(?: \([^)]+\))?|\(surely [^)]+\)|\(three a session at most\)"
+    r"normally [\d.,]*[\d]%?(?: in so many days)?(?:, at most [\d.,]*[\d]%?|, between [\d.]+% and [\d.]+%)?"
+    r"|\(surely [^)]+\)|\(three a session at most\)"
     r"|[\d.]+% of [\d,]+ in the week before.*|which matched in [\d,]+ sessions of the six weeks before, matched in 0"
-    r"|waited for [\d,]+ s or more|; what it matched: “[^”]*”|; [\d,]+ of [\d,]+ sessions of [-\d]+ failed[^;.]*"
+    r"|waited for [\d,]+ s or more|. What it matched: “[^”]*”|; [\d,]+ of [\d,]+ sessions of [-\d]+ failed[^;.]*"
     r"|at [\d,]+ of its [\d,]+ callers|“[^”]*”"
 )
 """Of a sentence what was expected or there before, what it is held against, what it cost, and what it quotes."""
@@ -259,8 +260,8 @@ def test_hand_offs_that_were_skipped_and_compactions_are_none(tmp_path: Path) ->
         found = {one.finding: one for one in check(store, until="2026-10-21").findings}
         shown = {kind: {each.event_id for each in timeline(store, one.id).happenings} for kind, one in found.items()}
     assert {kind: one.explanation for kind, one in found.items()} == {
-        "relays": "smith: 6 hand-offs of one session in step build on 2026-10-20; 1 of them given up.",
-        "compactions": "smith: 7 compactions of one session on 2026-10-20.",
+        "relays": "smith: 6 hand-offs in one session in step build on 2026-10-20; 1 of them failed.",
+        "compactions": "smith: 7 compactions in one session on 2026-10-20.",
     }
     assert shown["relays"] == {*(f"made-{at}-triggered" for at in range(5)), "lost-5-triggered", "lost-5-halted"}
     assert shown["compactions"] == {f"own-{at}-triggered" for at in range(10, 17)}

@@ -17,7 +17,6 @@ from analyzer.store import Store, open_store
 from tests.analysis.histories import line
 
 Errors = list[dict[str, Any]]
-BASIS = "at list prices or as logged"
 BROKE_OFF = "Calls that broke off and were sent again may have cost"
 
 
@@ -56,16 +55,16 @@ def test_what_left_most_sessions_without_an_answer_comes_first(tmp_path: Any) ->
     """One session that repeats an error is one, and what recovered is no failure; the advice is that of its reason."""
     errors = [refused(), refused(), *[overloaded(session="loop")] * 5, *[overloaded("recovered") for _ in range(4)]]
     most, whose = report_on(errors, tmp_path).leading
-    assert most.text == "Failed most: one auth_error message, 2 times in 2 of 7 sessions; 2 gave up."
+    assert most.text == "One auth_error message failed most: 2 times in 2 of 7 sessions, 2 of which failed."
     assert (most.topic, most.quote, most.advice) == ("most", "invalid x-api-key", advice("auth_error", None))
-    assert whose.text == "Whose errors: provider 81.8%, account 18.2%."
+    assert whose.text == "Errors by cause: the provider 81.8%, your account 18.2%."
 
 
 def test_what_a_user_stopped_is_no_failure(tmp_path: Any) -> None:
     """Whose it was is said all the same."""
     stopped = {"reason": "unknown", "detail": "aborted", "facts": {"message": "Request was aborted by user"}}
     (whose,) = report_on([stopped, stopped], tmp_path).leading
-    assert whose.text == "Whose errors: user 100.0%."
+    assert whose.text == "Errors by cause: people who stopped it 100.0%."
 
 
 def test_without_an_error_nothing_is_said(tmp_path: Any) -> None:
@@ -79,7 +78,7 @@ def test_where_no_error_is_told_the_tool_that_fails_most_is(tmp_path: Any) -> No
     asked = {"kind": "tool.failed", "tool": "Bash"}
     failures = [{**asked, "command": "go test", "message": "Exit code 1: FAIL", "exit_code": 1} for _ in range(2)]
     (most,) = report_on([*failures, {**asked, "message": "no"}], tmp_path).leading
-    assert most.text == "Failed most: the tool Bash running go test, 2 times in 2 sessions."
+    assert most.text == "The tool Bash running go test failed most: 2 times in 2 sessions."
     assert (most.topic, most.quote) == ("most", "Exit code 1: FAIL")
 
 
@@ -89,7 +88,7 @@ def test_where_no_error_is_told_the_tool_that_fails_most_is(tmp_path: Any) -> No
         ([], None),
         ([None], None),
         ([0.001], None),
-        ([1.5, None, 2.0], f"All requests cost $3.50, {BASIS}; no failure is known to have cost any of it."),
+        ([1.5, None, 2.0], "All requests cost $3.50; none of it is known to be wasted by failures."),
     ],
 )
 def test_a_cost_that_no_failure_has_a_part_of_is_told(costs: list[float | None], text: str | None) -> None:
@@ -134,8 +133,8 @@ def test_company_speaks_where_there_is_enough_of_it(elsewhere: int, tmp_path: An
     observed = {"kind": "session.observed", "requests": 1, "provider": "openai"}
     errors = [{**invalid(), "provider": "anthropic"}, *[observed for _ in range(elsewhere)]]
     (whose,) = (one for one in report_on(errors, tmp_path).leading if one.topic == "whose")
-    assert whose.text.startswith("Whose errors: request 100.0%.")
-    assert (" Yours, what was asked: 1 of 1 session at anthropic" in whose.text) == (elsewhere == 10)
+    assert whose.text.startswith("Errors by cause: your requests 100.0%.")
+    assert (" Likely your requests: 1 of 1 session at anthropic" in whose.text) == (elsewhere == 10)
 
 
 @pytest.mark.parametrize(
@@ -191,19 +190,19 @@ def spent(**more: Any) -> dict[str, Any]:
         ([], None),
         (
             [spent(cost_usd=5.0, caller="a"), spent(cost_usd=4.0), spent(cost_usd=2.0, never_recovered=False)],
-            f"Failures cost $0.00 of $236.00, {BASIS}. {BROKE_OFF} $11.00 more.",
+            f"Failures wasted $0.00 of $236.00 spent. {BROKE_OFF} $11.00 more.",
         ),
         (
             [spent(cause="tool_loop", basis="measured", reason="Bash", never_recovered=None, cost_usd=1.5)],
-            f"Failures cost $1.50 of $236.00; all of it commands of Bash that failed again and again, {BASIS}.",
+            "Failures wasted $1.50 of $236.00 spent, all in commands of Bash that kept failing.",
         ),
         (
             [spent(), spent(tokens=3_000, never_recovered=False)],
-            "Failures took 4,000 tokens, 75.0% of them retries of x; nobody bills them.",
+            "Failures wasted 4,000 tokens, 75.0% of them in retries of x; nobody bills them.",
         ),
         (
             [spent(cost_usd=None, of_cost_usd=None, never_recovered=False)],
-            "Failures took 1,000 tokens, 100.0% of them retries of x; no model of theirs has a price.",
+            "Failures wasted 1,000 tokens, 100.0% of them in retries of x; no model of theirs has a price.",
         ),
     ],
 )

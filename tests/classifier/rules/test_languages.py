@@ -8,9 +8,12 @@ import tomllib
 import pytest
 import re2
 
-from analyzer.classifier import classify
-from analyzer.classifier.rules.loading import LANGUAGES
-from analyzer.classifier.rules.ruleset import options
+from analyzer.classifier import classify, default_ruleset, load_ruleset
+from analyzer.classifier.rules.explain import explain
+from analyzer.classifier.rules.loading import LANGUAGES, ruleset_for
+from analyzer.classifier.rules.ruleset import options, ruleset_text
+from analyzer.classifier.rules.words import written_out
+from analyzer.errors import RulesError
 from tests import REPOSITORY
 
 with open(LANGUAGES, "rb") as handle:
@@ -18,8 +21,10 @@ with open(LANGUAGES, "rb") as handle:
 with open(REPOSITORY / "tests/classifier/rules/languages.toml", "rb") as handle:
     TEXTS = tomllib.load(handle)
 REASON = {situation: reason for reason, situations in TEXTS["reasons"].items() for situation in situations}
-SUBJECTS = frozenset(WORDS["en"])
-COMPLAINTS = sorted(frozenset(WORDS["de"]) - SUBJECTS)
+COMPLAINTS = [
+    *("exceeded", "often", "too_long", "exhausted", "invalid", "expired", "missing", "denied", "not_found", "failed"),
+    *("unavailable", "overloaded", "cancelled", "timeout", "later", "policy"),
+]
 SHARED = re.compile(r"expir\w*|incorrect\w*|absent")
 """English words that other languages have with the same meaning."""
 
@@ -32,10 +37,9 @@ def test_each_situation_has_its_reason(language):
 
 
 def test_each_language_has_all_words():
-    """Every language has words for every subject and every complaint; English has its complaints in rules."""
-    assert {name: set(words) ^ {*SUBJECTS, *COMPLAINTS} for name, words in WORDS.items() if name != "en"} == {
-        name: set() for name in WORDS if name != "en"
-    }
+    """Every language has words for every subject and every complaint."""
+    assert {name for name, words in WORDS.items() if set(words) != set(WORDS["en"])} == set()
+    assert set(COMPLAINTS) < set(WORDS["en"])
 
 
 def test_no_complaint_is_an_english_word():
@@ -54,10 +58,83 @@ def test_no_complaint_is_an_english_word():
     assert both == {}
 
 
-def test_boundaries_stand_beside_ascii_letters():
-    """`\\b` knows ASCII letters only, so it stands beside no other letter."""
-    beside = re.compile(r"\\b[^\x00-\x7f]|[^\x00-\x7f](?:[a-z]\?)?\\b")
-    assert [pattern for words in WORDS.values() for pattern in words.values() if beside.search(pattern)] == []
+@pytest.mark.parametrize(
+    ("pattern", "texts"),
+    [
+        ("clés?", {"clé", "clés"}),
+        ("[账帳]号|x(?:y|z)w", {"账号", "帳号", "xyw", "xzw"}),
+        ("don\\x27t", {"don't"}),
+    ],
+)
+def test_words_are_written_out(pattern, texts):
+    """A pattern of words stands for a few plain texts."""
+    assert set(written_out(pattern)) == texts
+
+
+@pytest.mark.parametrize("pattern", [r"key\w+", "a*", "(?i:x)", r"\d", "", "a|", "[abcdefghij]" * 5])
+def test_a_pattern_of_many_texts_is_refused(pattern):
+    """What stands for more than a few texts is no pattern of words."""
+    with pytest.raises(ValueError):
+        written_out(pattern)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("Límite de peticiones alcanzado. Vuelva a intentarlo más tarde", "rate_limited"),
+        ("تم تجاوز حد الطلبات. حاول مرة أخرى لاحقًا", "rate_limited"),
+        ("요청이 너무 많습니다. 잠시 후 다시 시도해 주세요", "rate_limited"),
+        ("Saldo esgotado. Adicione créditos e tente novamente", "auth_error"),
+        ("Bakiyeniz yetersiz. Lütfen daha sonra tekrar deneyin", "auth_error"),
+        ("Sieć jest niedostępna. Sprawdź klucz i spróbuj ponownie", "network_transient"),
+        ("सर्वर व्यस्त है। कृपया बाद में पुनः प्रयास करें", "network_transient"),
+    ],
+)
+def test_the_first_sentence_names_the_cause(text, reason):
+    """Advice after the cause, such as to try again or to look at a key, does not decide."""
+    assert classify(text).reason == reason
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Si la clave no es válida, la llamada falla",
+        "如果余额不足，接口会返回 402",
+        "Wenn das Limit überschritten ist, wartet der Dienst",
+        "Якщо ліміт перевищено, клієнт чекає",
+        "Caso: quando il limite è superato, il client attende",
+        "トークンの期限が切れた場合、`TokenExpiredError` がスローされます",
+        "Limit aşıldığında istemci `RateLimitError` fırlatır",
+        "### QuotaError: raised when the quota is exceeded",
+        "it('waits when the rate limit is exceeded', () => {",
+        "✓ gives up on 403 Forbidden",
+        "fix(client): map a missing model to MODEL_NOT_FOUND",
+        "Error 401 means your key was revoked",
+        "503 (overloaded) and 529 are retried with a longer wait",
+    ],
+)
+def test_a_text_about_errors_is_no_error(text):
+    """Conditions, tests, commits, headings and explanations name errors that did not happen."""
+    assert classify(text).reason == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        ({"status": 500, "message": "余额不足"}, "auth_error"),
+        ({"status": 403, "message": "额度已用尽"}, "auth_error"),
+        ({"status": 400, "message": "上下文长度超过限制"}, "context_overflow"),
+        ({"status": 400, "message": "请稍后再试"}, "validation"),
+        (
+            {"exception_class": "APIConnectionError", "message": "Guthaben aufgebraucht – bitte aufladen über Menü"},
+            "auth_error",
+        ),
+        ({"status": 429, "type": "rate_limit_error", "message": "余额不足"}, "rate_limited"),
+    ],
+)
+def test_words_are_better_than_a_bare_status_and_worse_than_a_type(error, reason):
+    """Words of a language say why a status came; a type that a machine wrote says it better."""
+    assert classify(error).reason == reason
 
 
 def test_languages_mix():
@@ -68,11 +145,34 @@ def test_languages_mix():
 
 
 def test_rules_of_users_may_ask_for_words(tmp_path):
-    """`@name` in a rule of a user is the words of that name in every language."""
+    """`@name` among the subjects and complaints of a user's rule is the words of that name in every language."""
     path = tmp_path / "mine.toml"
-    path.write_text(
-        "[[rule]]\nid = 'mine'\nreason = 'validation'\ntext = ['@tool']\nonly_text = ['@expired']\nsource = 'us'\n"
-        "examples = ['工具已过期', 'Das Werkzeug ist abgelaufen']\ncounter_examples = ['工具']\n",
-        "utf-8",
+    rule = (
+        "[[rule]]\nid = 'mine'\nreason = 'validation'\nsubjects = ['@tool', 'heron']\ncomplaints = ['@expired']\n"
+        "source = 'us'\nexamples = ['工具已过期', 'Das Werkzeug ist abgelaufen']\ncounter_examples = ['工具']\n"
     )
+    path.write_text(rule, "utf-8")
     assert classify("Das Werkzeug ist abgelaufen", rules=str(path)).rule == "mine"
+    assert classify("heron: abgelaufen", rules=str(path)).rule == "mine"
+    path.write_text(rule.replace("'heron'", r"'heron\d+'"), "utf-8")
+    with pytest.raises(RulesError, match="no few plain texts"):
+        load_ruleset(path)
+
+
+def test_a_ruleset_keeps_its_words(tmp_path):
+    """A ruleset that is written down has its words in it, and the same digest."""
+    ruleset = default_ruleset()
+    path = tmp_path / "kept.toml"
+    path.write_text(ruleset_text(ruleset), "utf-8")
+    assert ruleset_for(str(path)).digest == ruleset.digest
+    assert classify("余额不足", rules=str(path)).rule == classify("余额不足").rule == "word_credit"
+
+
+def test_an_explanation_names_the_words():
+    """It says which subject and complaint decided, that words were asked last, and what ruled a rule out."""
+    answer = explain("Clé API expirée")
+    assert answer.classification.rule == "word_expired"
+    assert answer.matches[0].matched == "text 'clé … expir'"
+    assert "words of languages" in answer.why[0]
+    held_back = {match.rule: match.held_back for match in explain("Limite atteinte, solde du compte").matches}
+    assert held_back.get("word_limit") == "unless: a text has words that rule it out"

@@ -11,10 +11,7 @@ import pytest
 
 from analyzer.events import Event
 from analyzer.importers import BY_NAME, FORMATS, Source, base, block_of, detect, head_of
-from tests.importers.new_kinds.agents import AGENTS
-from tests.importers.new_kinds.chains import CHAINS
-from tests.importers.new_kinds.logs import CASES, Case
-from tests.importers.new_kinds.platforms import CHATS, PLATFORMS, SPANS
+from tests.importers.new_kinds.cases import AGENTS, CASES, CHAINS, CHATS, PLATFORMS, SPANS, Case
 from tests.shown_formats import events_of
 
 ALL = (*CASES, *AGENTS, *CHAINS, *PLATFORMS, *SPANS, *CHATS)

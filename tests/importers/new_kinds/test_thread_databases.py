@@ -16,7 +16,7 @@ from analyzer.events import Event
 from analyzer.importers import Source, base, block_of, records
 from analyzer.importers.shapes.files import rows_as_lines
 from analyzer.importers.transcripts.threads import ZedReader
-from tests.importers.new_kinds.logs import MS
+from tests.importers.new_kinds.cases import MS
 from tests.importers.new_kinds.test_new_kinds import STRANGE
 
 Q_SCHEMA = """

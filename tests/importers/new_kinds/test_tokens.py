@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.importers.new_kinds.agents import AGENTS
+from tests.importers.new_kinds.cases import AGENTS
 from tests.importers.new_kinds.test_new_kinds import read
 
 NAMES = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")

@@ -15,9 +15,7 @@ from analyzer.recovery import (
     ContextSettings,
     TokenLimit,
     TruncateState,
-    is_token_limit_error,
     outline,
-    parse_token_limit_error,
 )
 from analyzer.recovery.context.conversation import role_of, tokens_of
 from analyzer.recovery.context.hook import OUTLINE_CHARS
@@ -27,74 +25,6 @@ OPENAI = (
     "This model's maximum context length is 128000 tokens. However, your messages resulted in 130123 tokens. "
     "Please reduce the length of the messages."
 )
-
-
-class TestParseTokenLimitError:
-    """What an error says about the limit."""
-
-    @pytest.mark.parametrize(
-        "error",
-        [
-            ANTHROPIC,
-            {"type": "error", "error": {"type": "invalid_request_error", "message": ANTHROPIC}},
-            ValueError(f"Error code: 400 - {ANTHROPIC}"),
-            {"data": {"error": {"message": ANTHROPIC}}},
-        ],
-    )
-    def test_should_parse_anthropic_token_limit_errors(self, error: object) -> None:
-        """As a text, a body, an exception, or nested."""
-        limit = parse_token_limit_error(error)
-        assert limit is not None
-        assert (limit.current_tokens, limit.max_tokens) == (210_000, 200_000)
-
-    @pytest.mark.parametrize(
-        "error",
-        [
-            OPENAI,
-            {"error": {"message": OPENAI, "code": "context_length_exceeded"}},
-            {"code": "context_length_exceeded", "message": "x"},
-            {"code": "token_limit_exceeded"},
-            "Please reduce the length of the messages",
-            "token limit exceeded",
-            "context is too long",
-            "Request too large",
-        ],
-    )
-    def test_should_parse_openai_token_limit_errors(self, error: object) -> None:
-        """By the text, by the code alone, and in general words."""
-        assert parse_token_limit_error(error) is not None
-        assert is_token_limit_error(error)
-
-    def test_the_raw_error_is_at_hand(self) -> None:
-        """The very object that was given, which neither comparisons nor a printed limit show."""
-        error = ValueError(ANTHROPIC)
-        limit = parse_token_limit_error(error)
-        assert limit is not None
-        assert limit.raw_error is error
-        assert limit == TokenLimit(210_000, 200_000)
-        assert "ValueError" not in repr(limit)
-
-    @pytest.mark.parametrize(
-        "error",
-        [
-            None,
-            "",
-            "fine",
-            "Rate limit reached",
-            {"status": 401},
-            "Request too large: tokens per min (TPM): Limit 30000",
-        ],
-    )
-    def test_should_return_null_for_non_token_limit_errors(self, error: object) -> None:
-        """Nor is a limit on tokens a minute one of context."""
-        assert parse_token_limit_error(error) is None
-        assert not is_token_limit_error(error)
-
-    def test_should_extract_token_counts_when_available(self) -> None:
-        """Sent and fitting tokens in their places, whichever the text names first; provider and model too."""
-        limit = parse_token_limit_error({"message": OPENAI, "providerID": "openai", "modelID": "m-1"})
-        assert limit == TokenLimit(130_123, 128_000, "openai", "m-1")
-        assert parse_token_limit_error("context_length_exceeded") == TokenLimit()
 
 
 def talk(turns: int, chars: int = 4_000) -> list[dict[str, Any]]:
@@ -164,13 +94,6 @@ def test_pruning_reaches_the_target_and_no_more() -> None:
     assert fitted.messages == [*messages[:3], *messages[23:]]
 
 
-def test_an_overflow_without_figures_still_shrinks() -> None:
-    """What there is, is too much: a fifth of it goes."""
-    fitted = only("prune").fit(talk(30))
-    assert fitted.change is not None
-    assert fitted.change.post_tokens / fitted.change.pre_tokens == pytest.approx(0.8, abs=0.04)
-
-
 def test_what_only_the_provider_counts_cannot_be_pruned() -> None:
     """Prompt and tools weigh 40,000 tokens that no counted message has: so much more has to go."""
     counted = [each | {"metadata": {"tokens": {"total": tokens_of(each)}}} for each in talk(30)]
@@ -232,14 +155,6 @@ def test_a_summary_takes_the_place_of_what_it_summarizes() -> None:
         "[Summary of the earlier conversation]\nThey agreed on blue.\n[End of the summary]\n\nq5 "
     )
     assert fitted.messages[4:] == messages[12:]
-
-
-def test_without_a_summarizer_the_strategy_is_skipped_and_says_so() -> None:
-    """The next one takes over."""
-    fitted = only("summarize", "remove_old_messages").fit(talk(30))
-    assert fitted.skipped == ("summarize: there is no summarizer",)
-    assert fitted.change is not None
-    assert fitted.change.strategy == "remove_old_messages"
 
 
 def test_a_summarizer_that_fails_is_passed_over() -> None:
@@ -381,15 +296,3 @@ def test_settings_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(AnalyzerError) as caught:
         ContextSettings(**wrong)
     assert caught.value.hint
-
-
-@pytest.mark.parametrize(
-    "keep", [("message",), ("error", "message"), ("data", "message"), ("data", "error", "message")]
-)
-def test_a_message_is_found_wherever_bodies_keep_it(keep: tuple[str, ...]) -> None:
-    """At the top, below `error`, `data` or both; a code alone as well."""
-    for key, said in (("message", "prompt is too long: 5 tokens > 4 maximum"), ("code", "context_length_exceeded")):
-        error: dict[str, Any] = {key: said}
-        for name in reversed(keep[:-1]):
-            error = {name: error}
-        assert parse_token_limit_error(error) is not None

@@ -75,7 +75,7 @@ def test_a_store_is_opened_under_one_name_whatever_its_file_is_called(store: Pat
     asked = "select string_agg(database_name, ' ' order by database_name) from duckdb_databases()"
     found = {}
     path = store
-    for name in sorted({*sampled(sorted(words())), *ODD}):
+    for name in sorted({*sampled(sorted(words()), step=9), *ODD}):
         path = path.rename(path.with_name(f"{name}.duckdb"))
         with connect_plain(str(path), read_only=True) as connection:
             found[name] = connection.execute(asked).fetchall()

@@ -18,7 +18,7 @@ from analyzer.store.db.frames import ask, frame_of
 from analyzer.store.fleet import former, ship, table
 from analyzer.store.fleet.former import push_lake
 from analyzer.store.fleet.table import SCHEMA
-from tests.shown_formats import LOGS, _line
+from tests.shown_formats import LOGS, line_of
 from tests.store.fleet.machines import differences, ids, load, opened, push
 
 
@@ -39,7 +39,7 @@ def test_a_store_of_a_fleet_equals_one_that_has_read_all_logs(
 ) -> None:
     """For logs of every format, pushed by two machines in small parts, in two rounds; all but the host is the same."""
     monkeypatch.setattr(ship, "PART_EVENTS", 50)
-    logs = [_log(tmp_path / "logs" / f"{name}.jsonl", *(_line(item) + b"\n" for item in LOGS[name])) for name in LOGS]
+    logs = [_log(tmp_path / "logs" / f"{name}.jsonl", *(line_of(item) + b"\n" for item in LOGS[name])) for name in LOGS]
     rounds = [sorted(logs)[::2], [*sorted(logs)[1::2], samples]]
     fleet, direct = tmp_path / "fleet.duckdb", tmp_path / "direct.duckdb"
     for number, paths in enumerate(rounds):

@@ -93,7 +93,7 @@ def test_a_statement_that_fails_once_is_gone_over(
     tmp_path: Path, logs: Path, empty: Path, undisturbed: dict[str, pl.DataFrame], first: int, fault: str
 ) -> None:
     """Whichever of them it is, from the first batch statement on: the store is that of an undisturbed run."""
-    for at in sampled(range(2, statements(tmp_path, logs)), first):
+    for at in sampled(range(2, statements(tmp_path, logs)), first, step=7):
         store = open_store(shutil.copyfile(empty, tmp_path / f"s{at}.duckdb"), writable=True)
         faulty: Any = Faulty(store._connection, at=at, fault=fault)
         store._connection = faulty
@@ -115,7 +115,7 @@ def test_a_statement_that_fails_for_good_keeps_nothing_of_its_batch(
     tmp_path: Path, logs: Path, empty: Path, undisturbed: dict[str, pl.DataFrame]
 ) -> None:
     """The command says so, the store has all of a batch or nothing, and the next run completes it."""
-    for at in sampled(range(2, statements(tmp_path, logs))):
+    for at in sampled(range(2, statements(tmp_path, logs)), step=7):
         with open_store(shutil.copyfile(empty, tmp_path / f"s{at}.duckdb"), writable=True) as store:
             sound = store._connection
             faulty: Any = Faulty(sound, at=at, times=10**9)

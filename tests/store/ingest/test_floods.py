@@ -15,6 +15,7 @@ from analyzer.store import Store, open_store
 from analyzer.store.ingest import read
 from analyzer.store.ingest.inputs import Input
 from analyzer.store.ingest.read import Blocks
+from tests import sampled
 from tests.growth import assert_linear
 
 Native = Callable[..., bytes]
@@ -140,21 +141,30 @@ def test_a_flood_in_quarantine_is_tried_again_whole(tmp_path: Path, native: Nati
         assert (result.tried, result.mended, result.events, result.remaining) == (2_000, 2_000, 2_000, 0)
 
 
+FLOODED_LINES = {b"[": (b"", b"\n"), b",[]": (b'{"type":"a.b","payload":{"m":[[]', b"]}}\n")}
+"""What stands before and after the parts of a flood that is one line."""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("flood", "bad"),
+    ("part", "count", "bad"),
     [
-        (b"x\n" * 1_000_000, 1_000_000),
-        (b"\xff\n" * 1_000_000, 1_000_000),
-        (b"[" * 5_000_000 + b"\n", 1),
-        (b'{"type":"a.b","payload":{"m":[[]' + b",[]" * 1_500_000 + b"]}}\n", 1),
-        (gzip.compress(b"") * 250_000, 0),
-        (zstandard.compress(b"") * 250_000, 0),
+        pytest.param(b"x\n", 1_000_000, 1_000_000, id="lines"),
+        *sampled(
+            [
+                pytest.param(b",[]", 1_500_000, 1, id="empty lists"),
+                pytest.param(b"[", 5_000_000, 1, id="brackets"),
+                pytest.param(b"\xff\n", 1_000_000, 1_000_000, id="lines of no UTF-8"),
+                pytest.param(gzip.compress(b""), 250_000, 0, id="members of gzip"),
+                pytest.param(zstandard.compress(b""), 250_000, 0, id="frames of zstd"),
+            ]
+        ),
     ],
-    ids=["lines", "lines of no UTF-8", "brackets", "empty lists", "members of gzip", "frames of zstd"],
 )
-def test_a_flood_takes_bounded_memory(native: Native, tmp_path: Path, flood: bytes, bad: int) -> None:
+def test_a_flood_takes_bounded_memory(native: Native, tmp_path: Path, part: bytes, count: int, bad: int) -> None:
     """Of a million bad lines, or of some megabytes that are made of the smallest parts there are."""
+    begin, end = FLOODED_LINES.get(part, (b"", b""))
+    flood = begin + part * count + end
     packers = {b"\x1f\x8b": gzip.compress, b"(\xb5": zstandard.compress}
     (tmp_path / "log").write_bytes(packers.get(flood[:2], bytes)(native("a")) + flood)
     code = (

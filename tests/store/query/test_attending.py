@@ -74,7 +74,7 @@ def test_ctrl_c_ends_a_question(asking: str) -> None:
         f"statement = {ENDLESS!r}\n"
         "long = lambda store: ask(store._connection, statement)\n"
         "with open_store(':memory:') as store:\n"
-        "    threading.Timer(3.0, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
+        "    threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
         "    try:\n"
         f"        {asking}\n"
         "    except KeyboardInterrupt:\n"

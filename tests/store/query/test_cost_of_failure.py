@@ -230,7 +230,7 @@ def test_parts_never_exceed_the_whole(happened: list[tuple[str, int, str]], log:
     assert all(of == pytest.approx(whole) for of in causes["of_cost_usd"])
     sentence = failure_cost(Table("cost-of-failure", "", "", {}, causes))
     if sentence and "cost" in sentence.text:
-        assert sentence.text.startswith(f"Failures cost ${measured['cost_usd'].sum():,.2f} of ${whole:,.2f}")
+        assert sentence.text.startswith(f"Failures wasted ${measured['cost_usd'].sum():,.2f} of ${whole:,.2f}")
 
 
 @pytest.mark.parametrize(

@@ -119,8 +119,8 @@ def test_the_queries_count_and_list_them(store: Store) -> None:
 def test_a_report_says_how_many_stopped(store: Store) -> None:
     """In one sentence; of sessions that all came to an end it says nothing."""
     assert endings_words(overview(store)) == (
-        "2 sessions stopped before a retry that was due, 1 after an error without an answer, 1 after a failed tool "
-        "without an answer, 1 in retries without end, 1 session said success and did nothing, "
-        "in 1 session a compaction made the context larger."
+        "2 sessions ended before a retry that was due, 1 session ended on an error and never answered, 1 session ended "
+        "on a failed tool and never answered, 1 session retried without end, 1 session reported success and did "
+        "nothing, a compaction made the context of 1 session larger."
     )
     assert endings_words(overview(store, since=LATEST)) == ""

@@ -435,17 +435,18 @@ def test_a_closed_store_reads_and_writes_nothing_else_whatever_is_asked(
         other.execute("create table t as select 'correct-horse' as token")
     before = content()
     settings = {"temp_directory": "", "memory_limit": "300MB", "threads": "1"}
-    for statement in (*WRITING, *HOSTILE.strip().splitlines()):
-        connection = connect(path, read_only=True, closed=True, settings=settings)
-        try:
-            result = connection.execute(statement.replace("{store}", path))
-            rows = result.fetchall() if result else []
-        except duckdb.Error as error:
-            rows = [(str(error).replace(statement, ""),)]
-        finally:
-            connection.close()
-        assert "correct-horse" not in str(rows), statement
-        assert content() == before, statement
+    with connect(path, read_only=True, closed=True, settings=settings) as connection:
+        for statement in (*WRITING, *HOSTILE.strip().splitlines()):
+            with connection.cursor() as cursor:
+                try:
+                    result = cursor.execute(statement.replace("{store}", path))
+                    rows = result.fetchall() if result else []
+                except duckdb.Error as error:
+                    rows = [(str(error).replace(statement, ""),)]
+            assert "correct-horse" not in str(rows), statement
+            assert content() == before, statement
+            # The next statement meets a store that answers.
+            assert connection.execute("select count(*) from internal.event_v1").fetchall() == [(1,)], statement
 
 
 def test_every_function_of_the_database_that_could_act_is_known() -> None:

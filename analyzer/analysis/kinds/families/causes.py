@@ -21,6 +21,7 @@ from analyzer.analysis.periods import (
     RECENT_DAYS,
 )
 from analyzer.analysis.tables import Table, Window, table
+from analyzer.readable import counted
 from analyzer.store import CallerDays, Store
 
 MIN_SESSIONS = 3
@@ -91,7 +92,9 @@ def _classifier(errors: pl.DataFrame, day: date, caller: str | None) -> list[Det
             sessions=flip.sessions,
             groups=flip.groups,
             scope=f"{flip.old_reason} → {flip.reason}",
-            note=f"{flip.groups} groups once judged {flip.old_reason} are {flip.reason} under today's rules",
+            note=(
+                f"{counted(flip.groups, 'message')} logged as {flip.old_reason}, and {flip.reason} by the current rules"
+            ),
         )
         for flip in flips(errors)
     ]
@@ -110,7 +113,7 @@ def _traffic(errors: pl.DataFrame, day: date, caller: str | None, alpha: float) 
     p_value = min(1.0, p_value * len(tails))
     if p_value > alpha:
         return []
-    shift = f"{reason} in {shown:,} of {after:,} sessions, {expected:,.1f} expected"
+    shift = f"{reason} in {shown:,} of {after:,} sessions, normally {expected:,.1f}"
     return [
         Detection(
             day=day,
@@ -120,7 +123,7 @@ def _traffic(errors: pl.DataFrame, day: date, caller: str | None, alpha: float) 
             q_value=p_value,
             statistic=shown / expected,
             sessions=after,
-            note=f"under one and the same ruleset the mix of reasons differs: {shift}",
+            note=f"the mix of errors changed; the rules did not: {shift}",
         )
     ]
 

@@ -318,7 +318,7 @@ def _detection(
     )
     # Where no log shows sessions without errors, exposure is hours.
     of_sessions = f" of {max(best.sessions, best.exposure):,.0f}" if best.seen else ""
-    note = f"{best.reason} errors in {best.sessions:,}{of_sessions} sessions, {best.tail.expected:,.1f} expected"
+    note = f"{best.reason} errors in {best.sessions:,}{of_sessions} sessions, normally {best.tail.expected:,.1f}"
     if hits is not None:
         note += f", at {hits[0]} of its {hits[1]} callers"
     return above(

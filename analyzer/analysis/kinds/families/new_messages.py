@@ -342,7 +342,7 @@ def shared_message(finding: Finding) -> str:
 
 def weak_message(finding: Finding) -> str:
     """Say that the reason of a new message rests on weak evidence."""
-    text = f"judged {finding.scope.reason} by weak evidence alone, a bare status or weak words"
+    text = f"classified only tentatively as {finding.scope.reason}, by a bare status or weak words"
     if finding.scope.caller is None:
         return f"a message that nobody had before, {text}: {note_of(finding)}"
     return f"a message that it did not have before, {text}, in {in_sessions(finding)}, {since(finding)}"
@@ -429,7 +429,7 @@ MESSAGES = {
     ),
     "weak_template": replace(
         _MESSAGE,
-        title="A new message that a rule knows by weak evidence",
+        title="A new message, classified only tentatively",
         sentence=weak_message,
         advice="write a rule for it where the reason is wrong",
         asks=("rules", "explain", "--", MESSAGE_ITSELF),

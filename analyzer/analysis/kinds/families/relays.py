@@ -62,7 +62,7 @@ def relay_frequency(relays: pl.DataFrame, alpha: float = 0.001) -> list[Detectio
             row["relays"],
             RateTail(row["p_value"], row["expected"], row["high"]),
             q_value=row["p_value"],
-            **_of_day(row, f"{row['expected']:.1f} expected, at most {row['most']} in one session"),
+            **_of_day(row, f"normally {row['expected']:.1f}, at most {row['most']} in one session"),
         )
         for row in unusual.iter_rows(named=True)
     )
@@ -143,10 +143,10 @@ def many_hand_offs(finding: Finding) -> str:
     step, what = finding.scope.step, _called(finding)
     step = f" in step {step}" if step and step != NO_STEP else ""
     if latest.expected is None:
-        rest = f", {as_number(latest.statistic)} of them of one session" if latest.statistic != latest.observed else ""
-        return f"{as_number(latest.observed)} {what}{'' if rest else ' of one session'}{step} on {latest.day}{rest}"
-    text = f"{as_number(latest.observed)} {what}{step} on {latest.day}, {as_number(latest.expected)} expected"
-    return f"{text} (at most {as_number(latest.high)}), in {in_sessions(finding)}"
+        rest = f", {as_number(latest.statistic)} of them in one session" if latest.statistic != latest.observed else ""
+        return f"{as_number(latest.observed)} {what}{'' if rest else ' in one session'}{step} on {latest.day}{rest}"
+    normal = f"normally {as_number(latest.expected)}, at most {as_number(latest.high)}"
+    return f"{as_number(latest.observed)} {what}{step} on {latest.day} ({normal}), in {in_sessions(finding)}"
 
 
 def hand_off_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
@@ -176,7 +176,7 @@ def hand_off_chart(case: Charted) -> Chart:
     """
     rows, what = case.numbers, _called(case.finding)
     judged = rows.drop_nulls("expected")
-    within = "what 39 of 40 such days stay within"
+    within = "normal range"
     marks = (
         band(within, judged["day"], [0.0] * judged.height, judged["high"], stepped=True),
         dashes("expected", judged["day"], judged["expected"], stepped=True),

@@ -142,7 +142,7 @@ def _judge(
                 statistic=(rate - expected) / sqrt(expected * (1 - expected) * (1 / chains + 1 / before_chains)),
                 groups=chains,
                 scope=reason,
-                note=f"{recovered} of {chains} chains recovered, {expected * chains:.1f} expected",
+                note=f"{recovered} of {chains} chains recovered, normally {expected * chains:.1f}",
             )
     all_chains, all_recovered = before_chains + chains, before_recovered + recovered
     if all_chains < MIN_CHAINS:
@@ -220,7 +220,7 @@ def chain_chart(case: Charted) -> Chart:
     rows = case.numbers.with_columns(failed=pl.col("chains") - pl.col("recovered"))
     latest, week = case.finding.latest, f"{RECENT_DAYS} days"
     fell = latest.expected is not None
-    share_name = "expected share" if fell else f"share over all {BASELINE_DAYS + RECENT_DAYS} days"
+    share_name = "normal share" if fell else f"share over all {BASELINE_DAYS + RECENT_DAYS} days"
     shares = rows.select("day", "recovered_share", "week_recovered", "week_chains")
     marks: tuple[Mark, ...] = (
         *share_band(case, latest.expected if fell else latest.observed, share_name),

@@ -231,7 +231,7 @@ class _Silence:
         """Build the detection of a day on which the text replaces the rule."""
         at = "" if callers == 1 else f" of {callers} callers"
         was = f"rule {self.rule} ({self.reason}), which matched in {self.before:,} sessions of the six weeks before"
-        now = f"matched in {self.matched:,} since {date.fromordinal(self.onset)}, {self.expected:,.1f} expected"
+        now = f"matched in {self.matched:,} since {date.fromordinal(self.onset)}, normally {self.expected:,.1f}"
         came = f"a new text that no rule knows came in {sessions:,} sessions{at} instead"
         return Detection(
             day=date.fromordinal(day),

@@ -47,7 +47,7 @@ from analyzer.analysis.periods import (
     QUIET_DAYS,
 )
 from analyzer.errors import AnalyzerError
-from analyzer.readable import percent
+from analyzer.readable import counted, percent
 
 COUNT_COLUMNS = ("groups", "unknown_groups_replayed", "sessions", "unknown_sessions_replayed")
 MOST_GROUPS = 3
@@ -138,7 +138,7 @@ def _detection(caller: str, day: int, rise: Rise, state: str, onset: int) -> Det
         statistic=rise.count / expected,
         sessions=rise.sessions,
         groups=rise.count,
-        note=f"{rise.count:,} of {rise.exposure:,.0f} errors are unknown {rise.over(day)}, {expected:,.1f} expected",
+        note=f"{rise.count:,} of {rise.exposure:,.0f} errors are unknown {rise.over(day)}, normally {expected:,.1f}",
     )
 
 
@@ -174,7 +174,10 @@ def severity_of_share(day: Detection) -> str:
 def more_unknown(finding: Finding) -> str:
     """Say that the unknown share rose, with the figures of its latest day."""
     latest = finding.latest
-    text = f"{percent(latest.observed)} of its distinct errors on {latest.day} are unknown, {expected_share(finding)}"
+    unknown = latest.groups or 0
+    every = round(unknown / latest.observed) if latest.observed else unknown
+    share = f"{percent(latest.observed)}; {expected_share(finding)}"
+    text = f"{unknown:,} of {counted(every, 'distinct error')} on {latest.day} were unknown ({share})"
     return f"{text}, in {in_sessions(finding)}{onset_if_earlier(finding)}"
 
 
@@ -197,7 +200,7 @@ def share_chart(case: Charted) -> Chart:
         case.finding.latest,
     )
     marks: tuple[Mark, ...] = (
-        *share_band(case, latest.expected, "expected share", of_days=True),
+        *share_band(case, latest.expected, "normal share", of_days=True),
         share_line(rows.select("day", "unknown_share", "unknown_groups", "groups"), "unknown share", "distinct errors"),
         bars(rows, "unknown_sessions", "sessions with an unknown error", MARKED, lower=True),
         bars(rows, "others", "other sessions", USUAL, lower=True),

@@ -26,9 +26,7 @@ from analyzer.analysis.kinds.detection import Detection, above
 from analyzer.analysis.kinds.finding import Basis, Charted, ChartForm, Evidence, Finding, Kind
 from analyzer.analysis.kinds.finding_fields import warning
 from analyzer.analysis.kinds.shared import noted_of_days, noted_part
-from analyzer.analysis.kinds.statistics.rates import (
-    CountedDay,
-)
+from analyzer.analysis.kinds.statistics.rates import MIN_DAYS, CountedDay, rate_tail
 from analyzer.analysis.kinds.statistics.units import LEAST_MORE, Rise, Unit
 from analyzer.analysis.periods import (
     BASELINE_DAYS,
@@ -38,8 +36,8 @@ ALPHA = 3e-4
 """P-value that a day of a name needs; longer spans get a part of it."""
 _OFTEN_ALPHA = 1e-6
 """The same for signals that differ from day to day by more than chance, as failures of tools do."""
-_MOST = 0.5
-"""Part of a rise above which it belongs to one caller, if that caller has a rise of its own."""
+_SHARED = 0.05
+"""P-value at which a name's rise is more than that of one caller: the others have more, too."""
 _LONG = 0.1
 """Most part of the waits before that were longer than what counts as a long wait now."""
 
@@ -63,8 +61,8 @@ class Signal:
     name: str | None = None
     """The field of `Scope` that the rows' `name` is; None where they have no names."""
     by: tuple[str, ...] = ("caller",)
-    """Columns that may have a rise, widest first: `name` or `caller`; rows without a name count for
-    callers."""
+    """Who may have a rise, widest first: a `name` over all callers, a `caller` over all names, or
+    `both`, a caller's own part of a name. Rows without a name count for callers."""
     against: str = ""
     """Exposure: `sessions` that logs report, or logged `days`; empty if the rows have an exposure
     of their own."""
@@ -101,7 +99,7 @@ SIGNALS = {
         advice="try the tool, and look at what it says",
         asks=("query", "tools-messages"),
         name="tool",
-        by=("name",),
+        by=("name", "both"),
         alpha=_OFTEN_ALPHA,
     ),
     "waits_grow": Signal(
@@ -142,12 +140,12 @@ SIGNALS = {
     ),
     "sessions_empty": Signal(
         counted="empty",
-        title="Sessions ask nothing",
-        metric="sessions of the span that was judged without any request",
-        note="{sessions:,} of {exposure:,.0f} sessions asked nothing {over}",
-        drawn="empty sessions",
+        title="Sessions do nothing",
+        metric="sessions of the span that was judged that made no request, or claim success and did nothing",
+        note="{sessions:,} of {exposure:,.0f} sessions did nothing {over}",
+        drawn="sessions that did nothing",
         drawn_of="sessions",
-        advice="start one by hand: it begins, and never reaches its model",
+        advice="start one by hand: it never reaches its model, or it ends with success and without an answer",
         against="sessions",
     ),
     "sessions_unanswered": Signal(
@@ -186,7 +184,10 @@ class _Counts(NamedTuple):
 
 
 class _DayRise(NamedTuple):
-    """A rise on a day."""
+    """A rise of a caller, of a name, or of a caller's part of a name, on a day."""
+
+    caller: str | None
+    name: str | None
 
     day: int
     rise: Rise
@@ -196,8 +197,10 @@ class _DayRise(NamedTuple):
 
 @dataclass(slots=True)
 class _Series:
-    """The counts of one name by day and level, and its rises."""
+    """The counts of a caller, a name or both by day and level, and its rises."""
 
+    caller: str | None
+    name: str | None
     days: dict[int, dict[int, _Counts]] = field(default_factory=dict)
     units: dict[int, Unit] = field(default_factory=dict)
     """The units by the level above which counts count."""
@@ -217,7 +220,7 @@ class _Series:
             unit.settle(day, rise)
             away |= unit.excluded
             if rise is not None:
-                yield _DayRise(day, rise, level)
+                yield _DayRise(self.caller, self.name, day, rise, level)
 
     def _usual(self, day: int, away: set[int]) -> int | None:
         """Return the level that most counts of the days before did not exceed; None without any."""
@@ -261,66 +264,86 @@ def signals(counts: pl.DataFrame, work: pl.DataFrame) -> list[Detection]:
     }
     for finding, signal in SIGNALS.items():
         rows = counts.filter(pl.col("signal") == signal.counted)
-        rises = {
-            by: [
-                (name, day_rise)
-                for name, series in _series(rows.filter(pl.col(by) != ""), by, exposures[signal.against])
-                for day_rise in series.rises(signal.alpha, by_level=signal.by_level)
-            ]
+        rises = [
+            day_rise
             for by in (signal.by if not rows.is_empty() else ())
-        }
-        callers_with_rise = {(day_rise.day, caller) for caller, day_rise in rises.get("caller", ())}
+            for series in _series(rows, by, exposures[signal.against])
+            for day_rise in series.rises(signal.alpha, by_level=signal.by_level)
+        ]
+        narrow = {(day_rise.day, day_rise.caller) for day_rise in rises if day_rise.caller is not None}
         covered: set[tuple[int, str]] = set()
-        for name, day_rise in rises.get("name", ()):
-            callers = rows.filter(pl.col("name") == name)
-            if (day_rise.day, _main_caller(callers, day_rise)) not in callers_with_rise:
-                detections.append(_detection(finding, signal, day_rise, "name", name))
+        for day_rise in rises:
+            if day_rise.caller is not None:
+                if (day_rise.day, day_rise.caller) not in covered:
+                    detections.append(_detection(finding, signal, day_rise))
+                continue
+            own = rows.filter(pl.col("name") == day_rise.name)
+            if (day_rise.day, _only_caller(own, day_rise, exposures[signal.against])) not in narrow:
+                detections.append(_detection(finding, signal, day_rise))
                 inside = pl.col("day").is_between(
                     date.fromordinal(day_rise.rise.first), date.fromordinal(day_rise.day + 3)
                 )
-                seen = callers.filter(inside).select("day", "caller").iter_rows()
+                seen = own.filter(inside).select("day", "caller").iter_rows()
                 covered |= {(day.toordinal(), caller) for day, caller in seen}
-        for caller, day_rise in rises.get("caller", ()):
-            if (day_rise.day, caller) not in covered:
-                detections.append(_detection(finding, signal, day_rise, "caller", caller))
     return detections
 
 
-def _main_caller(callers: pl.DataFrame, day_rise: _DayRise) -> str:
-    """Return the caller with most of a name's rise; empty if it is shared or has only one."""
-    inside = callers.filter(
-        pl.col("day").is_between(date.fromordinal(day_rise.rise.first), date.fromordinal(day_rise.day))
-    )
-    sums = inside.filter(pl.col("level") > day_rise.level).group_by("caller").agg(pl.sum("groups"))
-    most = sums.filter(pl.col("groups") > _MOST * day_rise.rise.count)["caller"]
-    return str(most[0]) if len(most) and inside["caller"].n_unique() > 1 else ""
+def _only_caller(rows: pl.DataFrame, day_rise: _DayRise, exposure: pl.DataFrame) -> str:
+    """Return the caller with most of a name's rise if the name's other callers have no more than usual; else empty."""
+    last = date.fromordinal(day_rise.day)
+    counted = rows.filter(pl.col("day") <= last, pl.col("level") > day_rise.level)
+    inside = counted.filter(pl.col("day") >= date.fromordinal(day_rise.rise.first))
+    sums = inside.group_by("caller").agg(pl.sum("groups")).sort("groups", "caller", descending=True)
+    if sums.is_empty():
+        return ""
+    most = str(sums["caller"][0])
+    others = counted.filter(pl.col("caller") != most).group_by("day").agg(pl.sum("groups"))
+    if exposure.is_empty():
+        whole = rows.filter(pl.col("caller") != most, pl.col("day") <= last).group_by("day").agg(pl.sum("exposure"))
+    else:
+        whole = exposure.filter(pl.col("day") <= last).select("day").unique().with_columns(exposure=pl.lit(1))
+    days = [
+        CountedDay(day.toordinal(), groups, float(size))
+        for day, size, groups in whole.join(others, on="day", how="left").fill_null(0).sort("day").iter_rows()
+    ]
+    span = [day for day in days if day.day >= day_rise.rise.first]
+    tail = rate_tail(days, span, day_rise.day - day_rise.rise.first + 1) if span else None
+    return "" if tail is not None and tail.p_value <= _SHARED else most
 
 
-def _series(counts: pl.DataFrame, by: str, exposure: pl.DataFrame) -> Iterator[tuple[str, _Series]]:
-    """Yield names that ever had enough for a rise with their counts, empty days included."""
-    enough = counts.group_by(by).agg(pl.sum("groups")).filter(pl.col("groups") >= LEAST_MORE).select(by)
+def _series(counts: pl.DataFrame, by: str, exposure: pl.DataFrame) -> Iterator[_Series]:
+    """Yield those that ever had enough for a rise with their counts, empty days included."""
+    whose = {"name": ["name"], "caller": ["caller"], "both": ["caller", "name"]}[by]
+    counts = counts.filter(pl.col(column) != "" for column in whose)
+    if by == "name" and exposure.is_empty():
+        # Who is new has no history, and so no vote: its usual share of failures would look like a rise.
+        known_since = pl.col("day").min().over("name", "caller")
+        is_old = pl.col("day") >= known_since + pl.duration(days=MIN_DAYS)
+        counts = counts.filter(is_old | (known_since == pl.col("day").min().over("name")))
+    enough = counts.group_by(whose).agg(pl.sum("groups")).filter(pl.col("groups") >= LEAST_MORE).select(whose)
     own = (
-        counts.join(enough, on=by, how="semi")
-        .group_by(by, "day", "level")
+        counts.join(enough, on=whose, how="semi")
+        .group_by(*whose, "day", "level")
         .agg(pl.sum("sessions", "groups", "exposure"))
     )
     if not exposure.is_empty():
         whole = (
-            exposure.join(enough, on="caller", how="semi")
-            if by in exposure.columns
-            else exposure.join(enough, how="cross")
+            exposure.join(enough, on="caller") if "caller" in exposure.columns else exposure.join(enough, how="cross")
         )
-        own = whole.join(own.drop("exposure"), on=[by, "day"], how="left").fill_null(0).select(own.columns)
-    series: dict[str, _Series] = {}
-    for name, day, level, *counts_of_row in own.sort(by, "day", "level").iter_rows():
-        series.setdefault(name, _Series()).days.setdefault(day.toordinal(), {})[level] = _Counts(*counts_of_row)
-    yield from series.items()
+        own = whole.join(own.drop("exposure"), on=[*whose, "day"], how="left").fill_null(0).select(own.columns)
+    series: dict[tuple[str, ...], _Series] = {}
+    for *names, day, level, sessions, groups, size in own.sort(*whose, "day", "level").iter_rows():
+        if tuple(names) not in series:
+            who = dict(zip(whose, names, strict=True))
+            series[tuple(names)] = _Series(who.get("caller"), who.get("name"))
+        series[tuple(names)].days.setdefault(day.toordinal(), {})[level] = _Counts(sessions, groups, size)
+    yield from series.values()
 
 
-def _detection(finding: str, signal: Signal, day_rise: _DayRise, by: str, name: str) -> Detection:
+def _detection(finding: str, signal: Signal, day_rise: _DayRise) -> Detection:
     rise = day_rise.rise
     note = signal.note.format(
-        name=name,
+        name=day_rise.name,
         sessions=rise.sessions,
         count=rise.count,
         exposure=rise.exposure,
@@ -331,13 +354,13 @@ def _detection(finding: str, signal: Signal, day_rise: _DayRise, by: str, name: 
         rise.count,
         rise.tail,
         day=date.fromordinal(day_rise.day),
-        caller=name if by == "caller" else None,
+        caller=day_rise.caller,
         finding=finding,
         onset=date.fromordinal(rise.first),
         sessions=rise.sessions,
         groups=rise.count,
-        scope=name if by == "name" else None,
-        note=f"{note}, {rise.tail.expected:,.1f} expected",
+        scope=day_rise.name,
+        note=f"{note}, normally {rise.tail.expected:,.1f}",
     )
 
 

@@ -1,14 +1,15 @@
 """Find silence: no sessions of a caller that had some every day, or of the whole fleet.
 
-The test is the lower tail of the number of sessions of a day (for the fleet, of half a day or a
-whole day in quarters of days), by the same model as all counts. A day on which all other callers
-have less is nobody's silence. Each day is judged only from itself and the days before it.
+The test is the lower tail of the number of sessions, by the same model as all counts: for a caller
+of one to three days, for the fleet of half a day or a whole day in quarters of days. A day on which
+all other callers have less is nobody's silence. Each day is judged only from itself and the days
+before it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from typing import NamedTuple
@@ -32,23 +33,23 @@ from analyzer.analysis.kinds.statistics.rates import (
     is_weekend,
     rate_fall,
 )
+from analyzer.analysis.periods import RECENT_DAYS
 
 ALPHA = 1e-3
-"""P-value that a stretch with too few sessions needs."""
+"""P-value that a day with too few sessions needs."""
 TELLING_DAYS = 7
 """Most days of silence in a row that are reported: who stays away for longer has left."""
 _QUARTER = 6
 """Hours of a quarter of a day."""
-_LENGTHS = (4, 2)
-"""Quarters that are judged together, for the fleet at every quarter; callers are judged by the
-day."""
+_LENGTHS: dict[bool, dict[int, float]] = {True: {4: 1.0, 2: 1.0}, False: {4: 1.0, 8: 1 / 5, 12: 1 / 10}}
+"""Quarters that are judged together, each with its part of `ALPHA`: for the fleet (True) at every
+quarter, for callers (False) at the end of a day."""
 _LEAST = 3.0
 """Least expected sessions of a stretch; with fewer, nobody can tell whether any are missing."""
 _MOST_PART = {True: 0.1, False: 0.34}
 """Most part of the expected sessions in a silence of the fleet (True) or of a caller (False)."""
 _ALIKE = {False: 10, True: 4}
-"""Least weekdays (False) or days of weekends (True) of the four weeks before; all must have work at
-these hours."""
+"""Least weekdays (False) or days of weekends (True) among the four weeks before."""
 _BACK = 28
 """Days before a stretch that it is compared with."""
 _TOGETHER = 3
@@ -126,7 +127,7 @@ def _silences(series: _Series, logged: set[int], fleet: _Series | None) -> Itera
     for day in range(min(series.sessions) // 4 + 7, max(logged) + 1):
         missing: list[_MissingSessions] = []
         for end in range(4 * day + 1 if fleet is None else 4 * day + 4, 4 * day + 5):
-            for length in _LENGTHS if fleet is None else (4,):
+            for length in _LENGTHS[fleet is None]:
                 # Of a stretch over midnight the hours after it must have had work, else they say nothing of the day.
                 after = series.before(end, min(length, end - 4 * day), logged)
                 if series.count(end, length) <= length * usual and any(counted.number for counted in after):
@@ -146,24 +147,66 @@ def _silences(series: _Series, logged: set[int], fleet: _Series | None) -> Itera
 def _missing_sessions(
     series: _Series, end: int, length: int, logged: set[int], fleet: _Series | None
 ) -> Iterable[_MissingSessions]:
-    count, history = series.count(end, length), series.before(end, length, logged)
-    alike = [counted.number for counted in history if is_weekend(counted.day) == is_weekend((end - 1) // 4)]
-    if len(alike) < _ALIKE[is_weekend((end - 1) // 4)] or not all(alike):
+    part, number = min(length, 4), max(1, length // 4)
+    history = series.before(end, part, logged)
+    usual = {
+        weekend: [counted.number for counted in history if is_weekend(counted.day) == weekend]
+        for weekend in (False, True)
+    }
+    weekend = is_weekend((end - 1) // 4)
+    if len(usual[weekend]) < _ALIKE[weekend]:
         return ()
-    exposure = 1.0
-    if fleet is not None:  # on a holiday all callers have less
-        others = [counted.number for counted in fleet.before(end, length, logged)]
-        usual = sum(others) / max(1, len(others)) - sum(counted.number for counted in history) / len(history)
-        exposure = max(0.05, min(1.0, (fleet.count(end, length) - count) / usual)) if usual > 0 else 1.0
-    tail = rate_fall(history, [CountedDay((end - 1) // 4, count, exposure)])
-    if tail is None or tail[0] > ALPHA or tail[1] < _LEAST or count > _MOST_PART[fleet is None] * tail[1]:
+    span: list[CountedDay] = []
+    for at in range(end, end - 4 * RECENT_DAYS, -4):  # the last days on which it usually works
+        days_alike = usual[is_weekend((at - 1) // 4)]
+        if (at - 1) // 4 in logged and number * sum(days_alike) >= _LEAST * len(days_alike):
+            span.insert(0, CountedDay((at - 1) // 4, series.count(at, part), 1.0))
+        if not span or len(span) == number:
+            break
+    if len(span) < number:
         return ()
-    return (_MissingSessions(tail[0], end, length, count, tail[1]),)
+    history = [counted for counted in history if counted.day < span[0].day]
+    doubt = 0.0
+    if fleet is not None:  # on a holiday all callers have less, and nobody knows how much less each of them has
+        shares = [_share_of_others(series, fleet, counted, history) for counted in span]
+        span = [counted._replace(exposure=max(0.05, share)) for counted, share in zip(span, shares, strict=True)]
+        doubt = (1 - sum(shares) / len(shares)) ** 2
+    most = _MOST_PART[fleet is None]
+    if any(
+        counted.number * len(days_alike) > most * counted.exposure * sum(days_alike)
+        for counted in span
+        for days_alike in (usual[is_weekend(counted.day)],)
+    ):
+        return ()
+    tail = rate_fall(history, span, doubt=doubt)
+    if tail is None or tail[0] > ALPHA * _LENGTHS[fleet is None][length] or tail[1] < _LEAST:
+        return ()
+    return (
+        _MissingSessions(
+            tail[0],
+            end,
+            end - (4 * span[0].day if number > 1 else end - length),
+            sum(counted.number for counted in span),
+            tail[1],
+        ),
+    )
+
+
+def _share_of_others(series: _Series, fleet: _Series, counted: CountedDay, history: Sequence[CountedDay]) -> float:
+    """Return the sessions of all other callers on a day as a part of those on days alike; at most 1."""
+
+    def others(day: int) -> int:
+        return fleet.count(4 * day + 4, 4) - series.count(4 * day + 4, 4)
+
+    alike = [others(before.day) for before in history if is_weekend(before.day) == is_weekend(counted.day)]
+    return min(1.0, others(counted.day) * len(alike) / sum(alike)) if sum(alike) > 0 else 1.0
 
 
 def _detection(caller: str | None, day: int, onset: int, missing: _MissingSessions) -> Detection:
     begins, ends = (f"{_QUARTER * (at % 4):02}:00" for at in (missing.end - missing.length, missing.end))
     when = f"on {date.fromordinal(day)}" if begins == ends == "00:00" else f"from {begins} to {ends}"
+    if missing.length > 4:
+        when = f"from {date.fromordinal(day + 1 - missing.length // 4)} to {date.fromordinal(day)}"
     what = f"{missing.number:,} session{'' if missing.number == 1 else 's'}" if missing.number else "no session"
     return Detection(
         day=date.fromordinal(day),
@@ -174,7 +217,7 @@ def _detection(caller: str | None, day: int, onset: int, missing: _MissingSessio
         expected=missing.expected,
         p_value=missing.p_value,
         sessions=missing.number,
-        note=f"{what} {when}, {missing.expected:,.0f} expected",
+        note=f"{what} {when}, normally {missing.expected:,.0f}",
     )
 
 
@@ -189,7 +232,7 @@ def _joined(detections: list[Detection]) -> Iterator[Detection]:
     )
     names = ", ".join(str(detection.caller) for detection in detections[:_TOGETHER])
     more = f" and {len(detections) - _TOGETHER} more" if len(detections) > _TOGETHER else ""
-    note = f"{len(detections)} callers fell silent together ({names}{more}): {count} sessions, {expected:,.0f} expected"
+    note = f"{len(detections)} callers fell silent together ({names}{more}): {count} sessions, normally {expected:,.0f}"
     yield Detection(
         day=detections[0].day,
         caller=None,

@@ -52,8 +52,9 @@ FINDINGS = {"version": "version_worse", "model": "model_worse"}
 """The kinds of findings by signal."""
 _FIRST_DAYS = 2
 """First days of a version on which it must be worse already."""
-_MANY = 10
-"""Least sessions under other versions on the same days for comparing with them."""
+_PRIOR_FAILED = 5.0
+"""Failed sessions as expected that are added to those of other versions on the same days: a few of
+them do not tell whether the days are worse for all."""
 _PRIOR_SESSIONS = 10.0
 """Sessions at the agent's rate that are added to those of a caller."""
 _TAKEN_OVER = 0.5
@@ -152,20 +153,19 @@ class _Rise:
             _sum(other.sum(begin, end) for other in others)
             for begin, end in ((first - RECENT_DAYS, first - 1), (first, day))
         )
-        # A rise that began before the version or days after it, or that others have too, is no
-        # fault of the version.
-        if (
-            seen.failed < LEAST_FAILED
-            or not all(_fails_more(part, then) for part in (seen, release.sum(first, first + _FIRST_DAYS - 1)))
-            or (beside.all >= _MANY and not _fails_more(seen, beside))
-        ):
+        # A rise that began before the version or days after it is no fault of the version.
+        begun = release.sum(first, first + _FIRST_DAYS - 1)
+        if seen.failed < LEAST_FAILED or not all(_fails_more(part, then) for part in (seen, begun)):
             return None
         if taking_over and seen.all < _TAKEN_OVER * (seen.all + beside.all):
             return None
         history = [row for other in others for row in other.within(first - BASELINE_DAYS, first - 1)]
         weights = _weights(history)
         current = [row for row in release.within(first, day) if row[1] in weights]
-        tail = _tail(history, current, weights)
+        # What other versions have on these days too is no fault of the version.
+        usual = beside.all * then.failed / then.all
+        worse_for_all = max(1.0, (beside.failed + _PRIOR_FAILED) / (usual + _PRIOR_FAILED))
+        tail = _tail(history, current, weights, worse_for_all)
         if tail is None or tail.p_value > ALPHA / (day - first + 1):
             return None
         failed: dict[str, int] = {}
@@ -174,7 +174,7 @@ class _Rise:
         if len(failed) > 2:
             most = max(failed, key=lambda caller: (failed[caller], caller))
             rest = [[row for row in rows if row[1] != most] for rows in (history, current)]
-            alone = _tail(rest[0], rest[1], weights)
+            alone = _tail(rest[0], rest[1], weights, worse_for_all)
             if alone is None or alone.p_value > ALONE_ALPHA:
                 return None
         before = max(others, key=lambda other: (max(at for at in other.days if at < first), min(other.days)))
@@ -229,9 +229,14 @@ def _tail(
     history: Iterable[tuple[int, str, _Sessions]],
     current: Iterable[tuple[int, str, _Sessions]],
     weights: Mapping[str, float],
+    worse_for_all: float,
 ) -> RateTail | None:
-    """Return the upper tail of the failed sessions; None with too little history."""
-    before, span = _daily(history, weights), _daily(current, weights)
+    """Return the upper tail of the failed sessions; None with too little history.
+
+    `worse_for_all` is the factor by which all versions fail more often on the days of `current`.
+    """
+    before = _daily(history, weights)
+    span = [day._replace(exposure=worse_for_all * day.exposure) for day in _daily(current, weights)]
     if not span:
         return None
     return rate_tail(before, span, span[-1].day - span[0].day + 1, ratio=LEAST_RATIO)

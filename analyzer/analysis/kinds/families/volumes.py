@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from datetime import date
+from datetime import UTC, date, timedelta
 from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
 
 import polars as pl
 
@@ -21,6 +22,7 @@ from analyzer.analysis.kinds.daily_charts import (
     around,
     counted_beside_expected,
     counts_chart,
+    hours_chart,
     sums_by_day,
 )
 from analyzer.analysis.kinds.detection import Detection, Settings, above, clearest, ordered, ordinal
@@ -36,7 +38,8 @@ from analyzer.analysis.kinds.shared import (
     WRITE_A_RULE,
 )
 from analyzer.analysis.kinds.statistics.naming import ASKED, UNKNOWN, Names, Suspect
-from analyzer.analysis.kinds.statistics.units import ANY, DAY_RATIO, Rise, Unit, units
+from analyzer.analysis.kinds.statistics.units import ANY, Rise, Unit, units
+from analyzer.analysis.observations import Observations
 from analyzer.analysis.periods import (
     BASELINE_DAYS,
 )
@@ -57,6 +60,8 @@ that part."""
 PLACES = ("host", "project")
 """Where callers work. A rise is of a place if callers elsewhere would have had errors, and had
 none; that is rarer than an outage of a provider, so it needs a smaller p-value."""
+_HIT_RATIO = 2.0
+"""Least errors of a caller that an outage hit, as a multiple of the expected ones."""
 RARER = 10
 """Divisor of the p-value for rises of places."""
 UNSEEN_RARER = 100
@@ -316,7 +321,7 @@ def _callers_hit(
     at_work = exposure.filter(pl.col("exposure") > 0).join(groups, on="caller", how="left").fill_null(0)
     baseline_rate = (pl.col("baseline_groups") + 0.5) / pl.col("baseline_exposure").clip(1.0)
     expected = baseline_rate * pl.col("exposure")
-    hit = at_work.filter((pl.col("groups") > 0) & (pl.col("groups") >= DAY_RATIO * expected))
+    hit = at_work.filter((pl.col("groups") > 0) & (pl.col("groups") >= _HIT_RATIO * expected))
     return sorted(hit["caller"]), at_work.height
 
 
@@ -333,7 +338,7 @@ def least_callers(dimension: str, known_callers: int) -> int:
 def _note(rise: Rise, day: int, reason: str, *, seen: bool) -> str:
     """Describe the figures of a rise in words."""
     sessions = f"{min(rise.sessions, rise.exposure):,.0f} of {rise.exposure:,.0f}" if seen else f"{rise.sessions:,}"
-    usual = f"{rise.tail.expected:,.1f} expected" + ("" if seen else " of so many days")
+    usual = f"normally {rise.tail.expected:,.1f}" + ("" if seen else " in so many days")
     errors = f"{rise.count:,} distinct {'' if reason == ANY else f'{reason} '}errors"
     return f"{errors} in {sessions} sessions {rise.over(day)}, {usual}"
 
@@ -396,22 +401,64 @@ def more_errors(finding: Finding) -> str:
 
 def volume_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
     """Return the rows of the chart, a day each."""
-    seen, scope = basis.seen, finding.scope
-    if scope.caller is None:
-        named = [pl.col(name) == own for name in SHARED_OF_ERRORS if (own := getattr(scope, name)) is not None]
-        errors = seen.volumes.filter(*named)
-        own = pl.col("caller").is_in(errors["caller"].unique().to_list())
-    else:
-        own = pl.col("caller") == scope.caller
-        errors = seen.volumes.filter(own)
-    if (reason := "unknown" if finding.finding == "unknown_rate" else scope.reason) is not None:
-        errors = errors.filter(pl.col("reason") == reason)
-    work, days = seen.work.filter(own), around(finding, basis.last)
+    errors, work = _own(finding, basis.seen.volumes, basis.seen.work)
+    days = around(finding, basis.last)
     return sums_by_day([errors.filter(days), work.filter(days)], errors=(errors, "groups"), sessions=(work, "sessions"))
 
 
+def _own(finding: Finding, errors: pl.DataFrame, work: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Select the errors of a finding's names and reason, and the work of its callers."""
+    scope = finding.scope
+    if scope.caller is None:
+        named = [pl.col(name) == own for name in SHARED_OF_ERRORS if (own := getattr(scope, name)) is not None]
+        errors = errors.filter(*named)
+        own = pl.col("caller").is_in(errors["caller"].unique().to_list())
+    else:
+        own = pl.col("caller") == scope.caller
+        errors = errors.filter(own)
+    if (reason := "unknown" if finding.finding == "unknown_rate" else scope.reason) is not None:
+        errors = errors.filter(pl.col("reason") == reason)
+    return errors, work.filter(own)
+
+
+_WEEKS_BEFORE = 28
+"""Days before an incident whose hours are called normal."""
+LONGEST_HOURS = 12
+"""Hours from the first error to the last one up to which an incident is drawn by the hour."""
+_BESIDE = timedelta(hours=12)
+"""The time before and after an incident that is drawn with it."""
+
+
+def volume_hours(finding: Finding, seen: Observations) -> pl.DataFrame:
+    """Return distinct errors and sessions by hour, for an incident of hours.
+
+    `normal` is the mean of such an hour in the four weeks before. Empty for a longer incident.
+    """
+    ends = [finding.first_error_at, finding.last_error_at]
+    zone = ZoneInfo(finding.timezone)
+    local = [at.replace(tzinfo=UTC).astimezone(zone).replace(tzinfo=None) for at in ends if at is not None]
+    if len(local) < 2 or local[1] - local[0] > timedelta(hours=LONGEST_HOURS):
+        return pl.DataFrame()
+    at = pl.col("day").cast(pl.Datetime("us")) + pl.duration(hours="hour")
+    first, last = local[0].replace(minute=0, second=0, microsecond=0), local[1]
+    errors, work = (rows.with_columns(at=at) for rows in _own(finding, seen.hourly_volumes, seen.hourly_work))
+    before = errors.filter(pl.col("at").is_between(first - timedelta(days=_WEEKS_BEFORE), first, closed="left"))
+    shown = pl.col("at").is_between(first - _BESIDE, last + _BESIDE)
+    counts = errors.filter(shown).group_by("at").agg(pl.sum("groups").alias("errors"))
+    sessions = work.filter(shown).group_by("at").agg(pl.sum("sessions"))
+    normal = before["groups"].sum() / (24 * _WEEKS_BEFORE)
+    return (
+        counts.join(sessions, on="at", how="full", coalesce=True)
+        .select("at", pl.col("errors", "sessions").fill_null(0), pl.col("at").is_between(first, last).alias("inside"))
+        .with_columns(normal=pl.lit(float(normal)))
+        .sort("at")
+    )
+
+
 def volume_chart(case: Charted) -> Chart:
-    """Draw distinct errors by day, and the sessions at work."""
+    """Draw distinct errors by day, or by hour for an incident of hours, and the sessions at work."""
+    if not case.hours.is_empty():
+        return hours_chart(case.hours, "distinct errors", "sessions in the logs")
     return counts_chart(
         case,
         "Distinct errors by day, and the sessions behind them",
@@ -431,6 +478,7 @@ _CHART = ChartForm(
     },
     volume_rows,
     volume_chart,
+    by_hour=volume_hours,
 )
 
 
@@ -467,13 +515,13 @@ VOLUMES = {
         _RISE,
         title="A provider fails at many callers",
         scope="provider",
-        advice="ask the provider; let callers wait longer",
+        advice="check the provider's status page; lengthen retry delays",
     ),
     "model_outage": replace(
         _RISE,
         title="A model fails at many callers",
         scope="model",
-        advice="ask the provider, or use another model",
+        advice="check the provider's status page, or use another model",
     ),
     "host_outage": replace(
         _RISE,

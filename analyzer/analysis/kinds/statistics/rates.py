@@ -65,7 +65,8 @@ class _Baseline(NamedTuple):
 
     days: list[CountedDay]
     total: int
-    rate: float
+    rates: dict[bool, float]
+    """Counts per exposure of weekdays (False) and weekends (True)."""
     expected: float
 
 
@@ -107,12 +108,17 @@ def rate_tail(
     return RateTail(beta_binomial_tail(count, trials, share, correlation), base.expected, min(high, float(trials)))
 
 
-def rate_fall(history: Sequence[CountedDay], span: Sequence[CountedDay], gap: int = 1) -> tuple[float, float] | None:
-    """Return P(as many or fewer) of a span's counts and the expected count; see `rate_tail`."""
+def rate_fall(
+    history: Sequence[CountedDay], span: Sequence[CountedDay], gap: int = 1, doubt: float = 0.0
+) -> tuple[float, float] | None:
+    """Return P(as many or fewer) of a span's counts and the expected count; see `rate_tail`.
+
+    `doubt` is the squared coefficient of variation of the span's exposure, if that is only estimated.
+    """
     base = _baseline(history, span, gap, 0.5)
     if base is None or len(base.days) < MIN_DAYS:
         return None
-    shape = _shape(base, span, 0.5)
+    shape = 1 / (1 / _shape(base, span, 0.5) + doubt)
     count = sum(counted.number for counted in span)
     return negative_binomial_lower(count, shape, shape / (shape + base.expected)), base.expected
 
@@ -125,22 +131,21 @@ def _baseline(history: Sequence[CountedDay], span: Sequence[CountedDay], gap: in
     if len(days) < MIN_DAYS_OF_SHARES or exposure <= 0:
         return None
     total, whole = sum(counted.number for counted in days), sum(counted.exposure for counted in days)
-    rate = (total + prior) / whole
     weight = STRATUM_DAYS * whole / len(days)
-    expected = 0.0
+    rates: dict[bool, float] = {}
     for weekend in (False, True):
-        own = sum(counted.exposure for counted in span if is_weekend(counted.day) == weekend)
-        if own:
-            alike = [counted for counted in days if is_weekend(counted.day) == weekend]
-            share = sum(counted.number for counted in alike) + weight * rate
-            expected += own * share / (sum(counted.exposure for counted in alike) + weight)
-    return _Baseline(days, total, rate, expected)
+        alike = [counted for counted in days if is_weekend(counted.day) == weekend]
+        number = sum(counted.number for counted in alike) + weight * (total + prior) / whole
+        rates[weekend] = number / (sum(counted.exposure for counted in alike) + weight)
+    expected = sum(rates[is_weekend(counted.day)] * counted.exposure for counted in span)
+    return _Baseline(days, total, rates, expected)
 
 
 def _shape(base: _Baseline, span: Sequence[CountedDay], prior: float) -> float:
     """Return the shape of the negative binomial around the expected count."""
-    days, total, rate, _ = base
-    means = [rate * counted.exposure for counted in days]
+    days, total, rates, _ = base
+    # Around the means that the forecast uses: around one mean, the weekly cycle would count as noise.
+    means = [rates[is_weekend(counted.day)] * counted.exposure for counted in days]
     excess = sum((counted.number - mean) ** 2 - mean for counted, mean in zip(days, means, strict=True))
     spread = max(0.0, excess / sum(mean * mean for mean in means)) * len(days) / max(1, len(days) - 1)
     # Days with few counts hardly tell the spread: its estimate has the variance

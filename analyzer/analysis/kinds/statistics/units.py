@@ -27,15 +27,15 @@ from analyzer.analysis.periods import ACCEPT_DAYS, BASELINE_DAYS, DRIFT_GAP, QUI
 SPANS = {1: 1.0, 2: 1 / 5, 3: 1 / 10, 7: 1 / 20}
 """Lengths in days of the judged spans, each with its part of the budget; long spans show a slow
 rise."""
-DAY_RATIO, SPAN_RATIO = 2.0, 1.5
-"""Least count of a day, and of a longer span, as a multiple of the expected count."""
+LEAST_RATIO = 1.25
+"""Least count, as a multiple of the expected one: less is sure in a large fleet, and no trouble."""
 _WITNESS = 0.01
 """P-value that the sessions of a rise need too: a few sessions that repeat themselves do not reach
 it."""
 _GOES_ON = 0.001
 """P-value at which a rise goes on though the day has much fewer errors than the first days."""
-UNSEEN_RATIO = 2.0
-"""Factor of the least ratio where no log shows sessions without errors."""
+UNSEEN_RATIO = 3.0
+"""The same where no log shows sessions without errors."""
 LEAST_MORE = 4.5
 """Errors above the expected ones, and sessions that meet them: fewer may be a coincidence."""
 _TIMES = {1: 1, 2: 1, 3: 1.5, 7: 2.5}
@@ -128,7 +128,7 @@ class Unit:
             return None
         more = today.number - tail.expected
         near = more >= 1 and 2 * today.number >= tail.expected + self.level * today.exposure
-        clear = more >= LEAST_MORE and today.number >= DAY_RATIO * tail.expected and tail.p_value <= _GOES_ON
+        clear = more >= LEAST_MORE and today.number >= LEAST_RATIO * tail.expected and tail.p_value <= _GOES_ON
         if not (near or clear):
             return None
         return Rise(tail, today.day, today.number, self.sessions.get(today.day, 0), today.exposure)
@@ -143,9 +143,8 @@ class Unit:
         least = LEAST_MORE * _TIMES[length]
         if sessions < least or (length > 1 and len(span) < 2):
             return None
-        ratio = _least_ratio(length)
-        if not 0 < self.begins <= day:  # more work looks like more errors
-            ratio *= UNSEEN_RATIO
+        # Where no log shows sessions without errors, more work looks like more errors.
+        ratio = LEAST_RATIO if 0 < self.begins <= day else UNSEEN_RATIO
         tail = rate_tail(history, span, _gap_days(length), _PRIOR, ratio, bounded=bool(self.trials))
         if tail is None or count - tail.expected < least:
             return None
@@ -276,8 +275,8 @@ def _near(rows: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
         days_near = days_near.with_columns(_expected())
         span, base = (pl.col(f"{side}_groups") for side in ("span", "base"))
         possible = (span >= LEAST_MORE) & (pl.col("span_sessions") >= LEAST_MORE) & (pl.col("base_exposure") > 0)
-        least = _NEAR * _least_ratio(length) * pl.col("span_exposure") / pl.col("base_exposure")
-        more = span >= _NEARLY * _least_ratio(length) * pl.col("expected")
+        least = _NEAR * LEAST_RATIO * pl.col("span_exposure") / pl.col("base_exposure")
+        more = span >= _NEARLY * LEAST_RATIO * pl.col("expected")
         days_near = days_near.with_columns(
             near=pl.col("near") | (possible & (span >= least * base)),
             clear=pl.col("clear") | (possible & more & (span - pl.col("expected") >= _NEARLY * LEAST_MORE)),
@@ -305,10 +304,6 @@ def _expected() -> pl.Expr:
 def _gap_days(length: int) -> int:
     """Return the gap of `rate_tail` for a span: a rise's first days must not hide the next."""
     return 1 if length == 1 else max(length, DRIFT_GAP)
-
-
-def _least_ratio(length: int) -> float:
-    return DAY_RATIO if length == 1 else SPAN_RATIO
 
 
 def since_newest(work: pl.DataFrame, versions: pl.DataFrame) -> pl.DataFrame:

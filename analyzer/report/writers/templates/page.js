@@ -30,6 +30,13 @@
   };
   all('code.command').forEach(code => code.after(button('Copy', () => copy(code.textContent), `Copy: ${code.textContent}`)));
 
+  // Moments of sentences are in the reader's zone, and in UTC under the pointer; tables name their zone.
+  const local = new Intl.DateTimeFormat(undefined, {dateStyle: 'medium', timeStyle: 'short'});
+  if (new Date().getTimezoneOffset()) all('time').filter(time => !time.closest('td')).forEach(time => {
+    const [, day, clock] = /^([\d-]+) ([\d:]+) UTC$/.exec(time.textContent) ?? [];
+    if (clock) { time.title = time.textContent; time.textContent = local.format(new Date(`${day}T${clock}Z`)); }
+  });
+
   // Tables that sort, search, copy and give CSV.
   const numeral = text => /^-?[\d,]+(\.\d+)?(e[-+]?\d+)?%?$/.test(text) ? Number(text.replaceAll(/[,%]/g, '')) : null;
   const compared = (a, b) => { const [x, y] = [numeral(a), numeral(b)]; return x !== null && y !== null ? x - y : x !== null ? 1 : y !== null ? -1 : a.localeCompare(b); };
@@ -86,7 +93,7 @@
     table.closest('.scroll').before(bar);
   });
 
-  // Filters hide rows, findings and shades about other names; figures and charts stay those of all.
+  // Filters hide rows and findings about other names; figures and charts stay those of all.
   const places = all('table.data').map(table => [table, columnsOf(table)]);
   const about = item => name => { try { return JSON.parse(item.dataset[name] ?? '[]'); } catch { return []; } };
   const findings = all('article.finding');
@@ -99,9 +106,6 @@
       recount(table);
     }
     for (const item of findings) item.hidden = names.some(name => chosen[name] && !about(item)(name).includes(chosen[name]));
-    all('.heat tbody tr').forEach(row => { row.hidden = Boolean(chosen.caller) && row.cells[0].textContent.trim() !== chosen.caller; });
-    const shades = all('.heat thead th').map(head => head.textContent.replaceAll(' ', '_')), kept = shades.indexOf(chosen.reason, 1);
-    all('.heat tr').forEach(row => [...row.cells].forEach((cell, place) => { cell.hidden = kept > 0 && place > 0 && place !== kept; }));
     const active = names.some(name => chosen[name]);
     const missed = lost.map(text => `Nothing here is of “${text}”. `).join('');
     count.textContent = missed + (active ? `${findings.filter(item => !item.hidden).length} of ${findings.length} findings; charts and figures stay those of all.` : '');

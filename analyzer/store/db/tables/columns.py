@@ -93,7 +93,7 @@ _GROUPS: dict[str, tuple[_Group, ...]] = {
                 text="worker_id trigger strategy reason_text part retry_visibility tool tool_kind=kind command plan",
                 flag="post_tokens_estimated",
                 whole="pre_tokens post_tokens checkpoint_tokens relay_count removed_messages truncated_messages"
-                " requests window_minutes",
+                " requests recorded window_minutes",
                 number="exit_code",
                 amount="token_usage_percent threshold_percent duration_seconds used_share",
                 moment="started_at ended_at",
@@ -105,9 +105,9 @@ _GROUPS: dict[str, tuple[_Group, ...]] = {
         ),
         _Group(
             _columns(
-                text="request",
+                text="request tier region",
                 whole="input_tokens output_tokens cache_read_tokens cache_write_tokens cache_write_hour_tokens"
-                " reasoning_tokens",
+                " reasoning_tokens web_searches longest_prompt",
                 amount="cost_usd",
                 flag="whole_run",
             ),
@@ -115,7 +115,7 @@ _GROUPS: dict[str, tuple[_Group, ...]] = {
             condition="type = 'usage.recorded'",
         ),
         _Group(
-            _columns(text="agent agent_version project cwd branch"),
+            _columns(text="agent agent_version project cwd branch forked_from"),
             name="work",
             # They are looked for in every row: searching for their names first would cost more.
         ),

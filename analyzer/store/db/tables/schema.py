@@ -168,7 +168,7 @@ def _fields(pattern: re.Pattern[str], text: str, where: str, number: int) -> tup
     return match.groups()
 
 
-SCHEMA_VERSION = "25"
+SCHEMA_VERSION = "26"
 MIGRATED = frozenset({"4", *map(str, range(6, int(SCHEMA_VERSION)))})
 """The earlier versions that a store is brought up to date from: 4 had no typed columns, 6 none of the work, 7 no
 confidence; 8 counted what an agent's log and its telemetry both tell twice; 9 showed the second opinion in one view; 10
@@ -177,7 +177,7 @@ tools and told no endings; 14 told several requests by one event, and no limits;
 17 no seconds of failed tools and no hollow ends, 18 no project and no host of errors, 19 summed up dollars in the order
 of their rows, 20 asked for more of errors to tell ends than a report copies, 21 compared every pair of events within
 ten seconds for what is told twice, 22 looked for that also where one log alone tells, 23 folded chains twice for
-ends, and 24 kept counts of days."""
+ends, 24 kept counts of days, and 25 counted copies of forks and had no tiers of prices."""
 
 
 def setting(connection: duckdb.DuckDBPyConnection, key: str) -> str | None:
@@ -233,16 +233,19 @@ def migrate(connection: duckdb.DuckDBPyConnection) -> None:
     remember(connection, schema_version=SCHEMA_VERSION)
 
 
-LEAVE_OUT_TOLD_TWICE = "create or replace view internal.told_twice as from internal.told_by_both"
+LEAVE_OUT_TOLD_TWICE = (
+    "create or replace view internal.told_twice as from internal.told_by_both union all from internal.copied"
+)
 
 
 def leave_out_told_twice(connection: duckdb.DuckDBPyConnection, events: str = "internal.event_v1") -> None:
-    """Hide events that two logs both tell, once there is a log that may repeat another one.
+    """Hide events that two logs both tell, once there is a log that may repeat another one, or a fork.
 
     Call it after every insert of events, with the name of a table or frame that has them.
     """
-    watching = sql("select count(*) from {events} where internal.is_watching(source_format)", events=events)
-    if connection.execute(watching).fetchall() != [(0,)]:
+    repeating = "internal.is_watching(source_format) or contains(payload, '\"forked_from\":')"
+    statement = sql("select count(*) from {events} where {repeating}", events=events, repeating=repeating)
+    if connection.execute(statement).fetchall() != [(0,)]:
         connection.execute(LEAVE_OUT_TOLD_TWICE)
 
 

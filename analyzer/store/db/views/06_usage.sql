@@ -14,13 +14,16 @@
 -- column cache_write_tokens BIGINT: Tokens of the prompt that were written into a cache.
 -- column cache_write_hour_tokens BIGINT: Those of cache_write_tokens that are kept for an hour, at a higher price.
 -- column reasoning_tokens BIGINT: Tokens of the reply that were reasoning.
+-- column tier VARCHAR: The speed or tier of the request that has another price, as fast, batch or priority; null where the log does not say, or says standard.
+-- column region VARCHAR: The region that inference was kept in at another price, as us; null elsewhere.
+-- column web_searches BIGINT: Searches of the web by the provider, which cost extra.
 -- column cost_usd DOUBLE: The cost in US dollars; null of a model that has no price.
 -- column cost_basis VARCHAR: logged where the agent states the cost, listed where it follows from the list prices of analyzer prices; null without a cost.
 -- column whole_run BOOLEAN: Whether the row stands for all requests of a run, as its result sums them up.
 -- column prompt_cost_usd DOUBLE: The part of cost_usd that the prompt costs: all but the reply; null without a list price.
 with told as (
   select
-    event_id,
+    e.event_id,
     occurred_at,
     session_id,
     coalesce(caller, '(none)') as caller,
@@ -30,7 +33,9 @@ with told as (
     provider,
     model,
     used[1] as one
-  from internal.event_v1
+  from internal.event_v1 as e
+  anti join internal.told_twice as w
+    on e.event_id = w.event_id
   where type = 'usage.recorded'
 ),
 
@@ -40,6 +45,7 @@ request as (
     -- The tokens of a whole run are no prompt, so that no price of long prompts is theirs.
     case
       when one.whole_run then 0
+      when one.longest_prompt is not null then one.longest_prompt
       else coalesce(one.input_tokens, 0) + coalesce(one.cache_read_tokens, 0) + coalesce(one.cache_write_tokens, 0)
     end as prompt_tokens
   from told
@@ -64,14 +70,16 @@ named as (
 priced as (
   select
     r.*,
-    p.name is not null as is_listed,
+    p.name is not null or internal.is_free(r.model) as is_listed,
+    internal.price_factor(p, one.tier, one.region) as factor,
     (
       coalesce(one.input_tokens, 0) * p.input
       + coalesce(one.cache_read_tokens, 0) * p.cache_read
       + coalesce(one.cache_write_tokens, 0) * p.cache_write
       + coalesce(one.cache_write_hour_tokens, 0) * (p.cache_write_hour - p.cache_write)
-    ) / 1e6 as prompt_usd,
-    coalesce(one.output_tokens, 0) * p.output / 1e6 as reply_usd
+    ) / 1e6 * factor as prompt_usd,
+    coalesce(one.output_tokens, 0) * p.output / 1e6 * factor as reply_usd,
+    coalesce(one.web_searches, 0) * p.web_search as search_usd
   from request as r
   left join named as n
     on r.model = n.model
@@ -82,6 +90,7 @@ priced as (
     and (r.prompt_tokens > p.above_tokens or p.above_tokens = 0)
     and r.prompt_tokens <= p.upto_tokens
     and internal.is_billed(r.provider)
+    and not internal.is_free(r.model)
 )
 
 select
@@ -100,7 +109,10 @@ select
   one.cache_write_tokens as cache_write_tokens,
   one.cache_write_hour_tokens as cache_write_hour_tokens,
   one.reasoning_tokens as reasoning_tokens,
-  coalesce(one.cost_usd, prompt_usd + reply_usd) as cost_usd,
+  one.tier as tier,
+  one.region as region,
+  one.web_searches as web_searches,
+  coalesce(one.cost_usd, prompt_usd + reply_usd + search_usd, if(internal.is_free(model), 0, null)) as cost_usd,
   case
     when one.cost_usd is not null then 'logged'
     when is_listed then 'listed'

@@ -13,6 +13,7 @@
 -- column project VARCHAR: The last name of the working directory.
 -- column cwd VARCHAR: The working directory, with ~ for a home.
 -- column branch VARCHAR: The branch that was checked out.
+-- column forked_from VARCHAR: The session that it is a fork of, which counts what both have; null where no log says.
 -- column provider VARCHAR: Who serves the model.
 -- column model VARCHAR: The model.
 -- column tool_calls BIGINT: Calls of tools, where a log counts them.
@@ -54,6 +55,7 @@ select
   s.project,
   s.cwd,
   s.branch,
+  s.forked_from,
   s.provider,
   s.model,
   s.tool_calls,

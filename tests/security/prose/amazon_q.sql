@@ -1,0 +1,4 @@
+create table auth_kv (key, value);
+create table conversations (key, value);
+insert into auth_kv values ('token', 'zebra quill 77');
+insert into conversations values ('/x', '{"conversation_id": "s", "history": [{"user": {"content": {"Prompt": {"prompt": "zebra quill 77"}}}, "assistant": {"ToolUse": {"content": "zebra quill 77", "tool_uses": [{"id": "c", "name": "execute_bash", "args": {"command": "zebra quill 77"}}]}}, "request_metadata": {"message_id": "r1", "stream_end_timestamp_ms": 1772704860000, "model_id": "m"}}, {"user": {"content": {"ToolUseResults": {"tool_use_results": [{"tool_use_id": "c", "status": "Error", "content": [{"Text": "ENOENT\nzebra quill 77"}]}]}}}, "assistant": {"Response": {"content": "zebra quill 77"}}, "request_metadata": {"message_id": "r2", "stream_end_timestamp_ms": 1772704860009}}], "transcript": ["zebra quill 77"], "latest_summary": ["zebra quill 77", {}]}');

@@ -1,0 +1,10 @@
+create table schema_version (version);
+create table state_meta (key, value);
+create table sessions (id, title, system_prompt, model, started_at, ended_at, end_reason, cwd);
+create table messages (id integer primary key, session_id, role, content, reasoning, tool_call_id, tool_calls, tool_name, timestamp);
+insert into state_meta values ('k', 'zebra quill 77');
+insert into sessions values ('p', 'zebra quill 77', 'zebra quill 77', 'm', 1772704860, 1772704860, 'compression', '/x');
+insert into messages values (1, 'p', 'user', 'zebra quill 77', null, null, null, null, 1772704860.0);
+insert into messages values (2, 'p', 'assistant', 'zebra quill 77', 'zebra quill 77', null, '[{"id": "q", "function": {"name": "terminal", "arguments": "zebra quill 77"}}]', null, 1772704860.0);
+insert into messages values (3, 'p', 'tool', '{"output": "zebra quill 77", "exit_code": 2, "error": "ENOENT\nzebra quill 77"}', null, 'q', null, 'terminal', 1772704860.0);
+insert into messages values (4, 'p', 'tool', 'zebra quill 77', null, null, null, 'read', 1772704860.0);

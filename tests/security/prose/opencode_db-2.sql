@@ -1,0 +1,6 @@
+create table session_v2 (id, directory, version, title, fork_session_id, time_created, time_updated);
+create table session_message (id, session_id, type, time_created, time_updated, data);
+insert into session_v2 values ('ses_2', '/x', '2', 'zebra quill 77', null, 1772704860000, 1772704860000);
+insert into session_message values ('m1', 'ses_2', 'user', 1772704860000, 1772704860000, '{"text": "zebra quill 77", "time": {"created": 1772704860000}}');
+insert into session_message values ('m2', 'ses_2', 'assistant', 1772704860000, 1772704860000, '{"agent": "build", "model": {"id": "m", "providerID": "p"}, "time": {"created": 1772704860000, "completed": 1772704860009}, "tokens": {"input": 1, "output": 1}, "content": [{"type": "text", "text": "zebra quill 77"}, {"type": "reasoning", "text": "zebra quill 77"}, {"type": "tool", "id": "c", "name": "bash", "time": {"created": 1772704860000, "completed": 1772704860005}, "state": {"status": "error", "input": {"command": "zebra quill 77"}, "error": {"message": "ENOENT\nzebra quill 77"}}}]}');
+insert into session_message values ('m3', 'ses_2', 'compaction', 1772704860000, 1772704860000, '{"status": "completed", "reason": "auto", "summary": "zebra quill 77", "time": {"created": 1772704860000}}');

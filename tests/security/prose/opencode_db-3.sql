@@ -1,0 +1,15 @@
+create table session (id, directory, version, title, time_created, time_updated);
+create table message (id, session_id, time_created, time_updated, data);
+create table part (id, message_id, session_id, time_created, time_updated, data);
+insert into session values ('ses_4', '/x', '1', 'zebra quill 77', 1772704860000, 1772704860000);
+insert into message values ('msg_ep', 'ses_4', 1772704860000, 1772704860000, '{"id": "msg_ep", "sessionID": "ses_4", "role": "user", "time": {"created": 1772704860000}, "summary": {"title": "zebra quill 77"}}');
+insert into message values ('msg_eq', 'ses_4', 1772704860000, 1772704860000, '{"id": "msg_eq", "sessionID": "ses_4", "role": "assistant", "time": {"created": 1772704860000}, "system": ["zebra quill 77"]}');
+insert into part values ('prt_ep', 'msg_e1', 'ses_4', 1772704860000, 1772704860000, '{"id": "prt_ep", "messageID": "msg_e1", "sessionID": "ses_4", "type": "text", "text": "zebra quill 77"}');
+insert into part values ('prt_eq', 'msg_e1', 'ses_4', 1772704860000, 1772704860000, '{"id": "prt_eq", "messageID": "msg_e1", "sessionID": "ses_4", "type": "tool", "tool": "bash", "state": {"status": "completed", "input": {"command": "zebra quill 77"}, "output": "zebra quill 77", "time": {"end": 1772704860000}}}');
+insert into part values ('prt_er', 'msg_e1', 'ses_4', 1772704860000, 1772704860000, '{"id": "prt_er", "messageID": "msg_e1", "sessionID": "ses_4", "type": "tool", "tool": "bash", "state": {"status": "error", "input": {"command": "zebra quill 77"}, "error": "ENOENT\nzebra quill 77", "time": {"end": 1772704860000}}}');
+create table session_v2 (id, directory, version, title, fork_session_id, time_created, time_updated);
+create table session_message (id, session_id, type, time_created, time_updated, data);
+insert into session_v2 values ('ses_5', '/x', '2', 'zebra quill 77', null, 1772704860000, 1772704860000);
+insert into session_message values ('n1', 'ses_5', 'user', 1772704860000, 1772704860000, '{"text": "zebra quill 77", "time": {"created": 1772704860000}}');
+insert into session_message values ('n2', 'ses_5', 'assistant', 1772704860000, 1772704860000, '{"agent": "build", "model": {"id": "m", "providerID": "p"}, "time": {"created": 1772704860000, "completed": 1772704860009}, "tokens": {"input": 1, "output": 1}, "content": [{"type": "text", "text": "zebra quill 77"}, {"type": "reasoning", "text": "zebra quill 77"}, {"type": "tool", "id": "c", "name": "bash", "time": {"created": 1772704860000, "completed": 1772704860005}, "state": {"status": "error", "input": {"command": "zebra quill 77"}, "error": {"message": "ENOENT\nzebra quill 77"}}}]}');
+insert into session_message values ('n3', 'ses_5', 'compaction', 1772704860000, 1772704860000, '{"status": "completed", "reason": "auto", "summary": "zebra quill 77", "time": {"created": 1772704860000}}');
