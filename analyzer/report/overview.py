@@ -173,7 +173,7 @@ def first_screen(overview: Overview, asking: Asking, rest: Iterable[Block]) -> S
         blocks.append(ChartBlock(partial(charts.finding, charted), "chart-finding-0"))
     if overview.totals.events:
         blocks.append(Paragraph(_window(overview)))
-        blocks += [figures(overview.latest)] if overview.latest and overview.latest.moves() else []
+        blocks += [block for block in [overview.latest and figures(overview.latest)] if block and block.figures]
         blocks += rest
     return Section("latest", "Now", blocks, level)
 
