@@ -114,6 +114,7 @@ EXIT_CODES: dict[str, dict[int, str]] = {
         130: "after another signal: 128 and its number",
     },
     "receive": {2: "also: an address that others reach, without a token", 3: "", 130: "the usual end"},
+    "ui": {2: "also: the extra is not installed, or no such address", 3: "", 75: "", 130: "the usual end"},
     "hook": {0: "always, so that a hook never fails its agent", 2: "an unknown word"},
     "mcp": {0: "the agent ended the conversation", 2: "also: the extra is not installed", 130: ""},
     "emit": dict.fromkeys((0, 2, 3, 4), ""),

@@ -23,6 +23,7 @@ from analyzer.errors import FINDINGS, FREE_SPACE, INTERRUPTED, LIMIT, OK, UNREAD
 GROUPS = {
     "Look at what went wrong": {
         "report": "Show what failed, why, and what it cost.",
+        "ui": "Open live pages of it all in the browser.",
         "show": "Show what happened in a session, a retry or a finding.",
         "compare": "Compare two weeks, versions, models or projects.",
         "watch": "Print errors as they happen.",

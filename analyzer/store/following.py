@@ -71,6 +71,11 @@ class Changes:
         """Return the named folder that a file was found in; no link on the way from it is followed."""
         return self._discovery.below.get(path)
 
+    def recent(self, seconds: float) -> list[str]:
+        """Return the files that were written within the last seconds."""
+        earliest = time.time_ns() - int(seconds * 1e9)
+        return [path for path, look in self._looks.items() if look and look[3] >= earliest]
+
     def changed(self) -> dict[str, int]:
         """Return the files that grew, shrank, were replaced, came or went since the last call.
 

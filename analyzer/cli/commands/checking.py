@@ -339,7 +339,7 @@ def _decide(
     from analyzer.analysis import handle
     from analyzer.analysis.nightly.decisions import identified, open_about
 
-    person = _account() if by is None else by
+    person = account() if by is None else by
     with store.open_for_decisions() as opened:
         # All are looked up before the first is decided, so that an unknown one stops the command.
         names = [identified(opened, finding) for finding in findings]
@@ -351,7 +351,7 @@ def _decide(
             narrate(f"finding {name}: {decision.act}{until}", quiet=False)
 
 
-def _account() -> str:
+def account() -> str:
     """Return the name of the account; an empty text if it has none."""
     try:
         return getpass.getuser()

@@ -104,7 +104,7 @@ def query_command(
     out.rows(frame)
 
 
-def _size(_: click.Context, __: click.Parameter, text: str) -> int:
+def size_of(text: str) -> int:
     """Return the bytes of a size such as `512MB` or `2GB`.
 
     Fail with a usage error for any other text.
@@ -131,7 +131,7 @@ def _size(_: click.Context, __: click.Parameter, text: str) -> int:
     "--memory",
     metavar="SIZE",
     default=DEFAULT_MEMORY,
-    callback=_size,
+    callback=lambda _context, _param, text: size_of(text),
     help=f"Memory limit. Default {DEFAULT_MEMORY}.",
 )
 @store_option
