@@ -132,7 +132,7 @@ class CopilotReader(RecordReader, name="copilot", agent="copilot", visibility="t
         used = mapping(data.get("compactionTokensUsed"))
         return self._request(text(used.get("model")) or self.known.get("model"), self._tokens(used), unique)
 
-    def _request(self, model: str | None, tokens: dict[str, int], *identity: object) -> list[Event]:
+    def _request(self, model: str | None, tokens: dict[str, Any], *identity: object) -> list[Event]:
         dimensions, prompt = self.known, tokens.pop("input_tokens", None)
         self.known = {**dimensions, "model": model}
         events = self.spent(self.session, *identity, prompt=prompt, **tokens)

@@ -149,7 +149,7 @@ class OpencodeReader(RecordReader, name="opencode", agent="opencode", visibility
         """
         started = moment_of(time.get("created"))
         began = format_time(started) if started else ""
-        counts = {"requests": 1, "recorded": recorded, "aborted": int(aborted)}
+        counts: dict[str, Any] = {"requests": 1, "recorded": recorded, "aborted": int(aborted)}
         return self.observed(unique, unique, aborted, started_at=began, **counts)
 
     def _failed(self, error: Mapping[str, Any], unique: str) -> list[Event]:

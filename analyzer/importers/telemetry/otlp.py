@@ -272,7 +272,7 @@ class SpanReader(TelemetryReader):
         return [*events, *self.settled("recovered", chain=chain, made=1)]
 
     def _spent(self, attributes: Attributes, unique: tuple[str | None, str | None]) -> list[Event]:
-        tokens = {name: self._counts_of(attributes, name) for name in _TOKENS}
+        tokens: dict[str, Any] = {name: self._counts_of(attributes, name) for name in _TOKENS}
         cost_usd = figure(attributes.get("gen_ai.usage.cost")) or None
         return self.spent(*unique, cost_usd=cost_usd, **tokens)
 
