@@ -173,7 +173,8 @@ def first_screen(overview: Overview, asking: Asking, rest: Iterable[Block]) -> S
         blocks.append(ChartBlock(partial(charts.finding, charted), "chart-finding-0"))
     if overview.totals.events:
         blocks.append(Paragraph(_window(overview)))
-        blocks += [block for block in [overview.latest and figures(overview.latest)] if block and block.figures]
+        if overview.latest and (moved := figures(overview.latest)).figures:
+            blocks.append(moved)
         blocks += rest
     return Section("latest", "Now", blocks, level)
 

@@ -200,7 +200,7 @@ def _retry_would_pay(number: int) -> Iterator[bytes]:
 
 
 def _silence(number: int) -> Iterator[bytes]:
-    for session in range(12 if number < DAYS - 1 else 1):
+    for session in range(18 if number < DAYS - 1 else 1):
         name = f"silence-{number}-{session}"
         yield line(f"{name}-w", "session.observed", at(number, session), name, requests=3, caller="silence")
 

@@ -547,7 +547,7 @@ def _relays(about: About, match: Match) -> Iterator[str]:
         yield from differ("the most of one session", match["most"], max(Counter(e.session for e in relays).values()))
 
 
-@says_of_finding(r"; (?P<halted>COUNT) of them failed")
+@says_of_finding(r"[;.] (?P<halted>COUNT) of them failed")
 def _given_up(about: About, match: Match) -> Iterator[str]:
     relays = {e.relay for e in about.relays(about.last)}
     halted = [e for e in about.night.events if e.kind == "relay.halted" and e.relay in relays]

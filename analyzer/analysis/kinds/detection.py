@@ -114,20 +114,25 @@ def ordinal() -> pl.Expr:
     return (pl.col("day") - date.min).dt.total_days() + 1
 
 
+FALSE_ALARM = 0.00005
+"""P-value that a day of a name needs in any test of counts. Some twenty tests of a caller and of what it
+shares have a day each, so that they are false once in a thousand caller-days if the model holds."""
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The thresholds of findings. The alphas are budgets: false alarms per caller and day."""
+    """The thresholds of findings. The alphas are parts of one budget: a false alarm in a thousand caller-days."""
 
-    share_alpha: float = 0.0006
+    share_alpha: float = FALSE_ALARM
     """For a single day's share of unknown errors; longer spans get a part
     (`volume_units.SPANS`)."""
     template_alpha: float = 0.0005
-    volume_alpha: float = 0.0002
+    volume_alpha: float = FALSE_ALARM
     """For a single day's count of errors; longer spans get a part of it. A large fleet
     gets less, so that all callers together stay within `false_alarms_a_week`."""
     false_alarms_a_week: float = 0.5
     """Rises of errors that may be false in a week, over the whole fleet."""
-    hour_alpha: float = 0.00002
+    hour_alpha: float = 0.000002
     """For the count of errors of some hours, where `false_alarms_a_week` allows as much."""
     wording_alpha: float = 0.01
     """For the silence of a rule, over all rules that matched at the callers of a new text."""

@@ -65,7 +65,7 @@ def test_one_bad_day_is_no_drift_of_the_days_after_it() -> None:
     """Too weak to be a spike by itself, it is none of the spans that hold it either."""
     rows = [("a", day, 40, 3, 80, 3) if day != 60 else ("a", day, 40, 9, 80, 10) for day in range(84)]
     assert detect(counts(rows), templates()).is_empty()
-    rows[61] = ("a", 61, 40, 9, 80, 10)
+    rows[61] = ("a", 61, 40, 11, 80, 13)
     assert set(detect(counts(rows), templates())["finding"]) == {"drift"}
 
 
@@ -97,8 +97,8 @@ def test_after_an_incident_the_old_level_holds_again() -> None:
 
 
 def test_a_slow_rise_is_a_drift() -> None:
-    """One by six tenths of a point a day, while it is still rising."""
-    found = detect(simulated(15, lambda day: 0.05 + max(0, min(21, day - 45)) * 0.006), templates())
+    """One by a point a day, while it is still rising."""
+    found = detect(simulated(15, lambda day: 0.05 + max(0, min(21, day - 45)) * 0.01), templates())
     drift = found.filter(pl.col("finding") == "drift")
     assert 45 < _index(drift["day"][0]) <= 66
 

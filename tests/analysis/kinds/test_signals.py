@@ -159,3 +159,14 @@ def test_retries_that_run_out_are_the_providers() -> None:
     )
     assert [(one.finding, one.caller, one.scope) for one in rises] == [("retries_exhausted", None, "openai")]
     assert str(rises[0].note).startswith("18 of 20 retry chains ran out of tries on one day")
+
+
+def test_a_tool_is_not_blamed_for_the_day_of_its_worst_caller() -> None:
+    """Two in three calls of one caller fail, as ever, and on one day it works six times as much as it did."""
+    rises = found(
+        lambda day: [
+            ("careful", "tool", "browser", 0, 3 + day % 3, 3 + day % 3, 100),
+            ("clumsy", "tool", "browser", 0, *((40, 40, 60) if day == CHANGE else (6 + day % 2, 6 + day % 2, 10))),
+        ]
+    )
+    assert rises == []

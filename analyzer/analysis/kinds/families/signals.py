@@ -22,7 +22,7 @@ from analyzer.analysis.kinds.daily_charts import (
     around,
     counts_chart,
 )
-from analyzer.analysis.kinds.detection import Detection, above
+from analyzer.analysis.kinds.detection import FALSE_ALARM, Detection, above
 from analyzer.analysis.kinds.finding import Basis, Charted, ChartForm, Evidence, Finding, Kind
 from analyzer.analysis.kinds.finding_fields import warning
 from analyzer.analysis.kinds.shared import noted_of_days, noted_part
@@ -32,12 +32,10 @@ from analyzer.analysis.periods import (
     BASELINE_DAYS,
 )
 
-ALPHA = 3e-4
-"""P-value that a day of a name needs; longer spans get a part of it."""
-_OFTEN_ALPHA = 1e-6
-"""The same for signals that differ from day to day by more than chance, as failures of tools do."""
 _SHARED = 0.05
 """P-value at which a name's rise is more than that of one caller: the others have more, too."""
+_PRIOR_EXPOSURE = 10.0
+"""Exposure at the rate of all callers that is added to that of a caller."""
 _LONG = 0.1
 """Most part of the waits before that were longer than what counts as a long wait now."""
 
@@ -68,7 +66,6 @@ class Signal:
     of their own."""
     by_level: bool = False
     """True if only counts above the usual level count."""
-    alpha: float = ALPHA
 
     @property
     def kind(self) -> Kind:
@@ -100,7 +97,6 @@ SIGNALS = {
         asks=("query", "tools-messages"),
         name="tool",
         by=("name", "both"),
-        alpha=_OFTEN_ALPHA,
     ),
     "waits_grow": Signal(
         counted="wait",
@@ -180,7 +176,9 @@ class _Counts(NamedTuple):
 
     sessions: int
     groups: int
-    exposure: int
+    exposure: float
+    seen: int
+    """The exposure as it was counted, before callers were weighed."""
 
 
 class _DayRise(NamedTuple):
@@ -193,6 +191,8 @@ class _DayRise(NamedTuple):
     rise: Rise
     level: int
     """Only waits of more than 2 ** level seconds are counted; -1: all counts."""
+    seen: int
+    """The exposure of the span, as it was counted."""
 
 
 @dataclass(slots=True)
@@ -220,7 +220,9 @@ class _Series:
             unit.settle(day, rise)
             away |= unit.excluded
             if rise is not None:
-                yield _DayRise(self.caller, self.name, day, rise, level)
+                days = (self.days.get(at, {}) for at in range(rise.first, day + 1))
+                seen = sum(counts.seen for levels in days for counts in levels.values())
+                yield _DayRise(self.caller, self.name, day, rise, level, seen)
 
     def _usual(self, day: int, away: set[int]) -> int | None:
         """Return the level that most counts of the days before did not exceed; None without any."""
@@ -228,7 +230,7 @@ class _Series:
         for earlier in range(day - BASELINE_DAYS, day):
             if earlier not in away:
                 for level, counts_of_level in self.days.get(earlier, {}).items():
-                    level_counts[level] = level_counts.get(level, 0) + counts_of_level.exposure
+                    level_counts[level] = level_counts.get(level, 0) + counts_of_level.seen
         above, most = sum(level_counts.values()), _LONG * sum(level_counts.values())
         for level in sorted(level_counts):
             above -= level_counts[level]
@@ -268,33 +270,38 @@ def signals(counts: pl.DataFrame, work: pl.DataFrame) -> list[Detection]:
             day_rise
             for by in (signal.by if not rows.is_empty() else ())
             for series in _series(rows, by, exposures[signal.against])
-            for day_rise in series.rises(signal.alpha, by_level=signal.by_level)
+            for day_rise in series.rises(FALSE_ALARM, by_level=signal.by_level)
         ]
-        narrow = {(day_rise.day, day_rise.caller) for day_rise in rises if day_rise.caller is not None}
-        covered: set[tuple[int, str]] = set()
+        narrow = {(day_rise.day, day_rise.caller, day_rise.name) for day_rise in rises}
+        covered: set[tuple[int, str, str | None]] = set()
         for day_rise in rises:
             if day_rise.caller is not None:
-                if (day_rise.day, day_rise.caller) not in covered:
+                if (day_rise.day, day_rise.caller, day_rise.name) not in covered:
                     detections.append(_detection(finding, signal, day_rise))
                 continue
             own = rows.filter(pl.col("name") == day_rise.name)
-            if (day_rise.day, _only_caller(own, day_rise, exposures[signal.against])) not in narrow:
+            only = _only_caller(own, day_rise, exposures[signal.against])
+            part = day_rise.name if "both" in signal.by else None
+            if (day_rise.day, only, part) not in narrow:
                 detections.append(_detection(finding, signal, day_rise))
                 inside = pl.col("day").is_between(
                     date.fromordinal(day_rise.rise.first), date.fromordinal(day_rise.day + 3)
                 )
                 seen = own.filter(inside).select("day", "caller").iter_rows()
-                covered |= {(day.toordinal(), caller) for day, caller in seen}
+                covered |= {(day.toordinal(), caller, part) for day, caller in seen}
     return detections
 
 
 def _only_caller(rows: pl.DataFrame, day_rise: _DayRise, exposure: pl.DataFrame) -> str:
-    """Return the caller with most of a name's rise if the name's other callers have no more than usual; else empty."""
+    """Return the caller with most of a name's rise if the name's other callers have no more than usual; else empty.
+
+    The only caller of a name is as wide as the name, which is told.
+    """
     last = date.fromordinal(day_rise.day)
     counted = rows.filter(pl.col("day") <= last, pl.col("level") > day_rise.level)
     inside = counted.filter(pl.col("day") >= date.fromordinal(day_rise.rise.first))
     sums = inside.group_by("caller").agg(pl.sum("groups")).sort("groups", "caller", descending=True)
-    if sums.is_empty():
+    if sums.is_empty() or rows["caller"].n_unique() == 1:
         return ""
     most = str(sums["caller"][0])
     others = counted.filter(pl.col("caller") != most).group_by("day").agg(pl.sum("groups"))
@@ -320,24 +327,45 @@ def _series(counts: pl.DataFrame, by: str, exposure: pl.DataFrame) -> Iterator[_
         known_since = pl.col("day").min().over("name", "caller")
         is_old = pl.col("day") >= known_since + pl.duration(days=MIN_DAYS)
         counts = counts.filter(is_old | (known_since == pl.col("day").min().over("name")))
+    counts = counts.with_columns(seen="exposure", exposure=pl.col("exposure").cast(pl.Float64))
+    if by == "name" and exposure.is_empty() and counts["level"].n_unique() == 1:
+        counts = _weighed(counts)
     enough = counts.group_by(whose).agg(pl.sum("groups")).filter(pl.col("groups") >= LEAST_MORE).select(whose)
     own = (
         counts.join(enough, on=whose, how="semi")
         .group_by(*whose, "day", "level")
-        .agg(pl.sum("sessions", "groups", "exposure"))
+        .agg(pl.sum("sessions", "groups", "exposure", "seen"))
     )
     if not exposure.is_empty():
         whole = (
             exposure.join(enough, on="caller") if "caller" in exposure.columns else exposure.join(enough, how="cross")
         )
-        own = whole.join(own.drop("exposure"), on=[*whose, "day"], how="left").fill_null(0).select(own.columns)
+        own = whole.with_columns(seen="exposure").join(own.drop("exposure", "seen"), on=[*whose, "day"], how="left")
+        own = own.fill_null(0).select(*whose, "day", "level", "sessions", "groups", "exposure", "seen")
     series: dict[tuple[str, ...], _Series] = {}
-    for *names, day, level, sessions, groups, size in own.sort(*whose, "day", "level").iter_rows():
+    for *names, day, level, sessions, groups, size, seen in own.sort(*whose, "day", "level").iter_rows():
         if tuple(names) not in series:
             who = dict(zip(whose, names, strict=True))
             series[tuple(names)] = _Series(who.get("caller"), who.get("name"))
-        series[tuple(names)].days.setdefault(day.toordinal(), {})[level] = _Counts(sessions, groups, size)
+        series[tuple(names)].days.setdefault(day.toordinal(), {})[level] = _Counts(sessions, groups, size, seen)
     yield from series.values()
+
+
+def _weighed(counts: pl.DataFrame) -> pl.DataFrame:
+    """Multiply a caller's exposure to a name by how often it counted before, as a multiple of all callers.
+
+    Else the name has a rise on each day on which its callers with the most failures work more.
+    """
+    of_all = ["name", "day"]
+    days = counts.group_by(of_all).agg(pl.sum("groups", "exposure")).sort(of_all)
+    before = [(pl.col(name).cum_sum() - pl.col(name)) for name in ("groups", "exposure")]
+    days = days.select(*of_all, ((before[0].over("name") + 0.5) / (before[1].over("name") + 1.0)).alias("rate"))
+    own = counts.sort("name", "caller", "day").with_columns(
+        own_groups=before[0].over("name", "caller"), own_exposure=before[1].over("name", "caller")
+    )
+    own = own.join(days, on=of_all, maintain_order="left")
+    ratio = (pl.col("own_groups") / pl.col("rate") + _PRIOR_EXPOSURE) / (pl.col("own_exposure") + _PRIOR_EXPOSURE)
+    return own.with_columns(pl.col("exposure") * ratio).drop("own_groups", "own_exposure", "rate")
 
 
 def _detection(finding: str, signal: Signal, day_rise: _DayRise) -> Detection:
@@ -346,7 +374,7 @@ def _detection(finding: str, signal: Signal, day_rise: _DayRise) -> Detection:
         name=day_rise.name,
         sessions=rise.sessions,
         count=rise.count,
-        exposure=rise.exposure,
+        exposure=day_rise.seen,
         seconds=2 ** (day_rise.level + 1),
         over=rise.over(day_rise.day),
     )

@@ -35,13 +35,13 @@ from analyzer.analysis.kinds.statistics.rates import (
 )
 from analyzer.analysis.periods import RECENT_DAYS
 
-ALPHA = 1e-3
+ALPHA = 2e-4
 """P-value that a day with too few sessions needs."""
 TELLING_DAYS = 7
 """Most days of silence in a row that are reported: who stays away for longer has left."""
 _QUARTER = 6
 """Hours of a quarter of a day."""
-_LENGTHS: dict[bool, dict[int, float]] = {True: {4: 1.0, 2: 1.0}, False: {4: 1.0, 8: 1 / 5, 12: 1 / 10}}
+_LENGTHS: dict[bool, dict[int, float]] = {True: {4: 1.0, 2: 1.0}, False: {4: 1.0, 8: 1 / 2, 12: 1 / 2}}
 """Quarters that are judged together, each with its part of `ALPHA`: for the fleet (True) at every
 quarter, for callers (False) at the end of a day."""
 _LEAST = 3.0
@@ -75,9 +75,15 @@ class _Series:
         for back in range(_BACK, 0, -1):
             last = end - 4 * back
             quarters = range(last - length, last)
-            if first <= quarters[0] and (last - 1) // 4 in logged and self.away.isdisjoint(quarters):
+            is_whole = first <= quarters[0] and _is_of_one_kind(last, length)
+            if is_whole and (last - 1) // 4 in logged and self.away.isdisjoint(quarters):
                 days.append(CountedDay((last - 1) // 4, self.count(last, length), 1.0))
         return days
+
+
+def _is_of_one_kind(end: int, length: int) -> bool:
+    """Return whether a stretch is all of weekdays, or all of a weekend: the two have little in common."""
+    return is_weekend((end - length) // 4) == is_weekend((end - 1) // 4)
 
 
 class _MissingSessions(NamedTuple):
@@ -130,6 +136,8 @@ def _silences(series: _Series, logged: set[int], fleet: _Series | None) -> Itera
             for length in _LENGTHS[fleet is None]:
                 # Of a stretch over midnight the hours after it must have had work, else they say nothing of the day.
                 after = series.before(end, min(length, end - 4 * day), logged)
+                if fleet is None and not _is_of_one_kind(end, length):
+                    continue
                 if series.count(end, length) <= length * usual and any(counted.number for counted in after):
                     missing += _missing_sessions(series, end, length, logged, fleet)
         if not missing:
@@ -159,7 +167,7 @@ def _missing_sessions(
     span: list[CountedDay] = []
     for at in range(end, end - 4 * RECENT_DAYS, -4):  # the last days on which it usually works
         days_alike = usual[is_weekend((at - 1) // 4)]
-        if (at - 1) // 4 in logged and number * sum(days_alike) >= _LEAST * len(days_alike):
+        if (fleet is None or (at - 1) // 4 in logged) and number * sum(days_alike) >= _LEAST * len(days_alike):
             span.insert(0, CountedDay((at - 1) // 4, series.count(at, part), 1.0))
         if not span or len(span) == number:
             break

@@ -31,10 +31,13 @@ _PRIOR_DISPERSION = 0.1
 it."""
 _PRIOR_KNOWN = 25.0
 """Weight of that assumption: one over its variance between names."""
-_MOST_KNOWN = 100.0
+_MOST_KNOWN = 400.0
 """Most weight of the estimate from the days: the next days may differ more than they did."""
-STRATUM_DAYS = 5
-"""Days of the whole week that are added to the rate of weekdays, or of weekends."""
+STRATUM_COUNT = 3.0
+"""Count at the rate of the whole week that is added to that of weekdays, or of weekends: with few
+counts nobody can tell their rates apart."""
+_ALIKE = 0.5
+"""Power of the evenness of days with errors: the mood of a provider or network lasts for days."""
 _MOST_SHARE = 0.95
 """Expected part of the exposure from which a bounded count is treated as an unbounded one."""
 _MOST_CORRELATION = 0.9
@@ -97,7 +100,7 @@ def rate_tail(
     count = sum(counted.number for counted in span)
     if base is None or count < ratio * base.expected or (not bounded and len(base.days) < MIN_DAYS):
         return None
-    shape = _shape(base, span, prior)
+    shape = _shape(base, span, prior, _ALIKE)
     success = shape / (shape + base.expected)
     high = float(negative_binomial_upper(shape, success))
     trials = round(sum(counted.exposure for counted in span))
@@ -118,7 +121,7 @@ def rate_fall(
     base = _baseline(history, span, gap, 0.5)
     if base is None or len(base.days) < MIN_DAYS:
         return None
-    shape = 1 / (1 / _shape(base, span, 0.5) + doubt)
+    shape = 1 / (1 / _shape(base, span, 0.5, 1.0) + doubt)
     count = sum(counted.number for counted in span)
     return negative_binomial_lower(count, shape, shape / (shape + base.expected)), base.expected
 
@@ -131,18 +134,22 @@ def _baseline(history: Sequence[CountedDay], span: Sequence[CountedDay], gap: in
     if len(days) < MIN_DAYS_OF_SHARES or exposure <= 0:
         return None
     total, whole = sum(counted.number for counted in days), sum(counted.exposure for counted in days)
-    weight = STRATUM_DAYS * whole / len(days)
+    weight = STRATUM_COUNT * whole / (total + prior)
     rates: dict[bool, float] = {}
     for weekend in (False, True):
         alike = [counted for counted in days if is_weekend(counted.day) == weekend]
-        number = sum(counted.number for counted in alike) + weight * (total + prior) / whole
+        number = sum(counted.number for counted in alike) + STRATUM_COUNT
         rates[weekend] = number / (sum(counted.exposure for counted in alike) + weight)
     expected = sum(rates[is_weekend(counted.day)] * counted.exposure for counted in span)
     return _Baseline(days, total, rates, expected)
 
 
-def _shape(base: _Baseline, span: Sequence[CountedDay], prior: float) -> float:
-    """Return the shape of the negative binomial around the expected count."""
+def _shape(base: _Baseline, span: Sequence[CountedDay], prior: float, alike: float) -> float:
+    """Return the shape of the negative binomial around the expected count.
+
+    `alike` is the power of a span's evenness by which the deviations of its days cancel each other:
+    1 if they are independent.
+    """
     days, total, rates, _ = base
     # Around the means that the forecast uses: around one mean, the weekly cycle would count as noise.
     means = [rates[is_weekend(counted.day)] * counted.exposure for counted in days]
@@ -154,9 +161,8 @@ def _shape(base: _Baseline, span: Sequence[CountedDay], prior: float) -> float:
     dispersion = (weight * spread + _PRIOR_KNOWN * _PRIOR_DISPERSION) / (weight + _PRIOR_KNOWN)
     # The baseline is an estimate, too.
     estimate = (1 + dispersion * total / len(days)) / (total + prior)
-    # The deviations of the days of a span partly cancel each other.
     evenness = sum(counted.exposure**2 for counted in span) / sum(counted.exposure for counted in span) ** 2
-    return 1 / (dispersion * evenness + estimate)
+    return float(1 / (dispersion * evenness**alike + estimate))
 
 
 def every_day(rows: pl.DataFrame, unit: Sequence[str], back: int) -> pl.DataFrame:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from analyzer.analysis.kinds.statistics.rates import (
-    STRATUM_DAYS,
+    STRATUM_COUNT,
     CountedDay,
     RateTail,
     every_day,
@@ -24,16 +24,21 @@ from analyzer.analysis.kinds.statistics.rates import (
 )
 from analyzer.analysis.periods import ACCEPT_DAYS, BASELINE_DAYS, DRIFT_GAP, QUIET_RISE_DAYS
 
-SPANS = {1: 1.0, 2: 1 / 5, 3: 1 / 10, 7: 1 / 20}
+SPANS = {1: 1.0, 2: 1 / 2, 3: 1 / 2, 7: 1 / 2}
 """Lengths in days of the judged spans, each with its part of the budget; long spans show a slow
 rise."""
 LEAST_RATIO = 1.25
 """Least count, as a multiple of the expected one: less is sure in a large fleet, and no trouble."""
-_WITNESS = 0.01
-"""P-value that the sessions of a rise need too: a few sessions that repeat themselves do not reach
-it."""
+CLEAR_RATIO = 2.0
+"""Multiple from which a rise may use its whole budget."""
+_STEEP = 8
+"""Power of the ratio by which a smaller rise needs a smaller p-value: 1.25 times as many need a
+fortieth."""
 _GOES_ON = 0.001
 """P-value at which a rise goes on though the day has much fewer errors than the first days."""
+_WITNESS = 0.01
+"""P-value that the sessions of a rise need where it is one of a share, or where no log shows sessions
+without errors: the few sessions that may meet such errors can say no more."""
 UNSEEN_RATIO = 3.0
 """The same where no log shows sessions without errors."""
 LEAST_MORE = 4.5
@@ -50,6 +55,8 @@ of terms."""
 _PRIOR = 1.0
 """Errors added to a baseline: with only half an error, a handful of first ones would look
 impossible."""
+_DEVIATIONS = 2.5
+"""Least standard deviations of a Poisson count above the expected one: no test passes with fewer."""
 _DAYS_BACK = BASELINE_DAYS + max(SPANS)
 
 
@@ -114,7 +121,10 @@ class Unit:
         best: Rise | None = None
         for length, part in SPANS.items():
             rise = self._span(day, length, history)
-            if rise is None or rise.tail.p_value > alpha * part:
+            if rise is None:
+                continue
+            clear = min(1.0, rise.count / (CLEAR_RATIO * rise.tail.expected))
+            if rise.tail.p_value > alpha * part * clear**_STEEP:
                 continue
             usual, level = rise.tail.expected / rise.exposure, rise.count / rise.exposure
             if length == 1 or self.days[day].number >= (usual + level) / 2 * self.days[day].exposure:
@@ -144,7 +154,7 @@ class Unit:
         if sessions < least or (length > 1 and len(span) < 2):
             return None
         # Where no log shows sessions without errors, more work looks like more errors.
-        ratio = LEAST_RATIO if 0 < self.begins <= day else UNSEEN_RATIO
+        ratio = LEAST_RATIO if self._is_seen(day) else UNSEEN_RATIO
         tail = rate_tail(history, span, _gap_days(length), _PRIOR, ratio, bounded=bool(self.trials))
         if tail is None or count - tail.expected < least:
             return None
@@ -152,7 +162,11 @@ class Unit:
         above = sum(counted.number * exposure > tail.expected * counted.exposure for counted in span)
         if length > 1 and (above < 2 or 2 * above < len(span)):
             return None  # a single day is no slow rise
-        if self._by_sessions(history, span, length) > _WITNESS:
+        # A session counts once: a few that repeat themselves are no rise.
+        by_sessions = self._by_sessions(history, span, length)
+        if self._is_seen(day) and not self.trials:
+            tail = tail._replace(p_value=max(tail.p_value, by_sessions))
+        elif by_sessions > _WITNESS:
             return None
         return Rise(tail, span[0].day, count, sessions, exposure)
 
@@ -169,8 +183,13 @@ class Unit:
             ]
             for days in (history, span)
         )
-        tail = rate_tail(before, now, _gap_days(length), _PRIOR, bounded=bool(self.trials))
+        bounded = bool(self.trials) or self._is_seen(now[-1].day)
+        tail = rate_tail(before, now, _gap_days(length), _PRIOR, bounded=bounded)
         return 1.0 if tail is None else tail.p_value
+
+    def _is_seen(self, day: int) -> bool:
+        """Return whether logs show sessions without errors, too."""
+        return 0 < self.begins <= day
 
     def _may_rise(self, day: int) -> bool:
         first = day - _DAYS_BACK
@@ -276,7 +295,8 @@ def _near(rows: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
         span, base = (pl.col(f"{side}_groups") for side in ("span", "base"))
         possible = (span >= LEAST_MORE) & (pl.col("span_sessions") >= LEAST_MORE) & (pl.col("base_exposure") > 0)
         least = _NEAR * LEAST_RATIO * pl.col("span_exposure") / pl.col("base_exposure")
-        more = span >= _NEARLY * LEAST_RATIO * pl.col("expected")
+        more = span - pl.col("expected") >= _DEVIATIONS * pl.col("expected").sqrt()
+        more &= span >= _NEARLY * LEAST_RATIO * pl.col("expected")
         days_near = days_near.with_columns(
             near=pl.col("near") | (possible & (span >= least * base)),
             clear=pl.col("clear") | (possible & more & (span - pl.col("expected") >= _NEARLY * LEAST_MORE)),
@@ -290,14 +310,13 @@ _SUMMED = ("groups", "weekend_groups", "sessions", "exposure", "weekend_exposure
 def _expected() -> pl.Expr:
     """Return the count that `rate_tail` expects of the `span_` columns by the `base_` columns."""
     whole = pl.col("base_exposure")
-    weight = STRATUM_DAYS * whole / pl.col("base_days")
-    rate = (pl.col("base_groups") + _PRIOR) / whole
+    weight = STRATUM_COUNT * whole / (pl.col("base_groups") + _PRIOR)
     weekend = pl.col("span_weekend_exposure"), pl.col("base_weekend_exposure"), pl.col("base_weekend_groups")
     every = pl.col("span_exposure"), whole, pl.col("base_groups")
     weekdays = (whole_week - part for whole_week, part in zip(every, weekend, strict=True))
     expected = pl.lit(0.0)
     for of_span, of_base, number in (weekend, weekdays):
-        expected += of_span * (number + weight * rate) / (of_base + weight)
+        expected += of_span * (number + STRATUM_COUNT) / (of_base + weight)
     return expected.alias("expected")
 
 
