@@ -173,6 +173,11 @@ class About:
         whose = [e for e in self.night.errors if all(getattr(e, n) == self.scope[n] for n in SHARED if self.scope[n])]
         return {error.caller for error in whose if error.day <= self.last}
 
+    def failed_tool(self, event: Event) -> bool:
+        """Whether an event is a failed call of its tool, by its caller if it has one."""
+        is_own = event.tool == self.scope["tool"] and self.scope["caller"] in {None, event.caller}
+        return event.kind == "tool.failed" and is_own
+
     def relays(self, day: date) -> list[Event]:
         """Return the hand-offs of its caller and step on a day."""
         relays = [e for e in self.night.events if e.kind == "relay.triggered" and e.day == day]
@@ -182,7 +187,7 @@ class About:
         """Whether anything of it happened on a day, whatever it is about."""
         kind = self.finding["finding"]
         if self.scope["tool"]:
-            return any(e.day == day and e.kind == "tool.failed" and e.tool == self.who for e in self.night.events)
+            return any(e.day == day and self.failed_tool(e) for e in self.night.events)
         if kind == "sessions_unanswered":
             return bool(self.night.sessions(self.callers, [day]) & self.night.unanswered)
         if self.scope["step"]:
@@ -216,7 +221,7 @@ class About:
         if kind == "relays":
             return [relay for day in days for relay in self.relays(day)]
         if kind == "tool_failures":
-            return [event for event in events if event.kind == "tool.failed" and event.tool == self.who]
+            return [event for event in events if self.failed_tool(event)]
         if kind == "sessions_unanswered":
             failures = [e for e in events if e.kind in {"tool.failed", "error.classified"} and e.caller in self.callers]
             return [e for name, e in {e.session: e for e in failures}.items() if name in self.night.unanswered]
@@ -490,9 +495,10 @@ def _burst(about: About, match: Match) -> Iterator[str]:
 )
 def _tool(about: About, match: Match) -> Iterator[str]:
     days = span_of(about, match)
-    failed = [e for e in about.night.events if e.kind == "tool.failed" and e.day in days and e.tool == match["tool"]]
-    used = {e.session for e in about.night.events if e.day in days and match["tool"] in (e.tools or {})}
-    yield from differ("the tool", match["tool"], about.who)
+    failed = [e for e in about.night.events if e.day in days and about.failed_tool(e)]
+    seen = [e for e in about.night.events if e.day in days and about.scope["caller"] in {None, e.caller}]
+    used = {e.session for e in seen if match["tool"] in (e.tools or {})}
+    yield from differ("the tool", match["tool"], about.scope["tool"])
     yield from differ("the number of sessions", match["met"], len({e.session for e in failed}))
     yield from differ("the number of all sessions", match["used"], len(used | {e.session for e in failed}))
     often = Counter(e.session for e in failed)

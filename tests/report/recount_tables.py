@@ -508,8 +508,8 @@ class FindingTables:
             waits = (int(event.waited_seconds).bit_length() for event in chains)
             return {"amount": sum(1 << max(0, bits - 1) for bits in waits), "number": len(chains)}
         if kind == "tool_failures":
-            failed = Counter(e.session for e in events if e.kind == "tool.failed" and e.tool == about.who)
-            used = {e.session for e in events if about.who in (e.tools or {})}
+            failed = Counter(e.session for e in events if about.failed_tool(e))
+            used = {e.session for e in events if about.scope["tool"] in (e.tools or {})}
             return {"amount": sum(min(3, count) for count in failed.values()), "number": len(used | set(failed))}
         if kind == "sessions_unanswered":
             return {"amount": len(at_work & night.unanswered), "number": len(at_work)}

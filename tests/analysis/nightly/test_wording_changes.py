@@ -66,7 +66,7 @@ def test_it_is_told_by_itself_with_both_texts_and_a_draft(store: Store) -> None:
     assert wording.old == OLD
     assert wording.new is not None and wording.new.startswith("the quota heron of lane")
     assert found.explanation.startswith(f"probe: rule {wording.rule} (rate_limited), which matched in 240 sessions")
-    assert f"what it matched: “{OLD}”. The new text: “the quota heron" in found.explanation
+    assert f"What it matched: “{OLD}”. The new text: “the quota heron" in found.explanation
     assert found.kind.chart is not None
     assert found.parts == ()
 
