@@ -20,6 +20,7 @@ def man_page(exit_codes: Mapping[str, Mapping[int, str]]) -> str:
     lines += [".SH OPTIONS", *_options(cli, root)]
     for name in COMMANDS:
         command = command_named(name)
+        command._help_option = None  # click keeps that of the first context, which may have other names
         lines += _command(command, click.Context(command, info_name=name, parent=root))
         lines += [".PP", "Exit codes:"]
         for code, meaning in exit_codes[name].items():

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
-import textstat
+import pyphen
 
 from analyzer.cli import COMMANDS, cli, command_named
 from tests import REPOSITORY
@@ -57,6 +57,7 @@ BANNED = {
 }
 """Turns that readers stumbled over, and what to write instead."""
 NO_PROSE = re.compile(r"^```.*?^```$|<!--.*?-->|^\|[^\n]*$|^#[^\n]*$|!\[[^\]]*\]\([^)]*\)", re.MULTILINE | re.DOTALL)
+_SYLLABLES = pyphen.Pyphen(lang="en_US")
 NO_WORDS = re.compile(r"^```.*?^```$|<!--.*?-->|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 
 
@@ -96,9 +97,13 @@ def hard_pages() -> list[str]:
 
 
 def reading_ease(text: str) -> float:
-    """Return the Flesch reading ease of a page without tables, blocks and headings; code is one plain word."""
+    """Return the reading ease (Flesch 1948) of a page without tables, blocks and headings; code is one plain word."""
     prose = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", NO_PROSE.sub("", text))
-    return float(textstat.flesch_reading_ease(re.sub(r"`[^`\n]*`", "number", prose).replace("*", "")))
+    prose = re.sub(r"`[^`\n]*`", "number", prose).replace("*", "")
+    words = re.findall(r"[A-Za-z][A-Za-z'’]*", prose)
+    sentences = len(re.findall(r"[.!?:](?=\s|$)", prose)) or 1
+    syllables = sum(len(_SYLLABLES.positions(word)) + 1 for word in words)
+    return 206.835 - 1.015 * len(words) / sentences - 84.6 * syllables / len(words)
 
 
 def _helps(command: click.Command, name: str) -> Iterator[tuple[str, str]]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -157,14 +157,8 @@ def _of_format(name: str) -> tuple[Fork, ...]:
 DIMENSIONS = ("agent", "agent_version", "provider", "model", "project", "cwd", "branch")
 """The facts about a session; an event has those for which its type has fields."""
 _SEPARATORS = re.compile(r"[/\\]+")
-_WORKTREE = re.compile(
-    r".*/([^/~]+)/\.(?:[\w-]+/)?worktrees?/[^/]+|.*/([^/]+)[.-]worktrees/[^/]+|~/\.cursor/worktrees/([^/]+)/[^/]+"
-)
-"""Working directories of worktrees, with the project that they were made of.
-
-They are inside it, as in `shop/.claude/worktrees/NAME` and `shop/.worktrees/NAME`, beside it, as in
-`shop.worktrees/NAME`, or in the home, where Cursor keeps them.
-"""
+_BESIDE = re.compile(r"(.+)[.-]worktrees")
+"""A folder of worktrees beside the repository, with the name of the project."""
 _LONGEST = 1_000
 """Characters of a path that are kept."""
 
@@ -178,9 +172,28 @@ def place_of(folder: object) -> dict[str, str]:
     if not isinstance(folder, str):
         return {}
     cwd = without_home(folder[:_LONGEST].rstrip("/\\"))
-    worktree = _WORKTREE.match(cwd.replace("\\", "/"))
-    name = next(filter(None, worktree.groups())) if worktree else _SEPARATORS.split(cwd)[-1]
+    parts = cwd.replace("\\", "/").split("/")
+    name = _project_of_worktree(parts) or _SEPARATORS.split(cwd)[-1]
     return {"cwd": cwd, "project": name} if name else {}
+
+
+def _project_of_worktree(parts: Sequence[str]) -> str:
+    """Return the project that a worktree was made of, by the parts of its path; empty if it is none.
+
+    Worktrees are in `NAME/.worktrees/`, `NAME/.AGENT/worktrees/`, `NAME.worktrees/`, `NAME-worktrees/` or
+    `~/.cursor/worktrees/NAME/`.
+    """
+    if parts[:3] == ["~", ".cursor", "worktrees"]:
+        return parts[3] if len(parts) > 4 else ""
+    for place in range(len(parts) - 2, 0, -1):
+        part, before = parts[place], parts[place - 1]
+        if part in {".worktrees", ".worktree"} and before != "~":
+            return before
+        if part in {"worktrees", "worktree"} and before[:1] == "." and place > 1 and parts[place - 2] != "~":
+            return parts[place - 2]
+        if beside := _BESIDE.fullmatch(part):
+            return beside[1]
+    return ""
 
 
 def caller_of(program: str, facts: Mapping[str, Any], role: str | None = None) -> str:

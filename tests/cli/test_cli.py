@@ -77,7 +77,7 @@ def test_ingest_tells_a_person_what_it_did(run: Run, samples: Path) -> None:
     assert "new events → analyzer.duckdb" in said
     assert "analyzer query quarantine-lines" in said
     (files, lines) = re.findall(r"^(\d+) files, (\d+) new lines", said)[0]
-    assert f"read of {lines} in {files} files" in run("report").stdout
+    assert re.search(rf"Read \d+ of {lines} lines in {files} files", run("report").stdout)
 
 
 def test_ingest_tells_of_a_line_that_someone_is_still_writing(run: Run, tmp_path: Path) -> None:

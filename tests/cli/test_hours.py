@@ -68,7 +68,7 @@ def test_an_hour_of_refusals_is_told_in_the_hour(run: Run, logged: Path, tmp_pat
     assert one["explanation"].startswith(
         "every session of bot has failed with auth_error since 10:00 UTC: auth_error errors in 8 of 8"
     )
-    assert "8 of 8 sessions, normally 0.0; 8 errors, 10:00–10:42 on 1 October;" in one["explanation"]
+    assert "8 of 8 sessions, normally 0.0; 8 errors, 10:00–10:42 on 1 October." in one["explanation"]
     assert "8 of 8 sessions of these hours failed" in one["explanation"]
     assert (one["severity"], one["cost"]["sessions_seen"]) == ("critical", 8)
     text = run(*asked).stdout

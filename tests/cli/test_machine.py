@@ -96,7 +96,7 @@ def test_a_store_that_is_named_or_here_is_what_is_asked(run: Run, home: Path, tm
     for named in ({}, {"ANALYZER_STORE": str(home / ".local/share/analyzer/analyzer.duckdb")}):
         done = run("report", "-f", "markdown", env=environment | named)
         assert (done.returncode, done.stderr) == (0, "")
-        assert ("- 1 error;" in done.stdout) is not bool(named)
+        assert (": 1 error of 1 caller" in done.stdout) is not bool(named)
 
 
 @pytest.mark.parametrize("home", ["empty", "missing"])

@@ -221,7 +221,7 @@ def _install(kind: str, write_it: bool) -> None:
     context = click.get_current_context()
     if context.get_parameter_source("deliver_to") is ParameterSource.COMMANDLINE:
         raise AnalyzerError(
-            "addresses to deliver to are secrets, and do not go into a unit", f"the job takes them from ${VARIABLE}"
+            "addresses to deliver to are private, and do not go into a unit", f"the job takes them from ${VARIABLE}"
         )
     line = _own_line()
     if context.get_parameter_source("store_path") is ParameterSource.ENVIRONMENT:

@@ -27,9 +27,12 @@ FIGURES = {"observed": 0.3, "expected": 0.1, "low": 0.05, "high": 0.2, "p_value"
 
 
 def row(page: str, name: str) -> list[str]:
-    """The cells beside the name of a kind in a table of a page of the documentation."""
+    """What a page of the documentation has beside the name of a kind, in its tables and lists."""
     text = (REPOSITORY / "docs" / page).read_text("utf-8")
-    return re.findall(rf"^\| [^|]*`{name}`[^|]* \| ([^|]+) \|", text, re.MULTILINE)
+    return [
+        *re.findall(rf"^\| [^|]*`{name}`[^|]* \| ([^|]+) \|", text, re.MULTILINE),
+        *re.findall(rf"^- [^:\n]*`{name}`[^:\n]*: (.+)$", text, re.MULTILINE),
+    ]
 
 
 def finding(kind: str, **fields: object) -> Finding:
@@ -114,7 +117,7 @@ def test_days_are_those_that_the_pages_and_words_name() -> None:
     """Six weeks before the last one, four weeks to a new normal."""
     assert (BASELINE_DAYS, RECENT_DAYS, ACCEPT_DAYS) == (42, 7, 28)
     check = (REPOSITORY / "docs" / "reference" / "check.md").read_text("utf-8")
-    assert f"recovered in the last {RECENT_DAYS} days than in the {BASELINE_DAYS} days before" in check
+    assert f"recovered in the last {RECENT_DAYS} days than in the {BASELINE_DAYS} before" in check
     assert f"{ACCEPT_DAYS // 7} weeks".replace("4", "four") in RESOLUTIONS["accepted"]
 
 

@@ -209,14 +209,16 @@ def test_whatever_a_finding_states_can_be_recounted_from_its_evidence(
     assert (f"and {len(ids) - len(one.evidence):,} more: " in shown) == (len(one.evidence) < len(ids))
     assert set(one.samples) <= (texts := texts_of(events.values(), own))
     said = COMPARED.sub("", one.explanation.partition(": ")[2])
-    for quoted in re.findall("(?:most often|the new text:) “([^”]*)”", one.explanation):
+    for quoted in re.findall("(?:[Mm]ost often|[Tt]he new text:) “([^”]*)”", one.explanation):
         assert quoted in texts | {template(text) for text in texts}
     assert {date.fromisoformat(day) for day in re.findall(r"\d{4}-\d\d-\d\d", said)} <= {
         event.occurred_at.date() for event in own
     }
     assert set(re.findall(r"\d\d:\d\d", said)) <= {f"{event.occurred_at:%H:%M}" for event in own}
     counts, tried = figures(own, one.last_on), sum(event.payload.get("attempts", 0) > 1 for event in own)
-    named = re.compile(rf"{kind}|{re.escape(one.scope.who)}|\d{{4}}-\d\d-\d\d|\d\d:\d\d|\d+ (?:October|days)")
+    named = re.compile(
+        rf"{kind}|{re.escape(one.scope.who)}|\d{{4}}-\d\d-\d\d|\d\d:\d\d|\d+ (?:October|days)|and \d+ more callers?"
+    )
     numbers, shares = named.sub("", said), re.compile(r"([\d.]+)% of (?:([\d,]+) )?")
     for share, whole in shares.findall(numbers):
         every = int(whole or tried or distinct_errors(events.values(), one))
@@ -260,7 +262,7 @@ def test_hand_offs_that_were_skipped_and_compactions_are_none(tmp_path: Path) ->
         found = {one.finding: one for one in check(store, until="2026-10-21").findings}
         shown = {kind: {each.event_id for each in timeline(store, one.id).happenings} for kind, one in found.items()}
     assert {kind: one.explanation for kind, one in found.items()} == {
-        "relays": "smith: 6 hand-offs in one session in step build on 2026-10-20; 1 of them failed.",
+        "relays": "smith: 6 hand-offs in one session in step build on 2026-10-20. 1 of them failed.",
         "compactions": "smith: 7 compactions in one session on 2026-10-20.",
     }
     assert shown["relays"] == {*(f"made-{at}-triggered" for at in range(5)), "lost-5-triggered", "lost-5-halted"}

@@ -105,7 +105,7 @@ def test_spikes_are_the_days_that_the_tests_found(read: Store) -> None:
     assert found.to_dict()["spikes"][0]["day"] == "2026-11-09"
     assert "figma-probe" in str(found.plot().to_json())
     assert repr(found).startswith(
-        "<Spikes 'figma-probe: 73.3% of its distinct errors up to 2026-11-09 are unknown, normally 6.9%"
+        "<Spikes 'figma-probe: 73.3% of its distinct errors up to 2026-11-09 are unknown, normally 7.5%"
     )
 
 

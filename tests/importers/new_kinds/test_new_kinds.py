@@ -180,6 +180,7 @@ UNTOLD = {
     ("crush", "recovered"): "no line is written of a call that is answered",
     ("litellm", "exhausted"): "no payload says that nobody calls again",
     ("copilot", "recovered"): "only retries in vain are told",
+    ("openclaw_db", "exhausted"): "its records are those of `pi`, whose logs have both ends",
 }
 """Ends of chains that a log does not tell, and why."""
 _READ = [kind.name for kind in FORMATS if kind.reader is not None and not kind.native]

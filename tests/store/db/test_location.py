@@ -115,7 +115,7 @@ def test_every_command_refuses_a_pipe_for_a_store(
 def test_every_command_that_asks_a_store_is_tried_on_a_pipe() -> None:
     """But `doctor`, whose answer is what it finds, and `mcp`, which opens a store when it is asked."""
     tried = {command[0] for command in COMMANDS}
-    assert ALL_COMMANDS.keys() - STORELESS - tried == {"doctor", "mcp"}
+    assert ALL_COMMANDS.keys() - STORELESS - tried == {"doctor", "mcp", "ui"}
 
 
 @pytest.mark.parametrize(

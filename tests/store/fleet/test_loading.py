@@ -222,7 +222,7 @@ def test_a_table_is_no_store_but_a_report_reads_it_as_logs(
     for line, message in (
         (["--master", "head:7077", "x"], "is no master of Spark"),
         (["--master", "local[2]"], "all its workers see"),
-        (["--from-lake", "delta:/x", "y"], "goes with neither"),
+        (["--from-lake", "delta:/x", "y"], "works without PATHs"),
     ):
         assert call(["push", "--to", to, *line]) == 2
         assert message in capsys.readouterr().err

@@ -276,7 +276,7 @@ def _part(detection: Detection) -> Finding:
 CAUSES = {
     "classifier_changed": Kind(
         title="The classifier changed",
-        metric="share of distinct errors that are judged otherwise than they were recorded, 0..1",
+        metric="share of distinct errors whose reason differs from the recorded one, 0..1",
         advice="see what is judged otherwise",
         asks=("query", "ruleset-drift"),
         scope="reason",

@@ -88,7 +88,7 @@ SIGNALS = {
     "tool_failures": Signal(
         counted="tool",
         title="A tool fails more often",
-        metric="failed calls of the span that was judged, three of a session at most",
+        metric="failed calls, three of a session at most",
         note="the tool {name} failed in {sessions:,} of {exposure:,.0f} sessions that used it {over}, {count:,} times "
         "(three a session at most)",
         drawn="failed calls",
@@ -101,7 +101,7 @@ SIGNALS = {
     "waits_grow": Signal(
         counted="wait",
         title="Retries wait longer",
-        metric="retry chains of the span that was judged that waited longer than nine in ten before",
+        metric="retry chains that waited longer than nine in ten before",
         note="{count:,} of {exposure:,.0f} retry chains waited for {seconds:,} s or more {over}",
         drawn="seconds waited",
         drawn_of="retry chains",
@@ -114,7 +114,7 @@ SIGNALS = {
     "retries_exhausted": Signal(
         counted="exhausted",
         title="Retries run out",
-        metric="retry chains of the span that was judged that ran out of tries",
+        metric="retry chains that ran out of tries",
         note="{count:,} of {exposure:,.0f} retry chains ran out of tries {over}",
         drawn="chains that ran out",
         drawn_of="retry chains",
@@ -126,7 +126,7 @@ SIGNALS = {
     "sessions_aborted": Signal(
         counted="aborted",
         title="People stop their sessions",
-        metric="stopped turns of the span that was judged, three of a session at most",
+        metric="stopped turns, three of a session at most",
         note="people stopped {sessions:,} of {exposure:,.0f} sessions {over}, {count:,} times "
         "(three a session at most)",
         drawn="times stopped",
@@ -137,7 +137,7 @@ SIGNALS = {
     "sessions_empty": Signal(
         counted="empty",
         title="Sessions do nothing",
-        metric="sessions of the span that was judged that made no request, or claim success and did nothing",
+        metric="sessions that made no request, or claim success and did nothing",
         note="{sessions:,} of {exposure:,.0f} sessions did nothing {over}",
         drawn="sessions that did nothing",
         drawn_of="sessions",
@@ -147,7 +147,7 @@ SIGNALS = {
     "sessions_unanswered": Signal(
         counted="unanswered",
         title="Sessions end without an answer",
-        metric="sessions of the span that was judged that ended with a failure",
+        metric="sessions that ended with a failure",
         note="{sessions:,} of {exposure:,.0f} sessions ended with a failure and without an answer {over}",
         drawn="unanswered sessions",
         drawn_of="sessions",
@@ -158,7 +158,7 @@ SIGNALS = {
     "shipped_twice": Signal(
         counted="copy",
         title="Logs arrive twice",
-        metric="sessions of the span that was judged that stand in the logs twice",
+        metric="sessions that were logged twice",
         note="the logs have {sessions:,} sessions twice, word for word, under other ids {over}",
         drawn="sessions that are there twice",
         drawn_of="sessions",

@@ -315,7 +315,7 @@ def _silent_hours(finding: Finding) -> tuple[datetime, datetime] | None:
 SILENCE = {
     "silence": Kind(
         title="Sessions stay away",
-        metric="sessions of the day, or of half a day or a whole one over midnight",
+        metric="sessions of the day, or of 12 or 24 hours",
         severity=severity_of_silence,
         sentence=noted_of_days,
         by_day=True,

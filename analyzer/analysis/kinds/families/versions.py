@@ -304,7 +304,7 @@ _UNDER = re.compile("sessions under (.+?) since ")
 
 _WORSE = Kind(
     title="Worse under a new version",
-    metric="sessions under it with an error of the request, of the environment or of no known cause",
+    metric="its sessions with an error of the request, the environment or no known cause",
     severity=warning,
     sentence=note_of,
     by_day=True,

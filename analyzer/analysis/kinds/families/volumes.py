@@ -484,8 +484,7 @@ _CHART = ChartForm(
 
 _RISE = Kind(
     title="More errors than usual",
-    metric="distinct errors (pairs of session and message) of the span that was judged, or of some hours the "
-    "sessions that met them",
+    metric="distinct errors (pairs of session and message), or of some hours the sessions with them",
     severity=severity_of_volume,
     by_day=True,
     sentence=more_errors,

@@ -112,7 +112,7 @@ select
   one.tier as tier,
   one.region as region,
   one.web_searches as web_searches,
-  coalesce(one.cost_usd, prompt_usd + reply_usd + search_usd, if(internal.is_free(model), 0, null)) as cost_usd,
+  coalesce(one.cost_usd, prompt_usd + reply_usd + search_usd, case when internal.is_free(model) then 0 end) as cost_usd,
   case
     when one.cost_usd is not null then 'logged'
     when is_listed then 'listed'
