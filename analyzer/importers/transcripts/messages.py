@@ -165,7 +165,7 @@ class DroidReader(RecordReader, name="droid", agent="droid", visibility="termina
 class DroidStreamReader(RecordReader, name="droid_stream", agent="droid", visibility="terminal"):
     """Reads the output of `droid exec --output-format stream-json`, whose records name their session.
 
-    Source: recorded runs of August 2026; older versions leave out the names of results' calls.
+    Older versions leave out the names of the calls of results.
     """
 
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:

@@ -39,7 +39,7 @@ LONGEST_WORD = 40
 """A longer word of a table breaks anywhere; shorter ones, as most names, never break."""
 _WHOLE = re.compile(
     r"(?P<date>\b\d{4}-\d\d-\d\d\b(?: \d\d:\d\d(?::\d\d)?(?: UTC)?)?)|(?<!\S)[\w@.:]+(?:[-–][\w@.:]+)+(?=[\s,;.)]|$)"
-    r"|(?P<path>\S*/\S{12,})"
+    r"|(?P<path>(?<!\S)\S*/\S{12,})"
 )
 """A date, a name or a span of time with a hyphen, at which a line would end, and a path, where it may end."""
 

@@ -48,22 +48,23 @@ def fleet(tmp_path: Path, native: Native) -> Iterator[Store]:
 
 @pytest.mark.parametrize("zone", ["UTC", "America/Los_Angeles", "Asia/Tokyo"])
 def test_the_samples_have_the_findings_that_their_readme_tells(read: Store, zone: str) -> None:
-    """A spike of figma-probe, a session of many hand-offs, over midnight in one of the zones, and no more."""
+    """A spike of figma-probe, a session of many hand-offs, and no more.
+
+    In Tokyo both lie on two days: five unknown errors a day of a young caller are no sure spike.
+    """
     content = overview(read, window(timezone=zone))
-    spike, *others = content.findings
-    assert (spike.finding, spike.scope.caller, spike.state) == (
-        "spike",
-        "figma-probe",
-        "ongoing" if zone == "Asia/Tokyo" else "open",
-    )
-    assert spike.opened_on == spike.onset == date(2026, 11, 9)
     own = date(2026, 11, 5 if zone == "Asia/Tokyo" else 4)
-    assert [(one.finding, one.scope.caller, one.scope.step, one.opened_on, one.last_on) for one in others] == [
-        ("relays", "craftsman", "implement", own, own)
+    spike = ("spike", "figma-probe", None, date(2026, 11, 9), date(2026, 11, 9), "open")
+    relays = ("relays", "craftsman", "implement", own, own, "open")
+    findings = [
+        (one.finding, one.scope.caller, one.scope.step, one.opened_on, one.last_on, one.state)
+        for one in content.findings
     ]
-    assert {one.parts for one in content.findings} == {()}
+    assert findings == ([relays] if zone == "Asia/Tokyo" else [spike, relays])
+    assert all(one.onset == one.opened_on and one.parts == () for one in content.findings)
     assert content.drifts.found == ()
-    assert content.verdict.headline.startswith("Unknown errors spiked for figma-probe")
+    headline = "Many hand-offs" if zone == "Asia/Tokyo" else "Unknown errors spiked for figma-probe"
+    assert content.verdict.headline.startswith(headline)
 
 
 def test_a_hand_off_that_was_given_up_is_no_quiet_day(memory: Store, native: Native, tmp_path: Path) -> None:
