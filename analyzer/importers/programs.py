@@ -157,8 +157,8 @@ def _of_format(name: str) -> tuple[Fork, ...]:
 DIMENSIONS = ("agent", "agent_version", "provider", "model", "project", "cwd", "branch")
 """The facts about a session; an event has those for which its type has fields."""
 _SEPARATORS = re.compile(r"[/\\]+")
-_BESIDE = re.compile(r"(.+)[.-]worktrees")
-"""A folder of worktrees beside the repository, with the name of the project."""
+_BESIDE = (".worktrees", "-worktrees")
+"""Endings of a folder of worktrees beside the repository, after the name of the project."""
 _LONGEST = 1_000
 """Characters of a path that are kept."""
 
@@ -191,8 +191,8 @@ def _project_of_worktree(parts: Sequence[str]) -> str:
             return before
         if part in {"worktrees", "worktree"} and before[:1] == "." and place > 1 and parts[place - 2] != "~":
             return parts[place - 2]
-        if beside := _BESIDE.fullmatch(part):
-            return beside[1]
+        if part.endswith(_BESIDE) and part not in _BESIDE:
+            return part[: -len(_BESIDE[0])]
     return ""
 
 
