@@ -224,7 +224,7 @@ def test_whatever_a_finding_states_can_be_recounted_from_its_evidence(
         every = int(whole or tried or distinct_errors(events.values(), one))
         assert share in {f"{100 * count / every:.1f}" for count in counts}
     numbers = shares.sub("", numbers)
-    for number in re.findall(r"(?<![\w.])([\d,]*\d)(?![\w.]*\w)", numbers):
+    for number in re.findall(r"(?<![\w.-])([\d,]*\d)(?![\w.]*\w)", numbers):
         assert int(number.replace(",", "")) in counts | exposures(numbers), f"{number} in {said}"
 
 
