@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from analyzer.analysis import overview, table, window
@@ -54,27 +54,21 @@ group by 1 having errors > 0 order by errors desc, 1
 """
 
 
-def present(store: Store, view: View) -> Page:
-    """Return the page of what goes on now, and what the store says of the last hour."""
-    asked = {"now": view.at, "hour": view.at - timedelta(hours=1)}
+def present(store: Store, at: datetime) -> list[Block]:
+    """Return what the store says of the hour before a moment (naive UTC), of limits and of incidents."""
+    asked = {"now": at, "hour": at - timedelta(hours=1)}
     hour = store.sql(_LAST_HOUR, asked, timeout=SECONDS)
     blocks: list[Block] = [Heading("Errors of the last hour", 2)]
     blocks += [table_of(hour)] if len(hour) else [Paragraph("The store has none.")]
     limits = table(store, "limits-ahead").frame
     if len(limits):
         blocks += [Heading("Limits ahead", 2), table_of(limits)]
-    blocks += [Heading("Open incidents", 2), *listed(findings(store))]
-    return with_live(Page("Now", blocks, is_live=True), view)
+    return [*blocks, Heading("Open incidents", 2), *listed(findings(store))]
 
 
-def with_live(page: Page, view: View) -> Page:
-    """Return the page Now with what the logs say, in place of what they said before."""
-    rest = page.document
-    for index, block in enumerate(rest):
-        if isinstance(block, Heading) and block.text == "Errors of the last hour":
-            rest = rest[index:]
-            break
-    return replace(page, document=[*_live_blocks(view), *rest])
+def current(view: View, blocks: Sequence[Block]) -> Page:
+    """Return the page Now: what the logs say, then the blocks of the store."""
+    return Page("Now", [*_live_blocks(view), *blocks], is_live=True)
 
 
 def _live_blocks(view: View) -> list[Block]:

@@ -12,11 +12,10 @@ import socket
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from importlib import resources
 from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
@@ -39,6 +38,7 @@ from analyzer.ui.page import Page, to_page, to_part
 if TYPE_CHECKING:
     from analyzer.classifier import Ruleset
     from analyzer.command_lines import Asking
+    from analyzer.report.document import Block
     from analyzer.store import Store
 
 KEPT_PAGES = 32
@@ -82,7 +82,7 @@ class Pages:
         self._store, self._statement = threading.Lock(), threading.Lock()
         self._kept: OrderedDict[str, tuple[Page, datetime]] = OrderedDict()
         self._streams = 0
-        self._present: tuple[float, Page] | None = None
+        self._present: tuple[float, Sequence[Block]] | None = None
 
     def app(self, host: str, port: int) -> ASGIApp:
         """Return the server's application, guarded."""
@@ -151,7 +151,8 @@ class Pages:
             return self._access.sql(statement, form)
 
     def _now(self, store: Store, values: Mapping[str, str]) -> Page:
-        return pages.present(store, self._live.view())
+        view = self._live.view()
+        return pages.current(view, pages.present(store, view.at))
 
     async def _stream(self, _: Request) -> Response:
         """Send the document of the page Now again whenever a log has grown."""
@@ -182,12 +183,12 @@ class Pages:
             if self._present is None or at - self._present[0] > STORE_SECONDS:
                 try:
                     with self._access.read() as store:
-                        self._present = at, pages.present(store, self._live.view())
+                        self._present = at, pages.present(store, now())
                 except AnalyzerError:
-                    former = self._present[1] if self._present else Page("Now", [])
+                    former = self._present[1] if self._present else []
                     self._present = at, former
-            page = self._present[1]
-        return to_part(pages.with_live(page, self._live.view()))
+            blocks = self._present[1]
+        return to_part(pages.current(self._live.view(), blocks))
 
     def _rows(self, request: Request) -> Response:
         """Give the rows of a statement as a file."""
@@ -227,8 +228,7 @@ def _style() -> str:
     return palette() + resource("style.css") + _resource("page.css")
 
 
-def _resource(name: str) -> str:
-    return resources.files("analyzer.ui").joinpath("templates", name).read_text("utf-8")
+_resource = partial(resource, room="analyzer.ui")
 
 
 def serve(access: Access, live: Live, listen: tuple[str, int], token: str, began: Callable[[str], None]) -> None:

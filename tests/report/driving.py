@@ -17,6 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 KEYS = {"Tab": 9, "Enter": 13, "Escape": 27, " ": 32, "End": 35, "Home": 36, "ArrowUp": 38, "ArrowDown": 40}
 """Names of keys and their codes of old, which the browser wants beside the name."""
@@ -28,9 +30,12 @@ _SWITCHES = (
 )  # fmt: skip
 
 
-def browser_path() -> str | None:
-    """The browser of this machine, if it has one."""
-    return next(filter(None, map(shutil.which, BROWSERS)), None)
+def browser_or_skip(untested: str) -> str:
+    """The browser of this machine; without one the test is skipped, and says what was not tested."""
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        pytest.skip(f"{untested}: none of {', '.join(BROWSERS)} is installed")
+    return path
 
 
 class Browser:

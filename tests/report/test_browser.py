@@ -15,7 +15,7 @@ import pytest
 
 from analyzer.analysis import Overview
 from analyzer.report import render_html
-from tests.report.driving import BROWSERS, browser_path
+from tests.report.driving import browser_or_skip
 from tests.security.hostile import write_logs
 
 Report = Callable[..., Overview]
@@ -59,9 +59,7 @@ def attributes_of(page: str) -> list[tuple[str, str]]:
 
 def rendered(page: str, folder: Path) -> tuple[str, str]:
     """The document after its scripts have run, and what the browser's console said."""
-    browser = browser_path()
-    if browser is None:
-        pytest.skip(f"THE REPORT WAS NOT CHECKED IN A BROWSER: none of {', '.join(BROWSERS)} is installed")
+    browser = browser_or_skip("THE REPORT WAS NOT CHECKED IN A BROWSER")
     path = folder / "report.html"
     path.write_text(page, "utf-8")
     command = [

@@ -14,7 +14,7 @@ import pytest
 
 from analyzer.analysis import Overview
 from analyzer.report import render_html
-from tests.report.driving import BROWSERS, Browser, browser_path, browsing
+from tests.report.driving import Browser, browser_or_skip, browsing
 from tests.report.places import button, column, head, rows, select, table, tools, unfold
 
 Report = Callable[..., Overview]
@@ -35,9 +35,7 @@ BY_BOTH = "Errors by caller and reason"
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     """One browser for all tests of this file."""
-    path = browser_path()
-    if path is None:
-        pytest.skip(f"THE REPORT WAS NOT CLICKED IN A BROWSER: none of {', '.join(BROWSERS)} is installed")
+    path = browser_or_skip("THE REPORT WAS NOT CLICKED IN A BROWSER")
     with browsing(path, tmp_path_factory.mktemp("browser")) as started:
         started.ask("Emulation.setEmulatedMedia", features=STILL)
         yield started

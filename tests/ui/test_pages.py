@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from analyzer.events.times import now
-from tests.report.driving import BROWSERS, Browser, browser_path, browsing
+from tests.report.driving import Browser, browser_or_skip, browsing
 
 pytestmark = pytest.mark.slow
 PAGES = (
@@ -58,9 +58,7 @@ def address(served: Path, logs: Path, tmp_path_factory: pytest.TempPathFactory) 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     """One browser for all tests of this file."""
-    path = browser_path()
-    if path is None:
-        pytest.skip(f"THE PAGES WERE NOT OPENED IN A BROWSER: none of {', '.join(BROWSERS)} is installed")
+    path = browser_or_skip("THE PAGES WERE NOT OPENED IN A BROWSER")
     with browsing(path, tmp_path_factory.mktemp("browser")) as started:
         yield started
 

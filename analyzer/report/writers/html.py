@@ -116,9 +116,9 @@ def environment() -> Environment:
     return made
 
 
-def resource(name: str) -> str:
-    """Return the text of a file beside the template."""
-    return resources.files("analyzer.report.writers").joinpath("templates", name).read_text("utf-8")
+def resource(name: str, room: str = "analyzer.report.writers") -> str:
+    """Return the text of a file beside the templates of a package."""
+    return resources.files(room).joinpath("templates", name).read_text("utf-8")
 
 
 def _visible(value: object) -> object:

@@ -134,11 +134,13 @@ def _silences(series: _Series, logged: set[int], fleet: _Series | None) -> Itera
         missing: list[_MissingSessions] = []
         for end in range(4 * day + 1 if fleet is None else 4 * day + 4, 4 * day + 5):
             for length in _LENGTHS[fleet is None]:
-                # Of a stretch over midnight the hours after it must have had work, else they say nothing of the day.
-                after = series.before(end, min(length, end - 4 * day), logged)
                 if fleet is None and not _is_of_one_kind(end, length):
                     continue
-                if series.count(end, length) <= length * usual and any(counted.number for counted in after):
+                if series.count(end, length) > length * usual:
+                    continue
+                # Of a stretch over midnight the hours after it must have had work, else they say nothing of the day.
+                after = series.before(end, min(length, end - 4 * day), logged)
+                if any(counted.number for counted in after):
                     missing += _missing_sessions(series, end, length, logged, fleet)
         if not missing:
             continue
@@ -180,24 +182,16 @@ def _missing_sessions(
         span = [counted._replace(exposure=max(0.05, share)) for counted, share in zip(span, shares, strict=True)]
         doubt = (1 - sum(shares) / len(shares)) ** 2
     most = _MOST_PART[fleet is None]
-    if any(
-        counted.number * len(days_alike) > most * counted.exposure * sum(days_alike)
-        for counted in span
-        for days_alike in (usual[is_weekend(counted.day)],)
-    ):
-        return ()
+    for counted in span:
+        days_alike = usual[is_weekend(counted.day)]
+        if counted.number * len(days_alike) > most * counted.exposure * sum(days_alike):
+            return ()
     tail = rate_fall(history, span, doubt=doubt)
     if tail is None or tail[0] > ALPHA * _LENGTHS[fleet is None][length] or tail[1] < _LEAST:
         return ()
-    return (
-        _MissingSessions(
-            tail[0],
-            end,
-            end - (4 * span[0].day if number > 1 else end - length),
-            sum(counted.number for counted in span),
-            tail[1],
-        ),
-    )
+    if number > 1:
+        length = end - 4 * span[0].day
+    return (_MissingSessions(tail[0], end, length, sum(counted.number for counted in span), tail[1]),)
 
 
 def _share_of_others(series: _Series, fleet: _Series, counted: CountedDay, history: Sequence[CountedDay]) -> float:
