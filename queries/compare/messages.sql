@@ -12,7 +12,7 @@
 -- column side VARCHAR: the side that has it: before (it went) or after (it came)
 -- column fingerprint VARCHAR: id of the message's template
 -- column reason VARCHAR: one of the eight
--- column message VARCHAR: their text, redacted and cut, with <*> for what differs
+-- column message VARCHAR: what all of them say, redacted and cut, with <*> for what differs
 -- column sessions BIGINT: distinct sessions
 -- column errors BIGINT: classified errors
 -- column first_at TIMESTAMP: the first one, UTC

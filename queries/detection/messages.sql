@@ -5,7 +5,7 @@
 -- param until TIMESTAMP = null : last instant, exclusive, UTC
 -- column caller VARCHAR: who made the calls
 -- column template VARCHAR: fingerprint of the message
--- column message VARCHAR: their text, redacted and cut, with <*> for what differs
+-- column message VARCHAR: what all of them say, redacted and cut, with <*> for what differs
 -- column masked VARCHAR: the message without its values
 select
   caller,

@@ -5,7 +5,7 @@
 -- param caller VARCHAR = null : only this caller
 -- param fingerprint VARCHAR = null : only messages of this template
 -- param limit BIGINT = 20 : groups at most
--- column message VARCHAR: the text of the group, redacted and cut, with <*> for what differs; without a message the status, code or type
+-- column message VARCHAR: what all of the group say, redacted and cut, with <*> for what differs; without a message the status, code or type
 -- column reason VARCHAR: one of the eight
 -- column detail VARCHAR: the finer cause; null where there is none
 -- column party VARCHAR: who caused it: provider, account, network, request, environment, user or unknown

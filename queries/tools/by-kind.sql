@@ -8,7 +8,7 @@
 -- column share DOUBLE: of all failed calls in the window, 0..1
 -- column sessions BIGINT: distinct sessions
 -- column tools BIGINT: distinct tools
--- column message VARCHAR: the most frequent text, redacted and cut, with <*> for what differs
+-- column message VARCHAR: what most of the kind say, redacted and cut, with <*> for what differs
 -- column message_failures BIGINT: of these, calls that failed so
 -- column last_at TIMESTAMP: the latest failure, UTC
 with failed as (

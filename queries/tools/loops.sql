@@ -7,7 +7,7 @@
 -- column caller VARCHAR: who called the tool
 -- column tool VARCHAR: the tool
 -- column command VARCHAR: the head of the command, as in go test
--- column message VARCHAR: the text of the failures, redacted and cut, with <*> for what differs
+-- column message VARCHAR: what all of the failures say, redacted and cut, with <*> for what differs
 -- column failures BIGINT: calls that failed so
 -- column failed_seconds DOUBLE: seconds that they took, where the log dates calls and results; null where it does not
 -- column first_at TIMESTAMP: the first of them, UTC

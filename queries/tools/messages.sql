@@ -9,7 +9,7 @@
 -- column tool VARCHAR: the tool; (unknown) where the log does not say
 -- column kind VARCHAR: tests, lint, build, exit_code, not_found, refused, edit_mismatch, timeout, permission, environment, cancelled or other
 -- column command VARCHAR: the head of the command that was run, as in go test; null for other tools
--- column message VARCHAR: the text of the group, redacted and cut, with <*> for what differs
+-- column message VARCHAR: what all of the group say, redacted and cut, with <*> for what differs
 -- column failures BIGINT: calls that failed so
 -- column sessions BIGINT: distinct sessions
 -- column last_at TIMESTAMP: the latest one, UTC

@@ -5,7 +5,7 @@
 -- param caller VARCHAR = null : only this caller
 -- param limit BIGINT = 20 : groups at most
 -- column fingerprint VARCHAR: id of the message's template; (no text) without a message
--- column message VARCHAR: the text of the group, redacted and cut, with <*> for what differs; without a message the status, code or type
+-- column message VARCHAR: what all of the group say, redacted and cut, with <*> for what differs; without a message the status, code or type
 -- column errors BIGINT: errors that count as unknown
 -- column sessions BIGINT: distinct sessions
 -- column callers BIGINT: distinct callers

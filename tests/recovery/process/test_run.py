@@ -270,6 +270,7 @@ def test_what_a_day_of_runs_leaves_is_in_the_report(analyzer: Place) -> None:
     report = analyzer("report", "--store", "s.duckdb", "--output", "report.html")
     assert report.returncode == 0
     assert "Usage limit reached 1 time" in report.stdout
+    assert "2 hand-offs in 1 step" in analyzer("report", "--store", "s.duckdb", "-f", "markdown").stdout
 
 
 def test_a_full_context_is_handed_off_in_time(analyzer: Place) -> None:

@@ -89,8 +89,7 @@ def test_a_text_beside_a_number_says_whose_it_is() -> None:
     for query in catalogue().values():
         said = {column.name: column.description for column in query.header.columns}
         if "message" in said and not said.keys().isdisjoint(NUMBERS):
-            whose = "a sample: |what (all|most) of |the text of the |the most frequent text|their text, .* differs"
-            assert re.match(whose, said["message"])
+            assert re.match("a sample: |what (all|most) of ", said["message"])
 
 
 def test_the_samples_texts_match_all_that_their_rows_count() -> None:
