@@ -596,7 +596,7 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
 
     # Envelope ----------------------------------------------------------------------------------------------------
 
-    def see(self, *, requests: int = 0, aborted: int = 0) -> None:
+    def count_session(self, *, requests: int = 0, aborted: int = 0) -> None:
         """Count nothing, as requests and tools are counted by block."""
 
     def identity(self, kind: str, *identity: object) -> str:

@@ -466,7 +466,7 @@ class RecordReader(Reader):
         done = {"relay": relay, "caller": self.caller, "post_tokens": post_tokens, "post_tokens_estimated": True}
         return self.event("relay.resumed", done, relay)
 
-    def see(self, *, requests: int = 0, aborted: int = 0) -> None:
+    def count_session(self, *, requests: int = 0, aborted: int = 0) -> None:
         """Count the record in hand for its session, with its requests and stops by the user."""
         if self.session is None:
             return
@@ -499,9 +499,9 @@ class RecordReader(Reader):
         seen["requests"] += requests
         seen["aborted"] += aborted
 
-    def see_calls(self, *tools: str | None) -> None:
+    def count_calls(self, *tools: str | None) -> None:
         """Count calls of tools for the session of the record in hand."""
-        self.see()
+        self.count_session()
         seen = self._seen.get(self.session or "")
         if seen is None or self.copied_from is not None:
             return
@@ -512,7 +512,7 @@ class RecordReader(Reader):
 
     def called(self, tool: str | None, call: str | None) -> None:
         """Count a call of a tool, and remember the tool until the result comes."""
-        self.see_calls(tool)
+        self.count_calls(tool)
         self.remember_call(tool, call)
 
     def remember_call(self, tool: str | None, call: str | None) -> None:
@@ -641,7 +641,7 @@ class RecordReader(Reader):
         `kind` and `hint` are the log's words for the failure, as in `failure`; of a `command` only
         the head is kept. A command whose exit status is an answer did not fail, and has no event.
         """
-        self.see()
+        self.count_session()
         payload = {
             "caller": self.caller,
             "tool": tool,

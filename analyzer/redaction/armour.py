@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from analyzer.redaction.automata import Late
+from analyzer.redaction.automata import LazyPattern
 from analyzer.redaction.values import is_random
 
 # A form writes a blank as a plus sign, which no form of the text reads once that has been written into a URL.
@@ -13,10 +13,10 @@ END = BEGIN.replace("BEGIN", "END")
 _APART = 160
 """Bytes between two lines of a key: numbers, the name of a file, a time, headers."""
 _LONGEST = 32_768
-_PARTS = Late(rb"[A-Za-z0-9+/]{12,}={0,2}|-{4,5}[ +]?(?:(BEGIN)|END)[ +][A-Z0-9 +]{0,60}-{4,5}")
-_WORDS = Late(rb"[a-z/]+|[A-Z/]+|[0-9/]+|[A-Z]?[a-z/]+[0-9]*|[0-9a-f]{12,39}")
-_LAST = Late(rb"[\r\n]{1,4}[^\r\nA-Za-z0-9+/]{0,40}[A-Za-z0-9+/]{1,11}={0,2}\s{0,8}\Z")
-_DEEPER = Late(rb"\\[nrtu]|%0[aAdD9]|&#")
+_PARTS = LazyPattern(rb"[A-Za-z0-9+/]{12,}={0,2}|-{4,5}[ +]?(?:(BEGIN)|END)[ +][A-Z0-9 +]{0,60}-{4,5}")
+_WORDS = LazyPattern(rb"[a-z/]+|[A-Z/]+|[0-9/]+|[A-Z]?[a-z/]+[0-9]*|[0-9a-f]{12,39}")
+_LAST = LazyPattern(rb"[\r\n]{1,4}[^\r\nA-Za-z0-9+/]{0,40}[A-Za-z0-9+/]{1,11}={0,2}\s{0,8}\Z")
+_DEEPER = LazyPattern(rb"\\[nrtu]|%0[aAdD9]|&#")
 """Ends of lines that are written as escapes: the key is read in the form in which they are none."""
 
 
@@ -63,10 +63,12 @@ LINES = rf"{_FULL}{_END}(?:[^\n]{{0,80}}?{_FULL}{_END})*[^\n]{{0,80}}?{_FULL}"
 _CASES = "(?:[A-Z0-9+/]*[a-z][a-z0-9+/]*[A-Z])"
 LINES_TRACE = rf"[a-z][A-Z]{_CASES}{{7}}[A-Za-z0-9+/]*(?:[`\a\r\n]|\\[^\"]|[ \t]+{_CASES}{{4}})"
 # A difference has `+` before each line.
-_LINES = Late(rb"(?:(?<![A-Za-z0-9+/])|(?<=\n\+)|(?<=\A\+))(?:[A-Za-z0-9+/]{64}|[A-Za-z0-9+/]{70})(?![A-Za-z0-9+/=])")
-_REST = Late(rb"[ \t]{0,8}\r?\n[ \t]{0,8}([A-Za-z0-9+/]{4,69}={0,2})[ \t]{0,8}(?=[\r\n]|\Z)")
-_COLOURED = Late(rb"(?:\x00|(?:\x1b|033|x1b)\[[0-9;]{0,12})[A-Za-z0-9+/]{12,72}[ \t]{0,8}\r?\n[^\n]{0,80}\Z")
-_LABEL = Late(rb"-----(BEGIN|END) ([A-Z0-9 ]{1,40})-----")
+_LINES = LazyPattern(
+    rb"(?:(?<![A-Za-z0-9+/])|(?<=\n\+)|(?<=\A\+))(?:[A-Za-z0-9+/]{64}|[A-Za-z0-9+/]{70})(?![A-Za-z0-9+/=])"
+)
+_REST = LazyPattern(rb"[ \t]{0,8}\r?\n[ \t]{0,8}([A-Za-z0-9+/]{4,69}={0,2})[ \t]{0,8}(?=[\r\n]|\Z)")
+_COLOURED = LazyPattern(rb"(?:\x00|(?:\x1b|033|x1b)\[[0-9;]{0,12})[A-Za-z0-9+/]{12,72}[ \t]{0,8}\r?\n[^\n]{0,80}\Z")
+_LABEL = LazyPattern(rb"-----(BEGIN|END) ([A-Z0-9 ]{1,40})-----")
 
 
 def from_the_middle(data: bytes, start: int, stop: int) -> tuple[int, int] | None:

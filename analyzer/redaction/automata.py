@@ -107,7 +107,7 @@ def matches(pattern: str, data: bytes) -> Iterator[Spans]:
 _ANYWHERE = re2._Anchor.UNANCHORED
 
 
-class Late:
+class LazyPattern:
     """A pattern of Python's `re` with its methods, compiled when one of them is first called."""
 
     __slots__ = ("findall", "finditer", "fullmatch", "match", "pattern", "search", "split", "sub")

@@ -17,7 +17,7 @@ from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from analyzer.redaction.automata import Late, Spans, kept_until_fork, matches, regex, set_of
+from analyzer.redaction.automata import LazyPattern, Spans, kept_until_fork, matches, regex, set_of
 from analyzer.redaction.families import FAMILIES, Family
 from analyzer.redaction.places import PLACES, SecretSpan
 from analyzer.redaction.unfolding import MAX_FORMS, UNFOLDABLE, Form, goes_on, read_first, unfolded, unwrapped
@@ -55,7 +55,7 @@ MAX_REPEATED = 50
 """Secrets of one text that are looked for in all of it."""
 _MIN_REPEATED, _MIN_INSIDE_WORD = 8, 16
 """Bytes of a secret that is looked for again, and of one that may stand within a word."""
-_WORD = Late(rb"[0-9A-Za-z]")
+_WORD = LazyPattern(rb"[0-9A-Za-z]")
 _ROUNDS = 6
 _TEXTS_BEFORE_AUTOMATON = 16
 """Texts of a process that are searched without the automaton of the prefilter."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import re2
 
-from analyzer.redaction.automata import Late, kept_until_fork, options
+from analyzer.redaction.automata import LazyPattern, kept_until_fork, options
 
 # What a value under such a name has to be, so that it counts; see `values.GUARDS`. The words of a phrase may be written
 # together, or with `_`, `-`, `.` or a blank between them.
@@ -180,8 +180,8 @@ def _guard_of(name: bytes) -> str:
     return _GUARDS_OF_OTHERS.get(_guard_of_words(match.group(1), name[: match.start(1)]), "")
 
 
-_REST = Late(rb"[A-Za-z0-9_.\-]*")
-_WORD = Late(rb"[A-Za-z]+")
+_REST = LazyPattern(rb"[A-Za-z0-9_.\-]*")
+_WORD = LazyPattern(rb"[A-Za-z]+")
 _GUARDS_OF_OTHERS = {"password": "plain", "plain": "mixed", "mixed": "mixed"}
 """What a value has to be where words of unknown meaning follow those of the tables."""
 
@@ -238,7 +238,7 @@ on, the name of a secret that exists.
 """
 
 
-_OWNER = Late(rb"((?:[A-Z]?[a-z][a-z0-9]+|[A-Z0-9]{2,}))[_\-.]?$")
+_OWNER = LazyPattern(rb"((?:[A-Z]?[a-z][a-z0-9]+|[A-Z0-9]{2,}))[_\-.]?$")
 """Whose key it is: `clarifai_key`, `godaddyKey`."""
 _KEYED = frozenset(
     b"api app application artifact attribute batch blob block bucket build cache candidate claim cluster "

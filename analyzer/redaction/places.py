@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from analyzer.redaction import keys
-from analyzer.redaction.automata import Late, Spans, matches
+from analyzer.redaction.automata import LazyPattern, Spans, matches
 from analyzer.redaction.unfolding import FOLDED
 from analyzer.redaction.values import (
     COMMANDS,
@@ -83,15 +83,15 @@ _ASSIGN = (
     rf"(?:[ \t]{{0,8}}{_ITEM}|\s{{0,8}})"
 )
 _NAME = r"[A-Za-z0-9_.\-]"
-_COLON = Late(rb"\s{0,4}[:=]")
-_SENTENCE = Late(rb"[A-Z]?[a-z]{1,30}[,.]? (?:[a-z]+|[0-9]{1,4}\b)")
-_REMARK = Late(f"(?i){_PARTICIPLE}".encode())
-_DATE_OR_MASK = Late(rb"[0-9]{4}-[0-9]{2}-[0-9]{2}|\S{0,24}\*{3}")
+_COLON = LazyPattern(rb"\s{0,4}[:=]")
+_SENTENCE = LazyPattern(rb"[A-Z]?[a-z]{1,30}[,.]? (?:[a-z]+|[0-9]{1,4}\b)")
+_REMARK = LazyPattern(f"(?i){_PARTICIPLE}".encode())
+_DATE_OR_MASK = LazyPattern(rb"[0-9]{4}-[0-9]{2}-[0-9]{2}|\S{0,24}\*{3}")
 """When a token ended, and a key that is masked."""
-_PROGRESS = Late(rb"[A-Z][a-z]{2,20}ing\b")
-_PAIR_END = Late(rb"\s{0,8},?\s{0,8}[\])]")
-_LINE = Late(rb"[^\r\n]{1,1000}")
-_OBJECT_END = Late(rb"\}|(?<!\n)>")
+_PROGRESS = LazyPattern(rb"[A-Z][a-z]{2,20}ing\b")
+_PAIR_END = LazyPattern(rb"\s{0,8},?\s{0,8}[\])]")
+_LINE = LazyPattern(rb"[^\r\n]{1,1000}")
+_OBJECT_END = LazyPattern(rb"\}|(?<!\n)>")
 _QUOTED_NAME = rf"[bBuU]?[\"'][^\s\"'\\,]{{0,60}}?({keys.WORDS}){keys.SUFFIX}[\])]?[\"']"
 
 # The same in JSON, where a blank may be `\n`, a quote `\"`, and `>` is written by number.
@@ -220,10 +220,10 @@ def _ini_end(data: bytes, name: int, at: int, stop: int) -> int:
     return rest.end() if rest is not None and _INI_LINE.fullmatch(data, before, line) is not None else 0
 
 
-_PHRASE = Late(rb"[a-z0-9]{1,24}(?:[ \-][a-z0-9]{1,24}){2,24}(?=[ \t]{0,8}(?:[\r\n]|\Z))")
-_INI_NAME = Late(rb"[ \t]{0,20}[A-Za-z][\w.\- ]{0,80}=[ \t]{0,40}")
-_INI_LINE = Late(rb"[ \t]{0,20}(?:\[[^\[\]\r\n]{1,80}\]|[\w .\-]{1,80}=[^\r\n]{0,400}|[#;][^\r\n]{0,400})\r?\n")
-_WORDS_LEFT = Late(rb"(?:[ \t]{1,8}[^\s=:;,#\"'`<>|()\[\]{}&]{1,40}){1,6}(?=[ \t]{0,8}(?:[\r\n]|\Z))")
+_PHRASE = LazyPattern(rb"[a-z0-9]{1,24}(?:[ \-][a-z0-9]{1,24}){2,24}(?=[ \t]{0,8}(?:[\r\n]|\Z))")
+_INI_NAME = LazyPattern(rb"[ \t]{0,20}[A-Za-z][\w.\- ]{0,80}=[ \t]{0,40}")
+_INI_LINE = LazyPattern(rb"[ \t]{0,20}(?:\[[^\[\]\r\n]{1,80}\]|[\w .\-]{1,80}=[^\r\n]{0,400}|[#;][^\r\n]{0,400})\r?\n")
+_WORDS_LEFT = LazyPattern(rb"(?:[ \t]{1,8}[^\s=:;,#\"'`<>|()\[\]{}&]{1,40}){1,6}(?=[ \t]{0,8}(?:[\r\n]|\Z))")
 
 
 def _assigned_value(separator: bytes, data: bytes, at: int, *, line: bool, query: bool) -> Span | None:
@@ -241,10 +241,10 @@ def _element_at(data: bytes, at: int) -> Span | None:
     return Span(at, at + len(element[1].rstrip()), False, element.end())
 
 
-_ELEMENT = Late(rb"([^<>\n]{1,200})</")
-_GENERIC = Late(rb"[A-Z][A-Za-z]{2,40}<[A-Za-z]")
+_ELEMENT = LazyPattern(rb"([^<>\n]{1,200})</")
+_GENERIC = LazyPattern(rb"[A-Z][A-Za-z]{2,40}<[A-Za-z]")
 """A type that is made of others."""
-_PLACEHOLDER = Late(rb"(?<=\w)>[\"'`]?[ \t](?![^\r\n]{0,200}</)")
+_PLACEHOLDER = LazyPattern(rb"(?<=\w)>[\"'`]?[ \t](?![^\r\n]{0,200}</)")
 """The end of `<YOUR_TOKEN>`, behind which a text goes on."""
 _NAME_BYTES = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 
@@ -390,10 +390,10 @@ def _sentence(data: bytes, match: Spans) -> Iterator[SecretSpan]:
         yield span.start, span.stop, "assignment"
 
 
-_PREDICATE = Late(rb"\s{1,16}(?:is|was|has|does|did|not|for|cannot|could|invalid|expired|revoked|rejected)\b")
+_PREDICATE = LazyPattern(rb"\s{1,16}(?:is|was|has|does|did|not|for|cannot|could|invalid|expired|revoked|rejected)\b")
 _MIN_TOKEN = 8
-_SIGN_INSIDE = Late(rb"[A-Za-z0-9][!$^*#][A-Za-z0-9]")
-_WITH_CREDENTIAL = Late(rb"(?i)\b(?:using|with)(?: (?:the|an?|client|auth|secret|access|db|root|admin)){0,2} \Z")
+_SIGN_INSIDE = LazyPattern(rb"[A-Za-z0-9][!$^*#][A-Za-z0-9]")
+_WITH_CREDENTIAL = LazyPattern(rb"(?i)\b(?:using|with)(?: (?:the|an?|client|auth|secret|access|db|root|admin)){0,2} \Z")
 
 
 def _comparison(data: bytes, match: Spans) -> Iterator[SecretSpan]:
@@ -422,7 +422,7 @@ def _in_brackets(data: bytes, match: Spans) -> Iterator[SecretSpan]:
         yield start, stop, mark_of(guard)
 
 
-_ALGORITHM = Late(
+_ALGORITHM = LazyPattern(
     rb"(?i)rsa|ec|ed[0-9]|dsa|sec|aes|sha|[hrep]s[0-9]|md[0-9]|bcrypt|argon|scrypt|pbkdf|x[0-9]|curve|nist|p-?[0-9]"
     rb"|jwt|oauth|base|pkcs|v[0-9]|line|type|version|min|max"
 )
@@ -464,9 +464,9 @@ def _aligned_columns(data: bytes, match: Spans) -> Iterator[SecretSpan]:
             break
 
 
-_BEFORE_LINE = Late(rb"[ \t]{0,20}(?:[0-9]{1,7}(?:\xe2\x86\x92|[:|\t])|[|>+\-])[ \t]?")
+_BEFORE_LINE = LazyPattern(rb"[ \t]{0,20}(?:[0-9]{1,7}(?:\xe2\x86\x92|[:|\t])|[|>+\-])[ \t]?")
 """The number of a line, `+` of a difference, `>` of a quotation."""
-_BLOCKS = Late(rb"[^\s](?:[^\s]| (?! ))*")
+_BLOCKS = LazyPattern(rb"[^\s](?:[^\s]| (?! ))*")
 
 
 def _delimited_columns(data: bytes, match: Spans) -> Iterator[SecretSpan]:
@@ -514,18 +514,18 @@ def _head_at(data: bytes, name: int) -> int:
     return begin
 
 
-_SEVERAL_WORDS = Late(rb"[A-Za-z] ")
+_SEVERAL_WORDS = LazyPattern(rb"[A-Za-z] ")
 """A head of several words."""
-_FRAME = Late(rb"[:=\[({b]\s{0,2}[\"']")
+_FRAME = LazyPattern(rb"[:=\[({b]\s{0,2}[\"']")
 """The member of JSON, or the argument, whose text a table is."""
-_NO_HEAD = Late(rb"[\\:{}]")
+_NO_HEAD = LazyPattern(rb"[\\:{}]")
 _BARS = (b"\xe2\x94\x82", b"\xe2\x94\x83", b"\xe2\x95\x91", b"|", b"\t", b";", b",")
 _MAX_ROWS = 200
 _MAX_LINE = 1_000
 _MAX_TABLE = 16_384
 """Lines and bytes of a table, and bytes of its head before a name in it."""
-_RULE_LINE = Late(rb"(?:[\s|+:=\-]|\xe2[\x94\x95][\x80-\xbf])*")
-_CELLS = Late(rb'"(?:[^"]|"")*"|[^,]+|(?<=,)(?=,)')
+_RULE_LINE = LazyPattern(rb"(?:[\s|+:=\-]|\xe2[\x94\x95][\x80-\xbf])*")
+_CELLS = LazyPattern(rb'"(?:[^"]|"")*"|[^,]+|(?<=,)(?=,)')
 
 
 def _cell(cells: list[bytes], column: int, bar: bytes, begin: int, guard: str) -> Iterator[SecretSpan]:
@@ -560,7 +560,7 @@ def _sql_insert(data: bytes, match: Spans) -> Iterator[SecretSpan]:
                 yield span.start, span.stop, mark_of(guards[column])
 
 
-_SQL = Late(rb"'(?:[^'\\]|''|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[(),]|[^'\"(),]+")
+_SQL = LazyPattern(rb"'(?:[^'\\]|''|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[(),]|[^'\"(),]+")
 
 
 def _set_by_command(data: bytes, match: Spans) -> Iterator[SecretSpan]:
@@ -575,9 +575,9 @@ def _set_by_command(data: bytes, match: Spans) -> Iterator[SecretSpan]:
         yield span.start, span.stop, mark_of(guard)
 
 
-_ASSIGNED = Late(rb"=[\"'\[]")
-_SETTERS = Late(rb"(?:setx?|setenv|ENV|ARG|[hH]eaders?)\s|[xX]-")
-_LINE_REST = Late(rb"[ \t]*(?:[\r\n\"'\\]|\Z)")
+_ASSIGNED = LazyPattern(rb"=[\"'\[]")
+_SETTERS = LazyPattern(rb"(?:setx?|setenv|ENV|ARG|[hH]eaders?)\s|[xX]-")
+_LINE_REST = LazyPattern(rb"[ \t]*(?:[\r\n\"'\\]|\Z)")
 
 
 def _kubernetes_secret(data: bytes, match: Spans) -> Iterator[SecretSpan]:
@@ -601,10 +601,10 @@ def _kubernetes_secret(data: bytes, match: Spans) -> Iterator[SecretSpan]:
 
 _MAX_KIND_DISTANCE = 4_000
 """Bytes between the kind of an object and its data."""
-_SECRET_KIND = Late(rb"kind[\"']?:\s{0,4}[\"']?Secret\b")
-_END_OF_DATA = Late(rb"\}|\n(?=[A-Za-z\-])")
-_ENTRY = Late(rb"(?<![\w.\-])[A-Za-z0-9_.\-]{1,80}[\"']?:(?![ \t]{0,8}[{\n])[ \t]{0,8}")
-_BASE64 = Late(rb"[A-Za-z0-9+/]{4,}={0,2}")
+_SECRET_KIND = LazyPattern(rb"kind[\"']?:\s{0,4}[\"']?Secret\b")
+_END_OF_DATA = LazyPattern(rb"\}|\n(?=[A-Za-z\-])")
+_ENTRY = LazyPattern(rb"(?<![\w.\-])[A-Za-z0-9_.\-]{1,80}[\"']?:(?![ \t]{0,8}[{\n])[ \t]{0,8}")
+_BASE64 = LazyPattern(rb"[A-Za-z0-9+/]{4,}={0,2}")
 
 
 def _pgpass_line(data: bytes, match: Spans) -> Iterator[SecretSpan]:

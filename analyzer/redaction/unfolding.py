@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from itertools import accumulate
 
-from analyzer.redaction.automata import Late, regex
+from analyzer.redaction.automata import LazyPattern, regex
 
 MAX_FORMS = 12
 """Forms of one text. Backslashes double with each text that quotes another one: few texts have more than four forms."""
@@ -40,7 +40,7 @@ _BACKSLASHES = (
 )
 # A percent sign and an ampersand are read at once, however often they are escaped.
 # Beyond ASCII a URL has UTF-8: `%DB_PASSWORD%` is a variable.
-_BYTES = Late(rb"%(?:25)*([0-9a-fA-F]{2})")
+_BYTES = LazyPattern(rb"%(?:25)*([0-9a-fA-F]{2})")
 _NUMBERS = (
     rb"%(?:25)*[0-7][0-9a-fA-F]\+?|%(?:25)*[c-fC-F][0-9a-fA-F](?:%(?:25)*[89abAB][0-9a-fA-F]){1,3}"
     rb"|&(?:amp;|#38;|#[xX]26;)*(?:" + _HTML_NAMES + rb"|#[xX][0-9a-fA-F]{1,6});"
@@ -55,7 +55,7 @@ _TAGS = "a|b|big|code|del|em|font|hi|highlight|hit|hl|i|ins|kbd|mark|match|samp|
 _HIGHLIGHTS = rb"</?(?:%s)(?:[ \t\r\n][^<>]{0,200})?/?>" % _TAGS.encode()
 # A word of a header of mail that says in which letters it is written, and the gap to the next one.
 _WORD_OF_MAIL = rb"=\?[\w\-]{2,20}\?[QqBb]\?[^?\s]{1,400}\?="
-_ENCODED_WORDS = Late(
+_ENCODED_WORDS = LazyPattern(
     b"(" + _WORD_OF_MAIL + rb"(?:(?:\r?\n|(?:\\{1,8}r)?\\{1,8}n)?[ \t]{1,4}(?=" + _WORD_OF_MAIL + b"))?)"
 )
 # What cmd and PowerShell escape within a word.
@@ -67,7 +67,7 @@ _QUOTES_INSIDE = (
     rb"'\"'\"'|\"\"(?=\w)|''(?=\w)|\"[ \t]{0,8}\r?\n[ \t]{0,40}\"|'[ \t]{0,8}\r?\n[ \t]{0,40}'"
     rb"|\+(?=\S{0,100}%[0-9a-fA-F]{2})"
 )
-FOLDED = Late(_BACKSLASHES + b"|" + _NUMBERS)
+FOLDED = LazyPattern(_BACKSLASHES + b"|" + _NUMBERS)
 """What is another character in another form of the text."""
 _OTHERS = (
     rf"%(?:[0-9a-fA-F]{{2}}|u[0-9a-fA-F]{{4}})|&(?:{_HTML_NAMES.decode()}|#[0-9xX])|"
@@ -146,8 +146,8 @@ def unfolded(form: Form) -> Form | None:
 # Not those of keys and of base64, 64, 70 and 76, whose last line would take what stands behind it.
 _WIDTHS = (72, 78, 79, 80, 90, 96, 100, 110, 120, 132, 140, 150, 160, 180, 200)
 _FULL_WIDTH = b"|".join(rb"(?<=[\n\"'][^\n]{%d})|(?<=\A[^\n]{%d})" % (width, width) for width in _WIDTHS)
-_LINE_ENDS = Late(rb"\r?\n(?=[\w\-+/=.])")
-_WRAPPED = Late(rb"(?<=[\w\-+/=.:])(?:" + _FULL_WIDTH + rb")")
+_LINE_ENDS = LazyPattern(rb"\r?\n(?=[\w\-+/=.])")
+_WRAPPED = LazyPattern(rb"(?<=[\w\-+/=.:])(?:" + _FULL_WIDTH + rb")")
 
 
 def unwrapped(form: Form) -> Form | None:
@@ -276,8 +276,8 @@ def _character(code: int) -> bytes:
     return chr(code).encode("utf-8", "surrogatepass") if code < 0x110000 else b""
 
 
-_BACKSLASH_ESCAPE = Late(rb"('\\''|" + _BACKSLASHES + b")")
-_OTHER_ESCAPE = Late(
+_BACKSLASH_ESCAPE = LazyPattern(rb"('\\''|" + _BACKSLASHES + b")")
+_OTHER_ESCAPE = LazyPattern(
     b"(" + b"|".join((_NUMBERS, _TERMINAL, _INVISIBLE, _SHELLS, _LINE_ESCAPES, _HIGHLIGHTS, _QUOTES_INSIDE)) + b")"
 )
 _TRACE = (

@@ -13,11 +13,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from analyzer.redaction.automata import Late, regex
+from analyzer.redaction.automata import LazyPattern, regex
 from analyzer.redaction.unfolding import FOLDED
 
 MARK = b"[REDACTED:"
-MARKED = Late(rb"\[REDACTED:[a-z_]+:[0-9a-f]{8}\]")
+MARKED = LazyPattern(rb"\[REDACTED:[a-z_]+:[0-9a-f]{8}\]")
 _LONGEST = 8_192
 """Bytes that are searched for the end of a value."""
 _MAX_CLOSERS = 16
@@ -27,9 +27,9 @@ _MIN_RANDOM = 24
 
 # These look at some bytes behind a name, each of them once, and are quicker there than RE2 is to call.
 # Three characters are no secret, and many texts have nothing but them behind a name.
-_NOTHING = Late(rb"[^\s\"'`\\\[({&%\x1b]{0,3}(?:\s|\Z)")
+_NOTHING = LazyPattern(rb"[^\s\"'`\\\[({&%\x1b]{0,3}(?:\s|\Z)")
 # What may stand before a value: brackets of a list, a wrapper's name, a prefix of Python's.
-_OPENING = Late(
+_OPENING = LazyPattern(
     rb"\[REDACTED:[a-z_]+:[0-9a-f]{8}\]|(?:[\[({]\s{0,8})?(?:[&*]?[A-Za-z_][A-Za-z0-9_.:]{0,24}\((?:[a-z_]{1,20}=)?)?"
     rb"(?:[bBrRuUfFnNeExX]{0,2}|[uU]&)(\"\"\"|'''|[\"'`])|(\$[A-Za-z_]{0,20}\$)"
 )
@@ -60,24 +60,24 @@ DRESS = "(?:{})*".format(
     )
 )
 """RE2: what says how a value is written, and stands before it."""
-REFERRED = Late(rb"!(?:Ref|GetAtt|Sub|ImportValue|Join|FindInMap|vault|secret|env|include|file|reference)\b")
+REFERRED = LazyPattern(rb"!(?:Ref|GetAtt|Sub|ImportValue|Join|FindInMap|vault|secret|env|include|file|reference)\b")
 """Tags of YAML whose value is the name of another one, or encrypted."""
 CURLY = r"(?:\xe2\x80[\x98-\x9f]|\xc2[\xab\xbb]|\xe3\x80[\x8c-\x8f])"
 """A quotation mark as people write it."""
-_CURLY = Late(b"%s\\s{0,2}([^\\r\\n]{1,400}?)\\s{0,2}(?:%s|$)" % ((CURLY.encode(),) * 2))
+_CURLY = LazyPattern(b"%s\\s{0,2}([^\\r\\n]{1,400}?)\\s{0,2}(?:%s|$)" % ((CURLY.encode(),) * 2))
 # Without quotes a value ends with white space; a backslash is a part of it unless it is an escape.
-_BARE = Late(rb"(?:[^\s\"'`\\\x00\x1b]|\\[^nrtbfu\"'`\\\s])+")
-_LINE = Late(rb"[^\r\n\"'`\\]*(?:\\[^rn][^\r\n\"'`\\]*)*")
+_BARE = LazyPattern(rb"(?:[^\s\"'`\\\x00\x1b]|\\[^nrtbfu\"'`\\\s])+")
+_LINE = LazyPattern(rb"[^\r\n\"'`\\]*(?:\\[^rn][^\r\n\"'`\\]*)*")
 # What may stand before an escape, behind which a value goes on.
-_WRAPPER = Late(rb"(?:[A-Za-z0-9_.:]{0,25}[\[({])?")
-_LINE_END = Late(rb"[\r\n]")
-_PARAMETER = Late(rb"[&#]")
+_WRAPPER = LazyPattern(rb"(?:[A-Za-z0-9_.:]{0,25}[\[({])?")
+_LINE_END = LazyPattern(rb"[\r\n]")
+_PARAMETER = LazyPattern(rb"[&#]")
 # What follows is another member or parameter.
-_NEXT = Late(
+_NEXT = LazyPattern(
     rb"<[/A-Za-z]|>(?:\Z|<)|&(?:quot|apos|#)|%2[267]|\)[,;)]|[&#][^&=\s]{0,60}="
     rb"|[,;&](?:\Z|[A-Za-z_][A-Za-z0-9_.\-]{0,60}[=:\"']|[\"'\[{(])"
 )
-_COMMA = Late(rb"\s{0,8}(?:\}\s{0,8},\s{0,8}\{\s{0,8}[\"'][a-z]{3,6}_?[vV]alue[\"']\s{0,4}:|,)\s{0,8}")
+_COMMA = LazyPattern(rb"\s{0,8}(?:\}\s{0,8},\s{0,8}\{\s{0,8}[\"'][a-z]{3,6}_?[vV]alue[\"']\s{0,4}:|,)\s{0,8}")
 _CLOSERS = {b")": b"(", b"]": b"[", b"}": b"{"}
 
 
@@ -142,7 +142,7 @@ def _quoted(data: bytes, start: int, quote: bytes) -> Span:
     return Span(start, stop, True, stop)
 
 
-_DOUBLED = Late(rb"(?:''|\"\")[A-Za-z0-9]")
+_DOUBLED = LazyPattern(rb"(?:''|\"\")[A-Za-z0-9]")
 """A quote within a text of YAML, SQL or CSV."""
 
 
@@ -210,12 +210,12 @@ _COMPLAINT = (
 )
 
 
-_LETTER, _DIGIT, _INNER_CAPITAL = Late(rb"[A-Za-z]"), Late(rb"[0-9]"), Late(rb"[a-z][A-Z]")
-_KEY = Late(rb"[A-Za-z0-9+/_\-]+={0,2}")
-_ULID = Late(rb"[0-7][0-9A-HJKMNP-TV-Z]{25}")
+_LETTER, _DIGIT, _INNER_CAPITAL = LazyPattern(rb"[A-Za-z]"), LazyPattern(rb"[0-9]"), LazyPattern(rb"[a-z][A-Z]")
+_KEY = LazyPattern(rb"[A-Za-z0-9+/_\-]+={0,2}")
+_ULID = LazyPattern(rb"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 """The letters of Crockford's base 32: <https://github.com/ulid/spec>."""
-_PORT = Late(rb"[0-9]{1,5}[/?#]")
-_DIRECTORY = Late(rb"/|[A-Za-z]:\\|~")
+_PORT = LazyPattern(rb"[0-9]{1,5}[/?#]")
+_DIRECTORY = LazyPattern(rb"/|[A-Za-z]:\\|~")
 
 
 def is_plain(value: bytes) -> bool:
@@ -276,7 +276,7 @@ def is_long(value: bytes) -> bool:
     return is_random(value) or (_LONG_RUN.fullmatch(value) is not None and is_token(value))
 
 
-_LONG_RUN = Late(rb"[A-Za-z0-9]{24,}")
+_LONG_RUN = LazyPattern(rb"[A-Za-z0-9]{24,}")
 
 
 def is_owned_key(value: bytes) -> bool:
@@ -286,15 +286,15 @@ def is_owned_key(value: bytes) -> bool:
     )
 
 
-_OWNED_KEY, _HEX = Late(rb"[A-Za-z0-9]{20,}"), Late(rb"[0-9a-fA-F]+")
+_OWNED_KEY, _HEX = LazyPattern(rb"[A-Za-z0-9]{20,}"), LazyPattern(rb"[0-9a-fA-F]+")
 ALTERNATING = r"[0-9][a-f]*[g-wyz][a-z]*[0-9]+[a-z]+[0-9]+[a-z]+[0-9]+[a-z]"
 """RE2: letters and digits that take turns, as those of no hexadecimal number."""
-_ALTERNATING = Late(ALTERNATING.encode())
+_ALTERNATING = LazyPattern(ALTERNATING.encode())
 # Before it may stand what numbers lines, and the sign of a difference.
-_FREE_BEFORE = Late(rb"(?:\A|[^\w\-./\\+@%#~:\x80-\xff]|[0-9]:|\xe2\x86\x92|(?:\A|\n)\+)\Z")
-_CONTINUES = Late(rb"[\w\-/+@%~=]|\.\w")
-_DIGIT_THEN_LETTER = Late(rb"[0-9][a-z]")
-_BECH32 = Late(rb"[a-z]{2,10}1[02-9ac-hj-np-z]{38,}")
+_FREE_BEFORE = LazyPattern(rb"(?:\A|[^\w\-./\\+@%#~:\x80-\xff]|[0-9]:|\xe2\x86\x92|(?:\A|\n)\+)\Z")
+_CONTINUES = LazyPattern(rb"[\w\-/+@%~=]|\.\w")
+_DIGIT_THEN_LETTER = LazyPattern(rb"[0-9][a-z]")
+_BECH32 = LazyPattern(rb"[a-z]{2,10}1[02-9ac-hj-np-z]{38,}")
 """An address of a chain, or a public key: <https://github.com/bitcoin/bips/blob/master/bip-0173.mediawiki>."""
 
 
@@ -414,7 +414,7 @@ FLAG_TRACE = (
     r"|(?:^|[\s\"',\[(]|\\[nrt])-[uU][^\s\"':\-]+:"
     r"|\<(?:sshpass|7za?|m(?:ysql|aria)[a-z\-]*)[^\n]*?(?:[\s\"',\[]|\\[nrt])-p"
 )
-_PORTS = Late(rb"[0-9.:\-]{1,60}(?:/[a-z]{1,10})?")
+_PORTS = LazyPattern(rb"[0-9.:\-]{1,60}(?:/[a-z]{1,10})?")
 _LEAST_TOKEN = 12
 _COMMAND_LINE = 1_000
 """Bytes behind a command that are its arguments."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from analyzer.redaction import keys
-from analyzer.redaction.automata import Late
+from analyzer.redaction.automata import LazyPattern
 from analyzer.redaction.engine import mark, may_hold_secret, redact
 from analyzer.redaction.keys import guard_of
 from analyzer.redaction.places import mark_of
@@ -30,7 +30,7 @@ _FEW = 16
 """Values of a process that are encoded with what Python has."""
 
 
-_HOME = Late(
+_HOME = LazyPattern(
     r"(?:/mnt/[a-z](?=/))?(?:/(?:var/)?home/[^/]+|/Users/[^/]+|/root|[A-Za-z]:[/\\]+Users[/\\]+[^/\\]+)(?=[/\\]|$)"
 )
 """Whose a home directory is, is nobody's business but its owner's."""
@@ -45,7 +45,7 @@ def _guard(name: str) -> str:
     return guard_of((name if name.isascii() else _UNSEEN.sub("", name)).encode("utf-8", "replace"))
 
 
-_UNSEEN = Late("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
+_UNSEEN = LazyPattern("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
 
 
 def redact_member(name: str, value: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 import re2
 
-from analyzer.redaction.automata import Late, kept_until_fork, spans_in
+from analyzer.redaction.automata import LazyPattern, kept_until_fork, spans_in
 from analyzer.redaction.unfolding import Form, forms, unfolded
 
 READING = 3
@@ -67,25 +67,25 @@ _FIRST_WORDS = frozenset(
 """The first words of an agent's own prefix."""
 _ESCAPED = r"\\[\\\"'nrtu/x]|&(?:#|quot;|amp;|lt;|gt;|nbsp;|apos;)|%[2-7][0-9a-fA-F]"
 
-_PREFIX = Late(rf"\A(?:{_LOG}|{_AGENT})")
-_PREFIX_OF_LOG = Late(rf"\A(?:{_LOG})")
-_QUOTES = Late(
+_PREFIX = LazyPattern(rf"\A(?:{_LOG}|{_AGENT})")
+_PREFIX_OF_LOG = LazyPattern(rf"\A(?:{_LOG})")
+_QUOTES = LazyPattern(
     r"""(?s)\A(?:([\w.]*)\()?[bru]?(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.|(?<=\w)'(?=\w))*)'|`([^`]*)`),?(\))?\Z"""
 )
 """Quotes around a whole text; group 1 is the class name of a repr."""
 _EMPTY_NAMES = ("", "Exception", "Error", "RuntimeError", "BaseException", "str")
 _TITLES = ("error", "errors", "warning", "fatal", "failure", "api error", "fatal error", "exception")
-_FRAMES = Late(
+_FRAMES = LazyPattern(
     r"\A(?:\s*at (?:async |new )?(?:\S+ \(.*\)|\S+\(.*\).*|\S*:\d+:\d+\)?|<anonymous>)"
     r"|\s*File \"[^\"]*\", line \d+.*|Traceback \(most recent call last\):|\s*\.\.\. \d+ (?:more|common).*"
     r"|(?:During handling of the above|The above exception was the).*|\s*[\^~]+\s*|\s+\S+\.(?:go|rs):\d+.*"
     r"|\s+\d+: (?:0x[0-9a-f]+ - )?[\w<>:.&' ]+|\s*[│|] +(?:❱ *)?\d+ [│|].*)\Z"
 )
 _FRAMES_BEGIN = frozenset(" aFTD.^~│|")
-_SINK = Late(r"\A(?:goroutine \d+ \[|stack backtrace:|Stack trace:\s*\Z)")
+_SINK = LazyPattern(r"\A(?:goroutine \d+ \[|stack backtrace:|Stack trace:\s*\Z)")
 _ENDED = (".", "!", "?", ":", ";", "}", "]", "。", "！", "？")
-_FIELD = Late(r"\A[\w.-]{1,40}: ")
-_DENIED = Late(
+_FIELD = LazyPattern(r"\A[\w.-]{1,40}: ")
+_DENIED = LazyPattern(
     rb"""["']?\b(?!(?i:\w*error|message|msg|reason|details?)\b)[A-Za-z_]\w{2,40}["']?\s?[:=]\s?(?:[Ff]alse|undefined|null|None)"""
     rb"""(?=\s*(?:[,;})\]\n]|\Z)),?"""
 )
@@ -113,7 +113,7 @@ _CHARACTERS = {
 _ASCII_CHARACTERS = tuple(chr(code) for code in _CHARACTERS if code < 128)
 _DRESSING = frozenset(map(chr, _CHARACTERS)) | frozenset(_MARKS + _FRAME) | _DRAWN
 """Characters, printable or not, that show that something was put around a text."""
-_HUMPS = Late(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
+_HUMPS = LazyPattern(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 
 
 @kept_until_fork

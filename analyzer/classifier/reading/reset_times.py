@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import re2
 
 from analyzer.classifier.reading.facts import Facts
-from analyzer.redaction.automata import FirstMatch, Late, kept_until_fork, spans_in
+from analyzer.redaction.automata import FirstMatch, LazyPattern, kept_until_fork, spans_in
 
 _EAST_UNIT = r"(?:秒钟?|秒鐘|秒間|分钟|分鐘|分間|分|个?小时|個?小時|時間|天|日間?|초|분|시간|일)"
 _WEST_UNIT = (
@@ -44,8 +44,8 @@ WEST_HINT = (
 """Words that every match of `EAST` or `WEST` has. They are matched together with the patterns of all rules, where the
 long patterns would cost a quarter of the speed."""
 
-_FOREIGN_PARTS = Late(r"(?ai)(\d+(?:[.,]\d+)?)\s*([^\d\s,]+)")
-_UNTRUSTED = Late(
+_FOREIGN_PARTS = LazyPattern(r"(?ai)(\d+(?:[.,]\d+)?)\s*([^\d\s,]+)")
+_UNTRUSTED = LazyPattern(
     r"(?i)[\s\w]{0,14}(?:しない|ません|ないで|지 ?마|할 수 없)|\s*(?:et demi|y medi|e mei|und eine? halb|с половин)"
 )
 """Text after a duration that makes it another duration, or says that one must not come back."""
@@ -105,7 +105,7 @@ TIME_PATTERNS = (*tuple(_PATTERNS.values())[:_EAST], EAST_HINT, WEST_HINT)
 """Patterns of which one matches any text that names a time; all ignore case."""
 
 # For short texts only, such as group 1 of a duration; `(?a)` because RE2 knows ASCII digits and blanks only.
-_PARTS = Late(rf"(?ai)(\d+(?:\.\d+)?)[\t\n\f\r ]*({_UNIT})")
+_PARTS = LazyPattern(rf"(?ai)(\d+(?:\.\d+)?)[\t\n\f\r ]*({_UNIT})")
 _FACTORS = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "秒": 1.0, "分": 60.0, "小": 3_600.0, "天": 86_400.0}
 
 

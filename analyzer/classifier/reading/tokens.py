@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from analyzer.classifier.reading.facts import MESSAGE_CHARS
-from analyzer.redaction.automata import Late
+from analyzer.redaction.automata import LazyPattern
 
 _MOST_NUMBERS = 40
 _LEAST = 100
@@ -21,7 +21,7 @@ _NEAR = 100
 """Characters on either side of a number whose words describe it."""
 
 # Python's own `re`: these look once at 2,000 characters, or at 100, and are quicker than RE2 there.
-_NUMBER = Late(r"(?a)\d(?<![a-z0-9].)\d*(?:[,_]\d{3}\b)*(?:\.\d+)?(?:[km]\b)?")
+_NUMBER = LazyPattern(r"(?a)\d(?<![a-z0-9].)\d*(?:[,_]\d{3}\b)*(?:\.\d+)?(?:[km]\b)?")
 """A number that is not within a word: most digits are those of ids."""
 _ASCII = str.maketrans("≤≥’", "<>'")
 # Marks that end or compare become words; all other characters that are no letters become blanks.
@@ -73,18 +73,18 @@ _NO_COUNT = _listed("by id code status http line port version error")
 _UNITS = _listed("mb kb gb mib kib bytes byte pixels px characters chars pages seconds ms percent usd")
 _STATUS = (400, 599)
 """The range of numbers that are more often a status than a count."""
-_GREATER = Late(
+_GREATER = LazyPattern(
     r"(?a)>|\bexceed(?:s|ing)?\b|\bexceeded (?:the|its|our|your|a|max|maximum|limit|context)\b"
     r"|\b(?:longer|larger|greater|bigger|more|higher) than\b|\b(?:over|above|beyond)\b"
     r"|\btoo (?:large|long|big) (?:for|to)\b"
 )
-_SMALLER = Late(r"(?a)<|\b(?:less|smaller|shorter|lower|fewer) than\b|\bexceeded by\b")
-_PART_OF = Late(
+_SMALLER = LazyPattern(r"(?a)<|\b(?:less|smaller|shorter|lower|fewer) than\b|\bexceeded by\b")
+_PART_OF = LazyPattern(
     r"(?a)^\)?[\t\n\f\r ]*(?:tokens?\)?[\t\n\f\r ]*)?(?:(?:used|requested)[\t\n\f\r ]*)?(?:(?:out )?of|/)[\t\n\f\r ]*"
     r"(?:(?:the|a|an|max|maximum|allowed|at most)[\t\n\f\r ]+)*\(?\Z"
 )
-_SUM = Late(r"(?a)^[^.;<>\d]*\+[^.;<>\d]*\Z")
-_UP_TO_TURN = Late(r"[^;,.()\[\]+/<>:\n]*[;,.()\[\]+/<>:\n]?")
+_SUM = LazyPattern(r"(?a)^[^.;<>\d]*\+[^.;<>\d]*\Z")
+_UP_TO_TURN = LazyPattern(r"[^;,.()\[\]+/<>:\n]*[;,.()\[\]+/<>:\n]?")
 """The text after a number up to the first mark that ends or turns."""
 _JOINED = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_.#$@")
 """Characters right before a number that is a part of a name, in lower-case ASCII text."""

@@ -33,9 +33,9 @@ from analyzer.classifier.rules.ruleset import (
     without_old_letters,
 )
 from analyzer.classifier.rules.words import Words
-from analyzer.redaction.automata import Late, kept_until_fork
+from analyzer.redaction.automata import LazyPattern, kept_until_fork
 
-_ID = Late(rb"[0-9]{1,40}(?![dhms][0-9])[A-Za-z]+[0-9][0-9A-Za-z]{4,}(?:-[0-9a-f]{4,12}\b)*")
+_ID = LazyPattern(rb"[0-9]{1,40}(?![dhms][0-9])[A-Za-z]+[0-9][0-9A-Za-z]{4,}(?:-[0-9a-f]{4,12}\b)*")
 """Letters between digits, and more of both: an id, and no duration such as `1d10h20m30s`.
 
 The first digits are bounded: from each digit of a long number another search would go through all of it.

@@ -16,7 +16,7 @@ from analyzer.classifier.reading.facts import MESSAGE_CHARS, STREAM_CHARS, Facts
 from analyzer.classifier.reading.flattening import flat, flat_output, words_of
 from analyzer.classifier.rules.index import Index
 from analyzer.classifier.rules.ruleset import normal_name
-from analyzer.redaction.automata import Late, all_spans_in, kept_until_fork, spans_in
+from analyzer.redaction.automata import LazyPattern, all_spans_in, kept_until_fork, spans_in
 
 _LOOKED_AT_CHARS = 300
 """The characters of a line that are looked at; a longer line is no closing line of a program."""
@@ -25,7 +25,7 @@ _FENCES = ("```", "~~~")
 _QUOTING = (">", "|", "│", "┃", "+", "`", '"', "'")
 """Marks before quoted lines: of a mail, a table, a box, a diff, code."""
 
-_FAREWELL = Late(
+_FAREWELL = LazyPattern(
     r"(?ai)(?:[•·∙*-] )?(?:"
     r"/(?:upgrade|extra-usage|login|usage|rate-limit-options)\b.*"
     r"|(?:please )?upgrade (?:to|your)\b.*"
@@ -42,32 +42,32 @@ _SPEAKER = (
     r"(?:(?:the|this|my|your|an?|user|last|first) ){0,3}(?:users?(?:'s)?|human|system|prompts?|inputs?|instructions?"
     r"|tasks?|tool(?: result| output)?|output|requests?|questions?|messages?|lines?|logs?|texts?|examples?|you|me|q)"
 )
-_SPEAKS = Late(
+_SPEAKS = LazyPattern(
     rf"(?ai)[\[(<#*\s]{{0,8}}{_SPEAKER}[\])>*\s]{{0,8}}(?:[:>»\])]|\Z)"
     r"|[$%#❯+>] \S"
     r"|[⏺●•] ?\w{1,40}\("
 )
 """The beginning of a line after which somebody else speaks: a role, a shell's prompt, a tool call."""
-_LEADS_ON = Late(
+_LEADS_ON = LazyPattern(
     r"(?ai)\?[\"')\s*]*\Z"
     r"| (?:is|was|are|were|say|says|said|reads?|prints?|printed|shows?|showed|as follows|for example|below)\W*\Z"
 )
 """The end of a question, or of a sentence that goes on in the next line."""
-_INSTRUCTS = Late(
+_INSTRUCTS = LazyPattern(
     r"(?ai)(?:\A|[.;:!] )(?:(?:please|now|then|just|(?:can|could|would|will) you) ){0,2}"
     r"(?:explain|describe|translate|summari[sz]e|classify|interpret|parse|analy[sz]e|repeat|echo|print|say|quote|tell"
     r"|what|why|when|how|who|consider|given|suppose|here(?: is|'s| are)|e\.g\.)\b"
 )
 """Words that tell an agent what to do with a text."""
-_OF_OTHERS = Late(
+_OF_OTHERS = LazyPattern(
     r"(?ai)\b(?:you|your|(?:to|for|with) (?:me|us)|(?:my|our) (?:\w+ )?(?:agent|terminal|screen|logs?|console|run))\b"
     r"|\b(?:this|these|(?:the )?following|the next|such an?) (?:\w+ ){0,3}"
     r"(?:lines?|messages?|texts?|errors?|outputs?|logs?|strings?|sentences?|words|signature|snippet)\b"
 )
 """Words of somebody who is not at work: about their own things, or about a text that follows."""
-_OWN_WORK = Late(r"(?ai)(?:i|i'\w{1,9}|let me|let's|now|next|\w{1,20}ing)\b")
+_OWN_WORK = LazyPattern(r"(?ai)(?:i|i'\w{1,9}|let me|let's|now|next|\w{1,20}ing)\b")
 """The beginning of a line in which an agent speaks of its own work."""
-_LABEL = Late(r"(?ai)[\w. -]{0,40}(?:error|exception|fatal|failed|failure)\b.*")
+_LABEL = LazyPattern(r"(?ai)[\w. -]{0,40}(?:error|exception|fatal|failed|failure)\b.*")
 
 
 def last_line(text: str) -> str:

@@ -93,11 +93,11 @@ class AiderReader(RecordReader, name="aider", agent="aider", visibility="full"):
             message = line.removeprefix("> ")
             return [*self._end_chain(), *self._failed("ContextWindowExceededError", message)]
         if line.startswith("> ^C"):
-            self.see(aborted=1)
+            self.count_session(aborted=1)
             self._waits = False
             return self.settled("aborted")
         if line.startswith("> Tokens:"):
-            self.see(requests=1)
+            self.count_session(requests=1)
             return self._end_chain()
         if match := _VERSION.match(line):
             self.learn(agent_version=match[1])
@@ -112,12 +112,12 @@ class AiderReader(RecordReader, name="aider", agent="aider", visibility="full"):
         folder, slash, file = self.source.path.replace("\\", "/").rpartition("/")
         if slash and file == _FILE:
             self.work_in(folder)
-        self.see()
+        self.count_session()
 
     def _failed(self, kind: str, message: str) -> list[Event]:
         self._waits = False
         self._number += 1
-        self.see()
+        self.count_session()
         facts = {"status": first_digits(_CODE.search(message)), "type": kind, "message": message.strip()}
         return [self.failed(facts, self._head, self._number, message, chain=MAIN)]
 

@@ -47,7 +47,7 @@ class ClineReader(RecordReader, name="cline", agent="cline", visibility="full"):
         unique = [self.session, record.get("ts"), kind]
         method = _ROWS.get(kind)
         events = method(self, record, text(record.get("text")), unique) if method else []
-        self.see(requests=int(kind == "api_req_started"))
+        self.count_session(requests=int(kind == "api_req_started"))
         return events
 
     def _retried(
@@ -86,7 +86,7 @@ class ClineReader(RecordReader, name="cline", agent="cline", visibility="full"):
         self._request = {}
         cause = request.get("cancelReason")
         if cause == "user_cancelled":
-            self.see(aborted=1)
+            self.count_session(aborted=1)
             return [*events, *self.settled("aborted")]
         if cause in ("streaming_failed", "retries_exhausted"):
             self._request = {"message": text(request.get("streamingFailedMessage")), "unique": unique}
@@ -125,7 +125,7 @@ class ClineReader(RecordReader, name="cline", agent="cline", visibility="full"):
         """Count a call of a tool, which the row or its kind names."""
         kind = text(row.get("say")) or text(row.get("ask"))
         self._tool = text(mapping(parsed(content)).get("tool")) if kind == "tool" else kind
-        self.see_calls(self._tool)
+        self.count_calls(self._tool)
         return []
 
     def _on_tool_error(self, _row: Mapping[str, Any], message: str | None, unique: object) -> list[Event]:

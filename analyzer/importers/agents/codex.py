@@ -155,9 +155,9 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
         hits = list(RecordReader.read(self, block))
         self.time(self._last_at)
         if self._block_tools:
-            self.see_calls(*self._block_tools)
+            self.count_calls(*self._block_tools)
         else:
-            self.see()
+            self.count_session()
         return hits, self._replies.rows(*self.source.stand_in(self._near))
 
     def glanced(self, record: Mapping[str, Any]) -> Iterable[Event] | None:
@@ -240,7 +240,7 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
         elif kind == "event_msg":
             return self._event_message(payload)
         elif record.get("role") == "assistant":
-            self.see(requests=1)  # the first generation counts no tokens
+            self.count_session(requests=1)  # the first generation counts no tokens
         return ()
 
     def _meta(self, meta: Mapping[str, Any]) -> None:
@@ -254,7 +254,7 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
             if session not in (None, self.session):
                 at = format_time(self.at)
                 self._copying, self.copied_from = [self._began or at, at], session
-                self.see()
+                self.count_session()
             elif self._copying is not None:
                 self._copied()
             self._shared = None
@@ -270,7 +270,7 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
             branch=mapping(meta.get("git")).get("branch"),
         )
         self._settings(meta)
-        self.see()
+        self.count_session()
 
     def _settings(self, settings: Mapping[str, Any]) -> None:
         self.work_in(settings.get("cwd"))
@@ -294,7 +294,7 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
             return events
         elif kind == "turn_aborted":
             self._error = None
-            self.see(aborted=1)
+            self.count_session(aborted=1)
         return ()
 
     # Failures --------------------------------------------------------------------------------------------------------
@@ -307,7 +307,7 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
         if identity == self._error:
             return []  # the end of a turn repeats the turn's failure
         self._error = identity
-        self.see()
+        self.count_session()
         unique = text(payload.get("turn_id")) or (format_time(self.at), identity)
         failure = self.failed(facts, unique)
         limited = facts.get("type") == "usage_limit_exceeded"
@@ -388,7 +388,7 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
             return observed
         self._total = total if response is None else self._total
         if not repeats:
-            self.see(requests=1)
+            self.count_session(requests=1)
             self._used, self._left_over, self._compaction = used, None, None
             self._spent(last, response or total, at)
         return observed
@@ -467,7 +467,7 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
     def _compacted(self, record_type: str, payload: Mapping[str, Any]) -> list[Event]:
         if self._compaction is not None and self._compaction["told_by"] != record_type:
             return []  # each compaction has a record of both types
-        self.see()
+        self.count_session()
         unique = text(payload.get("window_id")) or (format_time(self.at), identity_of(payload))
         event = self.relay({"strategy": "compact", "pre_tokens": self._used}, unique)
         self._compaction = {"told_by": record_type, "relay": event.id}
@@ -511,14 +511,14 @@ class CodexExecReader(RecordReader, name="codex_exec", agent="codex exec", visib
         if kind in ("thread.started", "session_configured"):
             session = text(message.get("thread_id")) or text(message.get("session_id"))
             self.begin(session, agent="codex", model=message.get("model"))
-            self.see()
+            self.count_session()
         elif kind in ("error", "stream_error"):
             return self._error(message, text(message.get("message")))
         elif kind == "turn.failed":
             return self._error(message, text(mapping(message.get("error")).get("message")))
         elif kind in ("turn.completed", "task_complete", "turn_aborted"):
             self._failed = None
-            self.see(requests=int(kind != "turn_aborted"), aborted=int(kind == "turn_aborted"))
+            self.count_session(requests=int(kind != "turn_aborted"), aborted=int(kind == "turn_aborted"))
             if kind == "turn_aborted":
                 return self.settled("aborted")
             return [*self._spent(message.get("usage")), *self.settled("recovered", made=1)]
@@ -545,7 +545,7 @@ class CodexExecReader(RecordReader, name="codex_exec", agent="codex exec", visib
         if kind not in _PRINTED:
             return []
         tool = _PRINTED[kind] or text(item.get("tool"))
-        self.see_calls(tool)
+        self.count_calls(tool)
         if item.get("status") not in _UNDONE:
             return []
         output, command, failed_by = failure_of_item(item)
@@ -555,7 +555,7 @@ class CodexExecReader(RecordReader, name="codex_exec", agent="codex exec", visib
     def _error(self, error: Mapping[str, Any], message: str | None) -> list[Event]:
         if message is not None and message == self._failed:
             return []
-        self.see()
+        self.count_session()
         retry = _RETRY.search(message or "")
         self._failed = None if retry else message
         self._number += 1

@@ -47,7 +47,7 @@ class CopilotReader(RecordReader, name="copilot", agent="copilot", visibility="t
         ):
             return None
         self.time(record.get("timestamp"))
-        self.see(requests=int(kind == "assistant.message"), aborted=int(kind == "abort"))
+        self.count_session(requests=int(kind == "assistant.message"), aborted=int(kind == "abort"))
         if kind == "assistant.message":
             self._learn_model(data.get("model"))
             model, output = self.known.get("model") or "", count(data.get("outputTokens")) or 0
@@ -66,7 +66,7 @@ class CopilotReader(RecordReader, name="copilot", agent="copilot", visibility="t
         unique = self.session, text(record.get("id")), identity_of(record)
         if kind == "session.start":
             self._started(data)
-        self.see()
+        self.count_session()
         if kind == "session.model_change":
             self._learn_model(data.get("newModel"))
         elif kind == "session.auto_mode_resolved":

@@ -53,7 +53,7 @@ class _CrushReader(RecordReader, name="crush", agent="crush"):
 class CrushLogReader(_CrushReader, visibility="full"):
     """Reads the log, which has two or three lines for a failed call."""
 
-    _told: dict[str, Any] | None = kept()
+    _last_failure: dict[str, Any] | None = kept()
     """The facts of the last failed call, until the next line shows whether it is tried again."""
 
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
@@ -62,7 +62,7 @@ class CrushLogReader(_CrushReader, visibility="full"):
         if message == "OpenAI API error":
             return self._failed_call(record)
         if message == "Retrying due to rate limit":
-            facts, self._told = self._told or {"message": message}, None
+            facts, self._last_failure = self._last_failure or {"message": message}, None
             return self._retried(facts, record, number(record.get("attempt")), None)
         if message == "Provider request failed, retrying":
             facts = {
@@ -75,7 +75,7 @@ class CrushLogReader(_CrushReader, visibility="full"):
             return self._ended(message.removeprefix(_FAILED))
         if message == "Request cancellation initiated":
             self.session = text(record.get("session_id"))
-            self.see(aborted=1)
+            self.count_session(aborted=1)
             stopped = self.settled("aborted")
             self.session = None
             return stopped
@@ -90,12 +90,12 @@ class CrushLogReader(_CrushReader, visibility="full"):
             "message": text(record.get("message")) or error or None,
             "is_error": True,
         }
-        self._told = present(facts)
+        self._last_failure = present(facts)
         return events
 
     def _surfaced(self) -> list[Event]:
         """Return the last failed call, if no line reported a retry of it."""
-        facts, self._told = self._told, None
+        facts, self._last_failure = self._last_failure, None
         if facts is None:
             return []
         return [self.failed(facts, format_time(self.at), identity_of(facts))]
@@ -109,7 +109,7 @@ class CrushLogReader(_CrushReader, visibility="full"):
         return self.retried(facts, *unique, numbered=attempt or None, delay_seconds=delay, max_attempts=calls)
 
     def _ended(self, message: str) -> list[Event]:
-        self._told = None  # the client logs the same failure
+        self._last_failure = None  # the client logs the same failure
         if "context canceled" in message:
             return self.settled("aborted")
         if _GAVE_UP not in message or MAIN not in self.chains:
@@ -131,7 +131,7 @@ class CrushStoreReader(_CrushReader, visibility="terminal"):
         self.clock(moment_of(record.get("updated_at")))
         if table == "sessions":
             self.session = text(record.get("id"))
-            self.see()
+            self.count_session()
             summary = text(record.get("summary_message_id"))
             return self._summarised(summary) if summary else ()
         if table != "messages":
@@ -139,13 +139,13 @@ class CrushStoreReader(_CrushReader, visibility="terminal"):
         self.session = text(record.get("session_id"))
         self.known |= {"model": text(record.get("model")), "provider": text(record.get("provider"))}
         finished = list(listed(record.get("finished")))
-        self.see(
+        self.count_session(
             # Until a message is finished its row is written many times.
             requests=int(bool(finished) and record.get("role") == "assistant"),
             aborted=sum(part.get("reason") == "canceled" for part in finished),
         )
         for call in listed(record.get("called")):
-            self.see_calls(*([text(call.get("name"))] if finished else []))
+            self.count_calls(*([text(call.get("name"))] if finished else []))
         events = self._summarised(text(record.get("id")) or "") if record.get("is_summary_message") == 1 else []
         for index, result in enumerate(listed(record.get("failed"))):
             tool = text(result.get("name"))

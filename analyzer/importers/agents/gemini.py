@@ -80,7 +80,7 @@ class GeminiChatReader(RecordReader, name="gemini_chat", agent="gemini-cli", vis
             return None
         if record.get("type") == "user":
             self.time(record.get("timestamp"))
-            self.see()
+            self.count_session()
             return ()
         calls = record.get("toolCalls", ())
         has_worked = all(call.get("status") == "success" and text(call.get("id")) for call in calls)
@@ -101,7 +101,7 @@ class GeminiChatReader(RecordReader, name="gemini_chat", agent="gemini-cli", vis
         self.session = text(head.get("sessionId")) or self.session
         self.role = "subagent" if head.get("kind") == "subagent" else None
         self.known |= {"agent": self.agent, "provider": "google", **_project_of(self.source.path)}
-        self.see()
+        self.count_session()
 
     def _message(self, message: Mapping[str, Any]) -> list[Event]:
         self.time(message.get("timestamp"))
@@ -109,14 +109,14 @@ class GeminiChatReader(RecordReader, name="gemini_chat", agent="gemini-cli", vis
         unique = text(message.get("id")) or identity_of(message)
         if kind == "gemini":
             self.learn(model=message.get("model"))
-            self.see(requests=int(self._new(unique)))
+            self.count_session(requests=int(self._new(unique)))
             tokens = mapping(message.get("tokens"))
             return [
                 *self._measured(count(tokens.get("input"))),
                 *self._spent(message.get("tokens"), unique),
                 *self._tools(message.get("toolCalls")),
             ]
-        self.see()
+        self.count_session()
         content = content_text(message.get("content"))
         if kind == "error" and content.startswith(_ERROR):
             return [self.failed(api_error_facts(content), unique)]
@@ -143,7 +143,7 @@ class GeminiChatReader(RecordReader, name="gemini_chat", agent="gemini-cli", vis
             unique, tool, status = text(call.get("id")) or identity_of(call), text(call.get("name")), call.get("status")
             if status not in ("success", "error", "cancelled") or not self._new(unique):
                 continue
-            self.see_calls(tool)
+            self.count_calls(tool)
             if status != "success":
                 self.clock(moment_of(call.get("timestamp")) or (self.at if self.timed else None))
                 answer = _answer_of(call.get("result")) or text(call.get("resultDisplay"))
@@ -178,7 +178,7 @@ class GeminiChatReader(RecordReader, name="gemini_chat", agent="gemini-cli", vis
             self._relay = begun.id
             return [begun]
         if notice.startswith(_CANCELLED):
-            self.see(aborted=int(self._new(unique)))
+            self.count_session(aborted=int(self._new(unique)))
             return []
         tokens, percent = _TOKENS.match(notice), _PERCENT.match(notice)
         if tokens is None and percent is None:
@@ -197,7 +197,7 @@ _GENERIC_TYPES = frozenset({"Error", "ApiError"})
 class GeminiStreamReader(RecordReader, name="gemini_stream", agent="gemini-cli", visibility="terminal"):
     """Reads the output of runs, which begin with the session that they start or resume."""
 
-    _told: str | None = kept()
+    _reported: str | None = kept()
     """The message of the current run's error, which the end of the run may repeat."""
     _replying: bool = kept(False)
     """True once the current reply is counted: it comes in pieces."""
@@ -207,11 +207,11 @@ class GeminiStreamReader(RecordReader, name="gemini_stream", agent="gemini-cli",
         kind = record.get("type")
         unique = self.session, str(record.get("timestamp")), identity_of(record)
         if kind == "init":
-            self.session, self._told, self._replying = text(record.get("session_id")), None, False
+            self.session, self._reported, self._replying = text(record.get("session_id")), None, False
             self.begin(self.session, provider="google", model=record.get("model"))
-            self.see()
+            self.count_session()
         elif kind == "tool_use" or (kind == "message" and record.get("role") == "assistant"):
-            self.see(requests=int(not self._replying))
+            self.count_session(requests=int(not self._replying))
             self._replying = True
             if kind == "tool_use":
                 self.called(text(record.get("tool_name")), text(record.get("tool_id")))
@@ -238,20 +238,20 @@ class GeminiStreamReader(RecordReader, name="gemini_stream", agent="gemini-cli",
     def _ended(self, record: Mapping[str, Any], unique: object) -> list[Event]:
         self._replying = False
         error = mapping(record.get("error"))
-        reported, self._told = self._told, None
+        reported, self._reported = self._reported, None
         if record.get("status") != "error":
             return []
         if error.get("type") == _CANCELLED_TYPE:
-            self.see(aborted=1)
+            self.count_session(aborted=1)
             return []
         if reported is not None and text(error.get("message")) == reported:
             return []
         return self._failed(error, unique)
 
     def _failed(self, error: Mapping[str, Any], unique: object) -> list[Event]:
-        self.see()
+        self.count_session()
         message, kind = text(error.get("message")), text(error.get("type"))
-        self._told = message
+        self._reported = message
         facts = api_error_facts(message or "")
         if "type" not in facts and kind not in ("error", *_GENERIC_TYPES):
             facts |= present({"type": kind})

@@ -42,8 +42,8 @@ class OpenHandsReader(RecordReader, name="openhands", agent="openhands", visibil
         if failed := self._tool_failed(record, extras, unique):
             return failed
         if record.get("source") == "agent" and (kind == "ActionEvent" or isinstance(record.get("action"), str)):
-            self.see(requests=1)
-            self.see_calls(_tool(record))
+            self.count_session(requests=1)
+            self.count_calls(_tool(record))
         return ()
 
     def _tool_failed(self, record: Mapping[str, Any], extras: Mapping[str, Any], unique: object) -> list[Event]:
@@ -70,7 +70,7 @@ class OpenHandsReader(RecordReader, name="openhands", agent="openhands", visibil
         )
 
     def _failed(self, kind: str | None, message: str | None, unique: object) -> list[Event]:
-        self.see()
+        self.count_session()
         facts = {"status": first_digits(_STATUS.search(message or "")), "type": kind, "message": message}
         return [self.failed(facts, unique)]
 

@@ -40,7 +40,7 @@ class PiReader(RecordReader, name="pi", agent="pi", visibility="full"):
     )
     _relay: str | None = kept()
     """The id of the compaction whose remaining tokens the next reply shows."""
-    _said: str | None = kept()
+    _last_message: str | None = kept()
     """The message of the last failed reply."""
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
@@ -59,11 +59,11 @@ class PiReader(RecordReader, name="pi", agent="pi", visibility="full"):
         role = message.get("role")
         if role == "user":
             self.time(record.get("timestamp"))
-            self.see()
+            self.count_session()
             return self._asked_again()
         if role == "toolResult" and message.get("isError") is not True:
             self.time(record.get("timestamp"))
-            self.see_calls(text(message.get("toolName")))
+            self.count_calls(text(message.get("toolName")))
             return ()
         if role == "assistant" and message.get("stopReason") != "error" and unique:
             self.time(record.get("timestamp"))
@@ -79,7 +79,7 @@ class PiReader(RecordReader, name="pi", agent="pi", visibility="full"):
             self.work_in(record.get("cwd"))
             if self.timed and (origin := text(record.get("parentSession"))):
                 self.fork(_session_in(origin), self.at)
-        self.see()
+        self.count_session()
         if kind == "compaction":
             self.chains.settled(MAIN, "unresolved")  # a compaction mends an overflow; no retry does
             begun = self.relay({"strategy": "compact", "pre_tokens": count(record.get("tokensBefore"))}, *unique)
@@ -95,7 +95,7 @@ class PiReader(RecordReader, name="pi", agent="pi", visibility="full"):
             return self._reply(message, unique)
         if message.get("role") == "toolResult":
             tool = text(message.get("toolName"))
-            self.see_calls(tool)
+            self.count_calls(tool)
             if message.get("isError") is not True:
                 return ()
             content = content_text(message.get("content"))
@@ -107,13 +107,13 @@ class PiReader(RecordReader, name="pi", agent="pi", visibility="full"):
         return self._asked_again() if message.get("role") == "user" else ()
 
     def _asked_again(self) -> list[Event]:
-        self._said = None
+        self._last_message = None
         return self.settled("exhausted")
 
     def _prompt_failed(self, data: Mapping[str, Any], unique: object) -> list[Event]:
         """Read OpenClaw's record of a failed prompt, which may repeat the reply before it."""
         message = text(data.get("error"))
-        if message is None or message == self._said:
+        if message is None or message == self._last_message:
             return []
         self.learn(provider=data.get("provider"), model=data.get("model"))
         return self._failed(message, unique)
@@ -121,8 +121,8 @@ class PiReader(RecordReader, name="pi", agent="pi", visibility="full"):
     def _failed(self, message: str | None, unique: object) -> list[Event]:
         """Record a failed call, which is a retry where the call before it failed, too."""
         retry = self.again(unique)
-        self._said = message
-        self.see()
+        self._last_message = message
+        self.count_session()
         status = _STATUS.match(message or "")
         facts = {"status": int(status[1]) if status else None, "message": message}
         return [*retry, self.failed(facts, unique, chain=MAIN)]
@@ -139,7 +139,7 @@ class PiReader(RecordReader, name="pi", agent="pi", visibility="full"):
         self._contents.append(message.get("content"))
         self.learn(provider=message.get("provider"), model=message.get("model"))
         stopped = message.get("stopReason")
-        self.see(requests=int(stopped != "aborted"), aborted=int(stopped == "aborted"))
+        self.count_session(requests=int(stopped != "aborted"), aborted=int(stopped == "aborted"))
         usage = mapping(message.get("usage"))
         spent = self.spent_as(usage, _TOKENS, unique, cost_usd=quantity(mapping(usage.get("cost")).get("total")))
         if stopped == "aborted":
@@ -173,7 +173,7 @@ class LettaReader(PiReader, name="letta", agent="letta-code", visibility="termin
         compaction = mapping(mapping(record.get("metadata")).get("compaction"))
         if compaction:
             self.time(record.get("timestamp"))
-            self.see()
+            self.count_session()
             stats, unique = mapping(compaction.get("stats")), (self.session, text(record.get("id")) or "")
             began = {"pre_tokens": count(stats.get("context_tokens_before"))}
             return self.compacted(began, *unique, post_tokens=count(stats.get("context_tokens_after")))

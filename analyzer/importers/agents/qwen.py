@@ -41,14 +41,14 @@ class QwenReader(TelemetryReader, name="qwen", agent="qwen-code", visibility="fu
         self.copied_from = text(original.get("sessionId"))
         unique = text(original.get("messageUuid")) or text(record.get("uuid")) or identity_of(record)
         if kind == "assistant":
-            self.see(requests=1)
+            self.count_session(requests=1)
             return self._spent(mapping(record.get("usageMetadata")), unique)
         if kind == "system" and isinstance(payload.get("uiEvent"), Mapping):
             event = payload["uiEvent"]
             return self.told(self.named(str(event.get("event.name", ""))), event, unique)
         if kind == "system" and record.get("subtype") == "chat_compression":
             return self._compressed(mapping(payload.get("info")), unique)
-        self.see()
+        self.count_session()
         return ()
 
     def _envelope(self, record: Mapping[str, Any]) -> None:
@@ -81,7 +81,7 @@ class QwenReader(TelemetryReader, name="qwen", agent="qwen-code", visibility="fu
         status = info.get("compressionStatus")
         if status not in (_DONE, *_FAILED):
             return []
-        self.see()
+        self.count_session()
         began = {"pre_tokens": before, "trigger": text(info.get("triggerReason"))}
         if status in _FAILED:
             return self.compacted(began, unique, cause=f"compression status {status}")

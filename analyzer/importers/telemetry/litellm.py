@@ -38,7 +38,7 @@ class LitellmReader(RecordReader, name="litellm", agent="litellm", visibility="f
         if status == "failure":
             return [*again, self._failed(call, key if trace is not None else None, ended, unique)]
         if call.get("cache_hit") is not True:
-            self.see(requests=1)
+            self.count_session(requests=1)
             again += self._spent(call, unique)
         self._ended.pop(key, None)
         return [*again, *self.settled("recovered", chain=key, made=1)]
@@ -68,7 +68,7 @@ class LitellmReader(RecordReader, name="litellm", agent="litellm", visibility="f
         return [self.scheduled(unique, chain=key, delay_seconds=delay)]
 
     def _failed(self, call: Mapping[str, Any], key: str | None, ended: float | None, unique: object) -> Event:
-        self.see(requests=1)
+        self.count_session(requests=1)
         error = mapping(call.get("error_information"))
         facts = {
             "status": whole(error.get("error_code")),

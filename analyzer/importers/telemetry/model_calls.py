@@ -164,7 +164,7 @@ class TelemetryReader(RecordReader, name="otlp", agent="otlp", visibility="termi
         kind = _first(attributes, "error.type", "error_type", "exception.type", "final_error_type")
         if status is None and kind is not None and kind.isdigit() and len(kind) == 3:
             status, kind = int(kind), None
-        self.see()
+        self.count_session()
         facts = {
             "status": status or None,
             "code": attributes.get("agent_error.code"),
@@ -193,7 +193,7 @@ class TelemetryReader(RecordReader, name="otlp", agent="otlp", visibility="termi
             "attempts": whole(attributes.get("agent_error.attempts")),
             "waited_seconds": figure(attributes.get("agent_error.waited_seconds")),
         }
-        self.see()
+        self.count_session()
         return [self.event("retry.settled", present(payload), unique)]
 
     def _caller(self, attributes: Attributes) -> str:
@@ -259,7 +259,7 @@ class TelemetryReader(RecordReader, name="otlp", agent="otlp", visibility="termi
             self.chains.note(key, verdict.reason, self._caller(attributes))
         self.chains.renumber(key, attempt)
         delay = figure(_first(attributes, "delay_ms", "retry_delay_ms") or attributes.get("delay_ms"))
-        self.see()
+        self.count_session()
         return [self.scheduled(unique, chain=key, delay_seconds=delay / 1000 if delay is not None else None)]
 
     def _requested(self, attributes: Attributes, unique: object) -> list[Event]:
@@ -267,14 +267,14 @@ class TelemetryReader(RecordReader, name="otlp", agent="otlp", visibility="termi
         return self._replied(attributes, unique) if self.program == "claude-code" else []
 
     def _replied(self, _attributes: Attributes, _unique: object) -> list[Event]:
-        self.see(requests=int(self.counts_replies))
+        self.count_session(requests=int(self.counts_replies))
         return self.settled("recovered", chain=self.session or "", made=1)
 
     def _content_failed(self, _attributes: Attributes, _unique: object) -> list[Event]:
         return self.settled("exhausted", chain=self.session or "")
 
     def _cancelled(self, _attributes: Attributes, _unique: object) -> list[Event]:
-        self.see(aborted=1)
+        self.count_session(aborted=1)
         return self.settled("aborted", chain=self.session or "")
 
     def _compacted(self, attributes: Attributes, unique: object) -> list[Event]:
@@ -287,7 +287,7 @@ class TelemetryReader(RecordReader, name="otlp", agent="otlp", visibility="termi
             "pre_tokens": count(before),
             "duration_seconds": milliseconds / 1000 if milliseconds is not None else None,
         }
-        self.see()
+        self.count_session()
         failed = is_false(attributes.get("success"))
         cause = (_first(attributes, "error") or "the compaction failed") if failed else None
         return self.compacted(began, unique, post_tokens=count(after), cause=cause)
@@ -313,7 +313,7 @@ class TelemetryReader(RecordReader, name="otlp", agent="otlp", visibility="termi
             if message is not None:
                 return [self._failure_of(attributes, unique)]
             if attributes.get("event.kind") == "response.completed":
-                self.see(requests=1)
+                self.count_session(requests=1)
             return []
         if kind == "tool_result":
             # `error` is the output of the tool, and may be a file: it is not read.
@@ -337,7 +337,7 @@ class TelemetryReader(RecordReader, name="otlp", agent="otlp", visibility="termi
     def _tool(self, attributes: Attributes, unique: object) -> list[Event]:
         """Read a finished call of a tool."""
         tool = _first(attributes, "function_name", "tool_name", "name")
-        self.see_calls(tool)
+        self.count_calls(tool)
         if not is_false(attributes.get("success")):
             return []
         decision = _first(attributes, "decision", "status")

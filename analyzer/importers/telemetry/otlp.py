@@ -227,7 +227,7 @@ class SpanReader(TelemetryReader):
             return self._model_called(fields, unique, failed, kind, f"{unique[0]}/{text(parent)}")
         if attributes.get("gen_ai.operation.name") == "compact_events":
             message = text(fields.get("exception.message")) or text(fields.get("status.message"))
-            self.see()
+            self.count_session()
             trigger = text(attributes.get("gen_ai.compaction.trigger"))
             began = {"caller": self._caller(attributes), "trigger": trigger}
             cause = (message or "the compaction failed") if failed else None
@@ -237,7 +237,7 @@ class SpanReader(TelemetryReader):
             return self.settled("exhausted", chain="/".join(map(str, unique)))
         if tool is None or self.program in _WITH_OWN_LOGS:
             return []
-        self.see_calls(tool)
+        self.count_calls(tool)
         if not failed:
             return []
         messages = (text(fields.get(f"{name}.message")) for name in ("exception", "error", "status"))
@@ -257,7 +257,7 @@ class SpanReader(TelemetryReader):
         its error.
         """
         is_try = str(attributes.get("ai.operationId")).endswith(_TRIES)
-        self.see(requests=1)
+        self.count_session(requests=1)
         again = self.again("again", unique, chain=chain) if is_try else []
         is_stop = any(part in (kind or "") for part in _STOPS)
         if failed and (is_stop or attributes.get("copilot_chat.canceled") in (True, "true")):
@@ -328,7 +328,7 @@ class OtlpReader(SpanReader):
 
     def log(self, record: Mapping[str, Any], attributes: Attributes, body: object) -> Iterable[Event]:
         """Return the events of one log record, whose name stands in one of three places."""
-        self.see()
+        self.count_session()
         name = text(attributes.get("event.name"))
         if name is None:
             is_name = isinstance(body, str) and body.startswith(_KNOWN_PREFIXES)

@@ -145,7 +145,7 @@ class PlatformReader(SpanReader):
         self.of_resource({"session.id": trace, "service.name": self.agent}, attributes)
         began, ended = _moment(self._has(run, "began")), _moment(self._has(run, "ended"))
         self.clock(began or ended)
-        self.see()
+        self.count_session()
         self.clock(ended or began)
         state = self._has(run, "state")
         failed = state in row.failing if row.failing else bool(state)

@@ -46,13 +46,13 @@ class AuggieReader(RecordReader, name="auggie", agent="auggie", visibility="none
             self.time(item.get("finishedAt"))
             unique = self.session, text(exchange.get("request_id")) or place
             if item.get("isHistorySummary") is True:
-                self.see()
+                self.count_session()
                 events += self.compacted({}, *unique)
                 continue
             for node in listed(exchange.get("request_nodes")):
                 if node.get("type") == _RESULT:
                     events += self._tool_result(mapping(node.get("tool_result_node")))
-            self.see(requests=int(item.get("completed") is True))
+            self.count_session(requests=int(item.get("completed") is True))
             for node in listed(exchange.get("response_nodes")):
                 used = mapping(node.get("tool_use"))
                 if node.get("type") == _TOOL_USE:
@@ -92,14 +92,14 @@ class AmpReader(RecordReader, name="amp", agent="amp", visibility="terminal"):
                 elif part.get("type") == "tool_result":
                     events += self._tool_result(part)
                 elif part.get("type") == "summary" and mapping(part.get("summary")).get("type") == "message":
-                    self.see()
+                    self.count_session()
                     events += self.compacted({}, *unique)
         return events
 
     def _reply(self, message: Mapping[str, Any], unique: tuple[object, ...]) -> list[Event]:
         state, usage = mapping(message.get("state")), mapping(message.get("usage"))
         self.known = present({**self.known, "model": text(usage.get("model"))})
-        self.see(requests=1, aborted=int(state.get("type") == "cancelled"))
+        self.count_session(requests=1, aborted=int(state.get("type") == "cancelled"))
         spent = self.spent_as(usage, _TOKENS, *unique)
         if state.get("type") != "error":
             return spent
@@ -136,7 +136,7 @@ class ClineCliReader(RecordReader, name="cline_cli", agent="cline", visibility="
             self.time(message.get("ts") or (record.get("updated_at") if not self.timed else None))
             model = mapping(message.get("modelInfo"))
             self.learn(model=model.get("id"), provider=model.get("provider"))
-            self.see(requests=int(message.get("role") == "assistant"))
+            self.count_session(requests=int(message.get("role") == "assistant"))
             events += block_events(self, message.get("content"))
         return events
 
@@ -171,11 +171,11 @@ class ContinueReader(RecordReader, name="continue", agent="continue", visibility
         self.work_in((text(record.get("workspaceDirectory")) or "").removeprefix("file://") or None)
         events: list[Event] = []
         for place, item in enumerate(listed(record.get("history"))):
-            self.see(requests=int(mapping(item.get("message")).get("role") == "assistant"))
+            self.count_session(requests=int(mapping(item.get("message")).get("role") == "assistant"))
             for call in listed(item.get("toolCallStates")):
                 tool = text(mapping(mapping(call.get("toolCall")).get("function")).get("name"))
                 unique, status = text(call.get("toolCallId")) or identity_of(call), call.get("status")
-                self.see_calls(tool)
+                self.count_calls(tool)
                 if isinstance(status, str) and status in _KIND_BY_STATUS:
                     outputs = (text(part.get("content")) for part in listed(call.get("output")))
                     output = next(outputs, None)

@@ -69,7 +69,7 @@ class CopilotChatReader(RecordReader, name="copilot_chat", agent="copilot-chat",
             turn = {"id": text(request.get("requestId")), "at": quantity(request.get("timestamp"))}
             self._turns[str(place)] = turn | {"model": (text(request.get("modelId")) or "").rpartition("/")[2]}
             self._take(self._turns[str(place)])
-            self.see(requests=1)
+            self.count_session(requests=1)
             events += self._changed(self._turns[str(place)], request)
             place += 1
         return events
@@ -86,12 +86,12 @@ class CopilotChatReader(RecordReader, name="copilot_chat", agent="copilot-chat",
         stopped = mapping(changes.get("modelState")).get("value") == _CANCELLED or changes.get("isCanceled") is True
         if stopped and not turn.get("stopped"):
             turn["stopped"] = True
-            self.see(aborted=1)
+            self.count_session(aborted=1)
         events = [event for part in listed(changes.get("response")) for event in self._part(part)]
         error = mapping(result.get("errorDetails"))
         code, message = text(error.get("code")), text(error.get("message"))
         if (code or message) and code != "canceled":
-            self.see()
+            self.count_session()
             facts = {"type": code, "message": message}
             failure = self.failed(facts, self.session, turn["id"], code, message)
             events.append(failure)
@@ -142,11 +142,11 @@ class CursorReader(RecordReader, name="cursor", agent="cursor", visibility="term
         self.role = "subagent" if "/subagents/" in path else None
         if record.get("type") != "turn_ended":
             parts = [*listed(mapping(record.get("message")).get("content"))]
-            self.see(requests=int(record.get("role") == "assistant"))
-            self.see_calls(*(text(part.get("name")) for part in parts if part.get("type") == "tool_use"))
+            self.count_session(requests=int(record.get("role") == "assistant"))
+            self.count_calls(*(text(part.get("name")) for part in parts if part.get("type") == "tool_use"))
             return ()
         self._turn += 1
-        self.see(aborted=int(record.get("status") == "aborted"))
+        self.count_session(aborted=int(record.get("status") == "aborted"))
         if record.get("status") != "error":
             return ()
         message = text(record.get("error"))

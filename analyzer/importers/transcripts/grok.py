@@ -53,7 +53,7 @@ class GrokReader(RecordReader, name="grok", agent="grok-build", visibility="full
             return self.tool_failed(self.tool_of(call), output, self.session, name)
         unique = self.session, identity_of(record)
         if kind == "retry_state":
-            self.see()
+            self.count_session()
             return self._retried(update, unique)
         if kind == "auto_compact_completed":
             began = {"pre_tokens": number(update.get("tokens_before"))}
@@ -81,7 +81,7 @@ class GrokReader(RecordReader, name="grok", agent="grok-build", visibility="full
     def _ended(self, update: Mapping[str, Any]) -> list[Event]:
         """Read the end of a turn, which has the tokens of all its requests."""
         reason, usage = update.get("stop_reason"), mapping(update.get("usage"))
-        self.see(requests=max(number(usage.get("modelCalls")) or 1, 0), aborted=int(reason == "cancelled"))
+        self.count_session(requests=max(number(usage.get("modelCalls")) or 1, 0), aborted=int(reason == "cancelled"))
         unique = self.session, text(update.get("prompt_id")) or identity_of(update)
         spent = self.spent_as(usage, _TOKENS, *unique, whole=True)
         if reason == "end_turn":

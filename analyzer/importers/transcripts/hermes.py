@@ -61,8 +61,8 @@ class HermesReader(RecordReader, name="hermes", agent="hermes", visibility="none
         else:
             self.known = present({"agent": self.agent, "model": text(row.get("model"))})
         self.time(row.get("timestamp"))
-        self.see(requests=int(row.get("role") == "assistant"))
-        self.see_calls(*(text(call.get("name")) for call in listed(row.get("called"))))
+        self.count_session(requests=int(row.get("role") == "assistant"))
+        self.count_calls(*(text(call.get("name")) for call in listed(row.get("called"))))
         output = row.get("failed")
         if not isinstance(output, str):
             return []
@@ -93,7 +93,7 @@ class HermesLogReader(RecordReader, name="hermes_log", agent="hermes", visibilit
             attempt, status = int(failed[1]), _STATUS.search(failed[6])
             self.learn(provider=failed[4], model=failed[5])
             self.chains.begin_anew(chain, attempt)
-            self.see()
+            self.count_session()
             facts = {
                 "status": int(status[1]) if status else None,
                 "exception_class": failed[3],

@@ -68,14 +68,14 @@ class KimiReader(RecordReader, name="kimi", agent="kimi-code", visibility="full"
         if kind == "context.append_loop_event":
             return self._looped(mapping(record.get("event")), record)
         if kind in ("turn.prompt", "turn.steer"):
-            self.see()
+            self.count_session()
         elif kind == "turn.cancel" and record.get("target") != "queued":
-            self.see(aborted=1)
+            self.count_session(aborted=1)
             return self.settled("aborted")
         elif kind == "turn.ended":
             return self._ended(record)
         elif kind == "context.apply_compaction":
-            self.see()
+            self.count_session()
             began = {"pre_tokens": count(record.get("tokensBefore"))}
             return self.compacted(began, self._unique(record), post_tokens=count(record.get("tokensAfter")))
         elif kind == "config.update":
@@ -116,7 +116,7 @@ class KimiReader(RecordReader, name="kimi", agent="kimi-code", visibility="full"
     def _asked(self, record: Mapping[str, Any]) -> list[Event]:
         """Read a request; if it is not the first of its step, the request before it failed."""
         self.learn(provider=record.get("provider"), model=record.get("model"))
-        self.see(requests=1)
+        self.count_session(requests=1)
         attempt = _ATTEMPT.match(text(record.get("attempt")) or "")
         failures = int(attempt[1]) - 1 if attempt else 0
         if failures < 1:
@@ -129,7 +129,7 @@ class KimiReader(RecordReader, name="kimi", agent="kimi-code", visibility="full"
     def _looped(self, event: Mapping[str, Any], record: Mapping[str, Any]) -> list[Event]:
         kind = event.get("type")
         if kind == "step.end":
-            self.see()
+            self.count_session()
             return self.settled("recovered", made=1)
         if kind == "tool.call":
             self.called(text(event.get("name")), text(event.get("toolCallId")))
@@ -141,7 +141,7 @@ class KimiReader(RecordReader, name="kimi", agent="kimi-code", visibility="full"
 
     def _ended(self, record: Mapping[str, Any]) -> list[Event]:
         error, reason = mapping(record.get("error")), record.get("reason")
-        self.see(aborted=int(reason == "cancelled"))
+        self.count_session(aborted=int(reason == "cancelled"))
         if reason != "failed":
             return self.settled("aborted" if reason == "cancelled" else "recovered")
         details, code = mapping(error.get("details")), text(error.get("code"))
@@ -167,7 +167,7 @@ class KimiCliReader(RecordReader, name="kimi_cli", agent="kimi-cli", visibility=
         kind, payload = message.get("type"), mapping(message.get("payload"))
         self.time(record.get("timestamp"))
         unique = self.session, str(record.get("timestamp")), identity_of(message)
-        self.see(requests=int(kind == "StepBegin"), aborted=int(kind == "StepInterrupted"))
+        self.count_session(requests=int(kind == "StepBegin"), aborted=int(kind == "StepInterrupted"))
         if kind == "StatusUpdate":
             usage = mapping(payload.get("token_usage"))
             names = "input_other output input_cache_read input_cache_creation"

@@ -41,7 +41,7 @@ class KiroReader(RecordReader, name="kiro", agent="kiro-cli", visibility="termin
         if (at := moment_of(mapping(data.get("meta")).get("timestamp"))) is not None:
             self.clock(at)
         if kind == "AssistantMessage":
-            self.see(requests=1)
+            self.count_session(requests=1)
             for part in parts:
                 if part.get("kind") == "toolUse":
                     call = mapping(part.get("data"))
@@ -50,7 +50,7 @@ class KiroReader(RecordReader, name="kiro", agent="kiro-cli", visibility="termin
             results = [mapping(part.get("data")) for part in parts if part.get("kind") == "toolResult"]
             return [event for result in results for event in self._tool_result(result)]
         elif kind == "Prompt":
-            self.see()
+            self.count_session()
         return ()
 
     def _tool_result(self, result: Mapping[str, Any]) -> list[Event]:
@@ -72,7 +72,7 @@ class KiroReader(RecordReader, name="kiro", agent="kiro-cli", visibility="termin
         metadata = mapping(mapping(record["session_state"]).get("conversation_metadata"))
         for turn in listed(metadata.get("user_turn_metadatas")):
             self.time(turn.get("end_timestamp"))
-            self.see()
+            self.count_session()
             unique = self.session, identity_of(turn.get("loop_id"))
             if turn.get("end_reason") == "Cancelled":
                 yield self.observed(f"turn/{identity_of(unique)}", *unique, aborted=1)

@@ -39,7 +39,7 @@ class VibeReader(RecordReader, name="vibe", agent="mistral-vibe", visibility="no
         role, content = record.get("role"), text(record.get("content")) or ""
         unique = self.session, text(record.get("message_id")) or identity_of(record)
         if role == "assistant":
-            self.see(requests=1)
+            self.count_session(requests=1)
             for call in listed(record.get("tool_calls")):
                 self.called(text(mapping(call.get("function")).get("name")), text(call.get("id")))
         elif role == "tool":
@@ -50,7 +50,7 @@ class VibeReader(RecordReader, name="vibe", agent="mistral-vibe", visibility="no
                 output = f"Exit code {returned[1]}" if returned else failed[2]
                 return self.tool_failed(tool, output, unique, kind=kind)
         elif record.get("injected") is True and _SUMMARY in content:
-            self.see()
+            self.count_session()
             return self.compacted({}, unique)
         return ()
 
@@ -75,13 +75,13 @@ class AntigravityReader(RecordReader, name="antigravity", agent="antigravity", v
 
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         self.time(record.get("created_at"))
-        self.see()
+        self.count_session()
         kind, content = record.get("type"), text(record.get("content")) or ""
         if kind == "USER_INPUT":
             return self.settled("exhausted")
         if kind == "PLANNER_RESPONSE":
-            self.see(requests=1)
-            self.see_calls(*(text(call.get("name")) for call in listed(record.get("tool_calls"))))
+            self.count_session(requests=1)
+            self.count_calls(*(text(call.get("name")) for call in listed(record.get("tool_calls"))))
             if MAIN not in self.chains:
                 return ()
         unique = self.session, number(record.get("step_index")), identity_of(record)
@@ -137,10 +137,10 @@ class DroidReader(RecordReader, name="droid", agent="droid", visibility="termina
         self.time(self._last)
         if kind == "message":
             message, self._ended = mapping(record.get("message")), None
-            self.see(requests=int(message.get("role") == "assistant"))
+            self.count_session(requests=int(message.get("role") == "assistant"))
             return block_events(self, message.get("content"))
         if kind == "compaction_state":
-            self.see()
+            self.count_session()
             return self.compacted({}, self.session, text(record.get("id")) or identity_of(record))
         return self._turn(record) if kind == "agent_turn_outcome" else ()
 
@@ -153,7 +153,7 @@ class DroidReader(RecordReader, name="droid", agent="droid", visibility="termina
         self._ended = reason
         if reason == previous:
             return []
-        self.see(aborted=int(reason == "cancelled"))
+        self.count_session(aborted=int(reason == "cancelled"))
         if reason not in ("error", "prompt_rejected") and not reason.startswith("model_"):
             return []
         unique = self.session, text(record.get("turnId")) or identity_of(record)
@@ -177,7 +177,7 @@ class DroidStreamReader(RecordReader, name="droid_stream", agent="droid", visibi
         if kind == "system":
             self.learn(model=record.get("model"))
             self.work_in(record.get("cwd"))
-        self.see(requests=int(kind == "message" and record.get("role") == "assistant"))
+        self.count_session(requests=int(kind == "message" and record.get("role") == "assistant"))
         if kind == "tool_call":
             self.called(text(record.get("toolName")) or text(record.get("toolId")), text(record.get("toolCallId")))
         elif kind == "tool_result":
@@ -218,7 +218,7 @@ class DshReader(RecordReader, name="dsh", agent="dsh", visibility="terminal"):
             self.begin(text(record.get("id")))
             self.role = "subagent" if (number(record.get("delegationDepth")) or 0) > 0 else None
             self.work_in(record.get("cwd"))
-            self.see()
+            self.count_session()
             return ()
         self.time(record.get("time"))
         message = mapping(data.get("message"))
@@ -226,11 +226,11 @@ class DshReader(RecordReader, name="dsh", agent="dsh", visibility="terminal"):
         if kind == "assistant/message":
             source = mapping(message.get("source"))
             self.learn(provider=source.get("provider"), model=source.get("model"))
-            self.see(requests=1)
+            self.count_session(requests=1)
             usage = mapping(data.get("usage"))
             names = "inputTokens outputTokens cacheReadTokens cacheWriteTokens reasoningTokens"
             return self.spent_as(usage, names, unique)
-        self.see()
+        self.count_session()
         if kind == "tool/call":
             self.called(text(data.get("name")), text(data.get("callId")))
         elif kind == "tool/result":
@@ -253,7 +253,7 @@ class DshReader(RecordReader, name="dsh", agent="dsh", visibility="terminal"):
         """Read the end of a turn, which was completed, stopped, or failed."""
         kind, error = text(reason.get("kind")) or "", mapping(reason.get("error")) or reason
         if kind in ("aborted", "cancelled", "interrupted"):
-            self.see(aborted=1)
+            self.count_session(aborted=1)
             return []
         message = text(error.get("message")) or text(reason.get("error"))
         if message is None and kind not in ("error", "failed"):
@@ -292,13 +292,13 @@ class JunieReader(RecordReader, name="junie", agent="junie", visibility="termina
         kind = text(event.get("kind")) or ""
         self.time(record.get("timestampMs"))
         if record.get("kind") == "UserPromptEvent":
-            self.see()
+            self.count_session()
         elif kind == "CurrentDirectoryUpdatedEvent":
             self.work_in(event.get("currentDirectory"))
         elif kind == "LlmResponseMetadataEvent":
             return self._request(event, identity_of(record))
         elif kind == "AgentFailureEvent":
-            self.see()
+            self.count_session()
             code, message = text(event.get("errorCode")), text(event.get("message"))
             facts = {"code": code if code != "ExitEarly" else None, "message": message}
             return [self.failed(facts, self.session, identity_of(record))]
@@ -312,7 +312,7 @@ class JunieReader(RecordReader, name="junie", agent="junie", visibility="termina
         self._asked, events = unique, list[Event]()
         for place, usage in enumerate(listed(event.get("modelUsage"))):
             self.learn(model=usage.get("model"))
-            self.see(requests=1)
+            self.count_session(requests=1)
             events += self.spent_as(usage, _TOKENS, self.session, unique, place)
         return events
 
@@ -325,13 +325,13 @@ class JunieReader(RecordReader, name="junie", agent="junie", visibility="termina
         if tool == "result":
             if event.get("cancelled") is True and not self._steps.get(step):
                 self._steps[step] = True
-                self.see(aborted=1)
+                self.count_session(aborted=1)
             return []
         if "status" not in event:
             return []
         if step not in self._steps:
             self._steps[step] = False
-            self.see_calls(tool)
+            self.count_calls(tool)
         code = number(event.get("exitCode"))
         if self._steps[step] or not (event.get("status") == "FAILED" or code):
             return []

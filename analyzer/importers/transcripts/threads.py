@@ -38,7 +38,7 @@ class ThreadReader(RecordReader, visibility="none"):
         self.work_in(record.get("folder"))
         self.time(record.get("created"))
         if self.timed:
-            self.see()
+            self.count_session()
         for turn in listed(record.get("turns")):
             place = number(turn.get("place")) or 0
             if place < counted:
@@ -52,7 +52,7 @@ class ThreadReader(RecordReader, visibility="none"):
             for result in results:
                 events += self._failed_result(result)
             if new:
-                self.see(requests=1, aborted=int(turn.get("stopped") is True))
+                self.count_session(requests=1, aborted=int(turn.get("stopped") is True))
                 for call in listed(turn.get("called")):
                     self.called(text(call.get("name")), text(call.get("call")))
                 last = self._seen[self.session]["place"] = max(place, last)
@@ -92,7 +92,7 @@ class WarpReader(RecordReader, name="warp", agent="warp", visibility="terminal")
         self.work_in(record.get("working_directory"))
         self.time(f"{record.get('start_ts')}Z")
         status = parsed(text(record.get("output_status")) or "")
-        self.see(requests=1, aborted=int(status == "Cancelled"))
+        self.count_session(requests=1, aborted=int(status == "Cancelled"))
         unique = self.session, text(record.get("exchange_id")) or identity_of(record)
         return [self.failed({}, *unique)] if status == "Failed" else ()
 
@@ -114,15 +114,15 @@ class GrokCliReader(RecordReader, name="grok_cli", agent="grok-cli", visibility=
         self.time(record.get("created_at") or record.get("started_at") or record.get("at"))
         row = number(record.get("id"))
         if "tool_name" in record:
-            self.see_calls(text(record.get("tool_name")))
+            self.count_calls(text(record.get("tool_name")))
         elif "result" in record and record.get("failed") is not None:
             unique = self.session, number(record.get("result"))
             return self.tool_failed(text(record.get("tool")), record.get("failed"), *unique)
         elif "output_tokens" in record:
             self.learn(model=record.get("model"))
-            self.see(requests=1)
+            self.count_session(requests=1)
             return self.spent_as(record, ANTHROPIC, self.session, row)
         elif "tokens_before" in record:
-            self.see()
+            self.count_session()
             return self.compacted({"pre_tokens": number(record.get("tokens_before")) or None}, self.session, row)
         return ()

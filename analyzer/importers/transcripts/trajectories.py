@@ -46,9 +46,9 @@ class AtifReader(RecordReader, name="atif", agent="atif", visibility="none"):
             self.known = present({**facts, "model": text(step.get("model_name")) or model})
             calls = number(step.get("llm_call_count"))
             requests = 1 if calls is None else max(calls, 0)
-            self.see(requests=requests if step.get("source") == "agent" else 0)
+            self.count_session(requests=requests if step.get("source") == "agent" else 0)
             tools = (text(call.get("function_name")) for call in listed(step.get("tool_calls")))
-            self.see_calls(*tools)
+            self.count_calls(*tools)
         inner = listed(record.get("subagent_trajectories"))
         return [event for trajectory in inner for event in self._events_of(trajectory)]
 
@@ -64,7 +64,7 @@ class SweReader(RecordReader, name="swe_agent", agent="swe-agent", visibility="n
         model = mapping(mapping(info.get("config")).get("model")).get("model_name")
         version = mini or text(info.get("swe_agent_version"))
         self.begin(self.session, agent=self.program, agent_version=version, model=model)
-        self.see(requests=count(mapping(info.get("model_stats")).get("api_calls")) or 0)
+        self.count_session(requests=count(mapping(info.get("model_stats")).get("api_calls")) or 0)
         messages = list(listed(record.get("messages")))
         events = []
         for place, message in enumerate(messages):
@@ -106,7 +106,7 @@ class TraeReader(RecordReader, name="trae_agent", agent="trae-agent", visibility
         for place, request in enumerate(listed(record.get("llm_interactions"))):
             self.clock(moment_here(request.get("timestamp")))
             self.learn(provider=request.get("provider"), model=request.get("model"))
-            self.see(requests=1)
+            self.count_session(requests=1)
             usage = mapping(request.get("response")).get("usage")
             # The input of all services except Anthropic's includes the tokens from the cache.
             whole = self.known.get("provider") != "anthropic"
