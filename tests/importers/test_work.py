@@ -253,6 +253,7 @@ def test_a_session_is_taken_up_again(agent: str | None, session: str, cwd: str |
         "/home/me/shop.worktrees/fix",
         "/home/me/.cursor/worktrees/shop/x1",
         "/home/me/.codex/worktrees/8f2a/shop",
+        "/home/me/.claude-worktrees/shop/brave-lamarr",
         "C:\\work\\shop\\.claude\\worktrees\\a1",
     ],
 )
