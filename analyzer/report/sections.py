@@ -247,12 +247,12 @@ def evidence(case: Case, index: int, *, with_chart: bool = True) -> list[Block]:
     return [*blocks, *(table for table in (*tables, sessions_table(case)) if table.rows)]
 
 
-def _behind(case: Case) -> str:
-    """Say which errors a finding rests on, and of which days."""
+def _counted_errors(case: Case) -> str:
+    """Say which errors a finding counts, and of which days."""
     behind = case.finding.kind.behind
     first, last = behind.span(case.finding, case.last)
-    days = f"{first} to {last}" if first < last else f"{first}"
-    return f"{behind.hand_offs or 'Errors'} {behind.said} ({days})"
+    days = f"from {first} to {last}" if first < last else f"on {first}"
+    return f"{behind.said} {days}"
 
 
 def _messages(case: Case) -> TableBlock:
@@ -260,9 +260,9 @@ def _messages(case: Case) -> TableBlock:
     return data_table(
         case.templates,
         "Messages",
-        f"{_behind(case)}, most widespread first.",
+        f"{_counted_errors(case)}, most widespread first.",
         {
-            "message": "what all of them say, redacted and capped; <*> stands for what differs",
+            "message": "what all of them say, redacted and capped; <*> is what differs",
             "sessions": "distinct sessions that show it",
             "events": "errors with it",
         },
@@ -290,7 +290,7 @@ def sessions_table(case: Case) -> TableBlock:
         }
         columns |= {name: meaning for name, meaning in more.items() if frame[name].null_count() < frame.height}
     full = case.sessions.height >= MAX_SESSIONS
-    about = f"{_behind(case)}, most first."
+    about = f"{_counted_errors(case)}, most first."
     more_words = f"The first {MAX_SESSIONS}; there may be more." if full else ""
     return data_table(frame, "Sessions", about, columns, more_words)
 

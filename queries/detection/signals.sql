@@ -8,7 +8,7 @@
 -- column signal VARCHAR: tool, wait, exhausted, aborted, empty, unanswered, copy, version or model
 -- column name VARCHAR: the tool, of chains the provider, of copies the host, of versions and models the agent, a tab, and the version or model; empty where the log does not say, and of other signals
 -- column level INTEGER: of waits, the power of two of their seconds, 0 for less than two; of other signals 0
--- column sessions BIGINT: distinct sessions in which that was so; of versions and models those that met errors of their own side
+-- column sessions BIGINT: distinct sessions in which that was so; of versions and models those with errors that are not the provider's
 -- column groups BIGINT: how often, three times a session at most; of chains, their number
 -- column exposure BIGINT: what it is compared with: distinct sessions that used the tool, or the chains, or the sessions under the version or model; 0 where that is not counted here
 with event as (

@@ -90,7 +90,7 @@ def errors_timeline(given: Table | pl.DataFrame) -> Chart:
     notes = [f"the latest {len(kept)} of {len(days)} days"] if len(days) > len(kept) else []
     notes += ["a bar a week"] if weekly else []
     if strange:
-        notes.append(f"{OTHER} stands for {len(strange)} beyond the eight reasons")
+        notes.append(f"{OTHER} are {len(strange)} beyond the eight reasons")
     total = rows.group_by("day").agg(pl.sum("errors")).sort("errors", "day", descending=[True, False])
     title = "Errors by day and reason"
     if total.height:

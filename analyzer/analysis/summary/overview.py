@@ -441,17 +441,15 @@ def _verdict(report: Overview) -> Verdict:
 def _tools_sentence(report: Overview) -> str:
     """Say how many calls of tools failed, of which tools and kinds, and how many commands in loops."""
     tools = ", ".join(_tool_words(row) for row in _first_rows(report, "tools-by-tool"))
-    kinds = [
-        f"{_KINDS.get(row['kind'], 'other')} ({row['failures']:,})" for row in _first_rows(report, "tools-by-kind")
-    ]
-    text = f"{report.totals.tools_said[:-1]}: {tools}; {', '.join(kinds)}."
+    kinds = [f"{_KINDS.get(row['kind'], 'other')} {row['failures']:,}" for row in _first_rows(report, "tools-by-kind")]
+    text = f"{report.totals.tools_said} Tools: {tools}. Causes: {', '.join(kinds)}."
     if seconds := report.tables["tools-by-tool"].frame["failed_seconds"].sum():
-        text = f"{text[:-1]}; they took {duration(float(seconds))}."
+        text += f" The failed calls took {duration(float(seconds))}."
     loops, causes = report.tables["tools-loops"].frame, report.tables["cost-of-failure"].frame
     if loops.is_empty():
         return text
     usd = causes.filter(causes["cause"] == "tool_loop")["cost_usd"].sum()
-    cost = f", for ${usd:,.2f}" if usd >= LEAST_USD else ""
+    cost = f", which cost ${usd:,.2f}" if usd >= LEAST_USD else ""
     times = f"up to {loops['failures'][0]:,}" if len(loops) > 1 else f"{loops['failures'][0]:,}"
     again = f"{counted(len(loops), 'command')} failed {times} times in a row with the same error"
     return f"{text} {again}{cost}."

@@ -23,9 +23,9 @@ from analyzer.analysis.kinds.daily_charts import (
     counts_chart,
 )
 from analyzer.analysis.kinds.detection import FALSE_ALARM, Detection, above
-from analyzer.analysis.kinds.finding import Basis, Charted, ChartForm, Evidence, Finding, Kind
+from analyzer.analysis.kinds.finding import Basis, Charted, ChartForm, Evidence, Finding, Kind, note_of
 from analyzer.analysis.kinds.finding_fields import warning
-from analyzer.analysis.kinds.shared import noted_of_days, noted_part
+from analyzer.analysis.kinds.shared import noted_part
 from analyzer.analysis.kinds.statistics.rates import MIN_DAYS, CountedDay, rate_tail
 from analyzer.analysis.kinds.statistics.units import LEAST_MORE, Rise, Unit
 from analyzer.analysis.periods import (
@@ -74,7 +74,7 @@ class Signal:
             title=self.title,
             metric=self.metric,
             severity=warning,
-            sentence=noted_of_days,
+            sentence=note_of,
             advice=self.advice,
             asks=self.asks,
             scope=self.name,
@@ -89,11 +89,11 @@ SIGNALS = {
         counted="tool",
         title="A tool fails more often",
         metric="failed calls, three of a session at most",
-        note="the tool {name} failed in {sessions:,} of {exposure:,.0f} sessions that used it {over}, {count:,} times "
-        "(three a session at most)",
+        note="the tool {name} failed in {sessions:,} of {exposure:,.0f} sessions that used it {over}, {count:,} times, "
+        "three a session at most",
         drawn="failed calls",
         drawn_of="sessions that used it",
-        advice="try the tool, and look at what it says",
+        advice="list what it says, and try it",
         asks=("query", "tools-messages"),
         name="tool",
         by=("name", "both"),
@@ -105,7 +105,7 @@ SIGNALS = {
         note="{count:,} of {exposure:,.0f} retry chains waited for {seconds:,} s or more {over}",
         drawn="seconds waited",
         drawn_of="retry chains",
-        advice="ask the provider, or wait for it to recover; call it less often",
+        advice="check the provider's status page; call it less often",
         asks=("query", "retries-outcomes"),
         name="provider",
         by=("name", "caller"),
@@ -118,7 +118,7 @@ SIGNALS = {
         note="{count:,} of {exposure:,.0f} retry chains ran out of tries {over}",
         drawn="chains that ran out",
         drawn_of="retry chains",
-        advice="ask the provider; more tries would only wait for longer",
+        advice="check the provider's status page; more tries would only wait longer",
         asks=("query", "retries-outcomes"),
         name="provider",
         by=("name", "caller"),
@@ -127,11 +127,10 @@ SIGNALS = {
         counted="aborted",
         title="People stop their sessions",
         metric="stopped turns, three of a session at most",
-        note="people stopped {sessions:,} of {exposure:,.0f} sessions {over}, {count:,} times "
-        "(three a session at most)",
+        note="people stopped {sessions:,} of {exposure:,.0f} sessions {over}, {count:,} times, three a session at most",
         drawn="times stopped",
         drawn_of="sessions",
-        advice="ask who stopped them why: it does what nobody wants, or nothing for too long",
+        advice="ask the people who stopped them why",
         against="sessions",
     ),
     "sessions_empty": Signal(
@@ -141,7 +140,7 @@ SIGNALS = {
         note="{sessions:,} of {exposure:,.0f} sessions did nothing {over}",
         drawn="sessions that did nothing",
         drawn_of="sessions",
-        advice="start one by hand: it never reaches its model, or it ends with success and without an answer",
+        advice="start one by hand, and see whether it reaches its model",
         against="sessions",
     ),
     "sessions_unanswered": Signal(
@@ -151,7 +150,7 @@ SIGNALS = {
         note="{sessions:,} of {exposure:,.0f} sessions ended with a failure and without an answer {over}",
         drawn="unanswered sessions",
         drawn_of="sessions",
-        advice="see what they ended with",
+        advice="list what they ended with",
         asks=("query", "endings-sessions"),
         against="sessions",
     ),
@@ -162,7 +161,7 @@ SIGNALS = {
         note="the logs have {sessions:,} sessions twice, word for word, under other ids {over}",
         drawn="sessions that are there twice",
         drawn_of="sessions",
-        advice="ship each log once: counts of this host are too high until the copies are gone",
+        advice="ship each log once; until then the counts of this host are too high",
         name="host",
         by=("name", "caller"),
         against="days",
@@ -388,7 +387,7 @@ def _detection(finding: str, signal: Signal, day_rise: _DayRise) -> Detection:
         sessions=rise.sessions,
         groups=rise.count,
         scope=day_rise.name,
-        note=f"{note}, normally {rise.tail.expected:,.1f}",
+        note=f"{note} (normally {rise.tail.expected:,.1f})",
     )
 
 
