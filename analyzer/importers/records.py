@@ -39,7 +39,7 @@ from analyzer.importers.base import (
 from analyzer.importers.commands import answers_by_one, command_head
 from analyzer.importers.failures import MOST_TOOLS, classify_foreign, failure
 from analyzer.importers.programs import DIMENSIONS, Author, caller_of, place_of
-from analyzer.importers.stated import stated
+from analyzer.importers.telemetry.stated import stated
 
 MAIN = "main"
 """The name of the chain in a log of one conversation."""

@@ -1,4 +1,4 @@
-"""Who answered a request, as logs state it: its id, the model that was asked, the one that answered, tier and effort."""
+"""Who answered a request, as logs state it: its id, the models that were asked and answered, tier and effort."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from analyzer.importers.stated import stated
+from analyzer.importers.telemetry.stated import stated
 from analyzer.store import Store
 
 AT = "2026-03-05T10:00:0{}.000Z"

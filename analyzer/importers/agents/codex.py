@@ -18,7 +18,7 @@ from analyzer.importers.base import Block, Hit, Source, glance, shape
 from analyzer.importers.failures import digits, number, quantity
 from analyzer.importers.records import MAIN, RecordReader, identity_of, kept, moment_of
 from analyzer.importers.replies import Replies, ReplyReader, Shared, shared
-from analyzer.importers.stated import stated
+from analyzer.importers.telemetry.stated import stated
 
 _STATUS = re.compile(r"\b(?:unexpected|last) status:? (\d{3})\b")
 _OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})

@@ -18,8 +18,10 @@ NAMES = {
 """Facts → the names that logs give them; of several in one record the first counts."""
 _FIELDS = {field: (fact, place) for fact, names in NAMES.items() for place, field in enumerate(names.split())}
 _AROUND = frozenset(
-    "message usage error data payload info response headers response_headers responseHeaders metadata attributes cause"
-    " standard_logging_object".split()
+    {
+        *("message", "usage", "error", "data", "payload", "info", "response", "metadata", "attributes", "cause"),
+        *("headers", "response_headers", "responseHeaders", "standard_logging_object"),
+    }
 )
 """Fields that hold further fields of the same request; what was said or done is in others."""
 _DEEPEST = 3
