@@ -61,7 +61,7 @@ def judge(facts: Facts, index: Index) -> tuple[Decision, Facts, bool, str | None
         return _judge(facts, index, holding(facts, index))
     message = match_message(facts, index)
     key = (
-        None if message is None else (*message.numbers, message.loose, message.stated, message.name),
+        None if message is None else (*message.numbers, message.loose, message.stated, message.name, message.codes),
         *(facts.status, facts.code, facts.type, facts.exception_class, facts.provider, facts.is_error, facts.exit_code),
         *(facts.subtype, facts.terminal_reason, facts.failure_reason),
     )
@@ -179,11 +179,8 @@ def _holding(facts: Facts, index: Index, passages: list[Passage] | None = None, 
     else:
         text_mask, status, rules = match_texts(facts, index, passages, message)
     width = index.width
-    if text_mask:
-        # Three segments are evidence, two are guards; see Index.
-        worded = text_mask | text_mask >> width | text_mask >> 2 * width
-    else:
-        worded = 0
+    # Three segments are evidence, two are guards; see Index.
+    worded = text_mask | text_mask >> width | text_mask >> 2 * width
     if facts.subtype is not None:
         rules |= index.by_subtype.get(facts.subtype, 0)
     if facts.terminal_reason is not None:
