@@ -22,6 +22,9 @@ class Lazy:
         self._module = module
 
     def __getattr__(self, name: str) -> Any:
+        # pytest asks each name of a file of tests whether it is a mock or a wrapper.
+        if name.startswith("_"):
+            raise AttributeError(name)
         return getattr(import_module(self._module), name)
 
 
