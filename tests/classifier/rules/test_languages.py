@@ -14,7 +14,7 @@ from analyzer.classifier.rules.loading import LANGUAGES, ruleset_for
 from analyzer.classifier.rules.ruleset import options, ruleset_text
 from analyzer.classifier.rules.words import written_out
 from analyzer.errors import RulesError
-from tests import REPOSITORY
+from tests import REPOSITORY, each_row
 
 with open(LANGUAGES, "rb") as handle:
     WORDS = tomllib.load(handle)["languages"]
@@ -29,7 +29,7 @@ SHARED = re.compile(r"expir\w*|incorrect\w*|absent")
 """English words that other languages have with the same meaning."""
 
 
-@pytest.mark.parametrize("language", TEXTS["texts"])
+@each_row("language", TEXTS["texts"])
 def test_each_situation_has_its_reason(language):
     """A text of each situation gets its reason in every language, and texts about no error get none."""
     texts = TEXTS["texts"][language]
@@ -95,8 +95,8 @@ def test_the_first_sentence_names_the_cause(text, reason):
     assert classify(text).reason == reason
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
+@each_row(
+    "text, reason",
     [
         ("Das Zertifikat des Gateways ist nicht vertrauenswürdig", "network_permanent"),
         ("このゲートウェイの証明書は信頼できません", "network_permanent"),
@@ -116,11 +116,11 @@ def test_the_first_sentence_names_the_cause(text, reason):
     ],
 )
 def test_words_name_a_cause_and_labels_name_none(text, reason):
-    """Trust, signing in again and a line to look at are complaints; settings and what is done every so often are not."""
+    """Trust, signing in again and a line to look at are complaints; settings and plans are not."""
     assert classify(text).reason == reason
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "Si la clave no es válida, la llamada falla",
