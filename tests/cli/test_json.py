@@ -32,6 +32,9 @@ ARGUMENTS = {
     "show": ["ID"],
     "sql": ["select 1 as n"],
     "verdict": ["run.jsonl"],
+    "whatif model": ["claude-opus-4-5=claude-sonnet-4-5"],
+    "whatif retry": ["--attempts", "3"],
+    "whatif rules": ["mine.toml"],
 }
 """What commands want besides their flags."""
 
