@@ -1,3 +1,5 @@
+from analyzer.analysis.budget import BudgetState as BudgetState
+from analyzer.analysis.budget import budget_state as budget_state
 from analyzer.analysis.changes import ChangeOutcome as ChangeOutcome
 from analyzer.analysis.changes import Expectation as Expectation
 from analyzer.analysis.changes import NotedChange as NotedChange

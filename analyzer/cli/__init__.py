@@ -39,6 +39,7 @@ GROUPS = {
         "ingest": "Read new log lines into a store.",
         "check": "Compare the last day with the days before it.",
         "objectives": "Show budgets left by objectives, and how fast they burn.",
+        "budget": "Compare today's cost with a budget.",
         "findings": "List what check found; acknowledge, snooze or close it.",
         "rules": "List, test and explain the rules that classify errors.",
         "reclassify": "Classify old errors again with today's rules.",

@@ -241,7 +241,7 @@ def change_outcomes_document(outcomes: Sequence[ChangeOutcome], asking: Asking =
         by = f" by {quote(change.by)}" if change.by else ""
         texts: list[str | Command] = []
         if comparison is None:
-            texts = [f"{figure}: expected {share:+.0%}" for figure, share in change.expected.items()]
+            texts = [f"{figure}: expected {_signed(share)}" for figure, share in change.expected.items()]
             texts.append(f"Judged from {outcome.judged_from:%Y-%m-%d %H:%M} UTC on, after a week.")
         else:
             texts = [*map(_expectation_sentence, outcome.expectations), comparison_verdict(comparison)]
@@ -254,11 +254,15 @@ def change_outcomes_document(outcomes: Sequence[ChangeOutcome], asking: Asking =
     return blocks
 
 
+def _signed(share: float) -> str:
+    return f"{'-' if share < 0 else '+'}{percent(abs(share))}"
+
+
 def _expectation_sentence(expectation: Expectation) -> str:
-    sentence = f"{expectation.title}: expected {expectation.expected:+.0%}"
+    sentence = f"{expectation.title}: expected {_signed(expectation.expected)}"
     if expectation.realised is not None and expectation.low is not None and expectation.high is not None:
-        ends = f"{expectation.low:+.0%} to {expectation.high:+.0%}"
-        sentence += f", realised {expectation.realised:+.0%} ({ends})"
+        ends = f"{_signed(expectation.low)} to {_signed(expectation.high)}"
+        sentence += f", realised {_signed(expectation.realised)} ({ends})"
     return f"{sentence}: {_EXPECTATIONS[expectation.verdict]}."
 
 

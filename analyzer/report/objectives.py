@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from analyzer.analysis.budget import BudgetState
 from analyzer.analysis.objectives import ObjectiveState
 from analyzer.readable import counted, percent
-from analyzer.report.document import Document, Paragraph, TableBlock, quote
+from analyzer.report.document import Document, Items, Paragraph, TableBlock, quote
 
 
 def objective_sentences(states: Sequence[ObjectiveState]) -> list[str]:
@@ -50,3 +51,24 @@ def objectives_document(states: Sequence[ObjectiveState]) -> Document:
     ]
     names = ("", "objective", "target", "now", "of", "budget left", "burn 1 h", "burn 6 h")
     return [TableBlock(names, rows)]
+
+
+_STATES = {"passed": "PASSED", "near": "NEAR", "within": "WITHIN"}
+
+
+def budget_sentence(state: BudgetState) -> str:
+    """Say how much of a day's budget is spent."""
+    of = f"${state.spent_usd:,.2f} of ${state.daily_usd:,.2f} spent today"
+    return f"{of} ({percent(state.spent_usd / state.daily_usd)})."
+
+
+def budget_document(state: BudgetState) -> Document:
+    """Return how much of a day's budget is spent, and when it will be passed."""
+    texts = []
+    if state.passes_at:
+        pace = f"${state.last_hour_usd:,.2f} in the last hour"
+        texts.append(f"At this pace ({pace}) it is passed at {state.passes_at:%H:%M} UTC.")
+    if state.unpriced:
+        texts.append(f"{counted(state.unpriced, 'request')} of {state.requests:,} have no price: it may be more.")
+    texts.append(f"Latest request: {state.last_at:%Y-%m-%d %H:%M} UTC." if state.last_at else "No request today.")
+    return [Items(texts, budget_sentence(state), _STATES[state.state])]

@@ -57,7 +57,7 @@ def test_a_change_is_judged_marked_and_kept_by_a_rebuild(log: str, tmp_path: Pat
         assert oldest.expectations[0].realised == pytest.approx(-0.5, abs=0.01)
         assert oldest.others == ("another prompt",)
         text = " ".join(to_text(change_outcomes_document([oldest]), 80).split())
-        assert "seconds waited a session: expected -50%, realised -50% (" in text
+        assert "seconds waited a session: expected -50.0%, realised -5" in text
         assert "Not to be told apart from other changes of these two weeks: another prompt" in text
         report = overview(store)
         chart = charts.errors_timeline(report.tables["errors-timeline"])

@@ -19,6 +19,7 @@ from tests.cli.test_rules import OWN, PACK
 ENDLESS = {("watch",), ("ingest", "--follow")}
 """Those that go on until they are stopped, one JSON object a line."""
 ARGUMENTS = {
+    "budget": ["--daily", "20"],
     "classify": ["HTTP 529 Overloaded"],
     "export": ["errors", "--to", "out"],
     "findings show": ["ID"],

@@ -70,3 +70,16 @@ def test_objectives_of_the_folder_are_in_their_command_and_the_report(run: Run, 
     done = run(*asked)
     assert (done.returncode, done.stdout) == (2, "")
     assert "sessions_done = 99" in done.stderr
+
+
+def test_a_budget_that_is_passed_fails_and_writes_the_file_that_stops_agents(
+    run: Run, store: str, tmp_path: Path
+) -> None:
+    """The samples spent $0.21 on one day; a larger budget takes the file away."""
+    asked = ("budget", "--at", "2026-11-05T23:00", "--store", store, "--stop", "stop", "--daily")
+    done = run(*asked, "0.1")
+    assert (done.returncode, done.stdout.partition(" spent")[0]) == (1, "PASSED  $0.21 of $0.10")
+    assert (tmp_path / "stop").read_text("utf-8").startswith("$0.21 of $0.10 spent")
+    assert run(*asked, "20").returncode == 0
+    assert not (tmp_path / "stop").exists()
+    assert "a budget of 0 dollars" in run(*asked, "0").stderr

@@ -37,7 +37,7 @@ def command(
     """Write down a change, or list changes with what became of them.
 
     \b
-      analyzer change "retries 5 to 3" --at 2026-11-20 --expect waited_seconds=-30%
+      analyzer change "retries 5 to 3" --at 2026-11-20 --expect errors=-30%
       analyzer change
       analyzer change --last 30d --json
 

@@ -45,7 +45,7 @@ def retry_command(
 
     \b
       analyzer whatif retry --attempts 3
-      analyzer whatif retry --attempts 4 --backoff 2..30 --last 30d --caller planner
+      analyzer whatif retry --attempts 4 --backoff 2..30 --caller planner
 
     It counts the recoveries that are kept and lost, and the waiting and US dollars that are saved, with 95%
     intervals.
