@@ -89,6 +89,7 @@ EXIT_CODES: dict[str, dict[int, str]] = {
     "query": dict.fromkeys((0, 2, 3, 75), ""),
     "sql": dict.fromkeys((0, 2, 3, 75, 124), ""),
     "compare": dict.fromkeys((0, 2, 3, 75), ""),
+    "claim": dict.fromkeys((0, 2, 3, 75), ""),
     "show": {0: "", 2: "no such ID, or several that begin so", 3: "", 75: ""},
     "push": dict.fromkeys((0, 2, 3, 75), ""),
     "export": dict.fromkeys((0, 2, 3, 75), ""),

@@ -26,6 +26,7 @@ GROUPS = {
         "ui": "Open live pages of it all in the browser.",
         "show": "Show what happened in a session, a retry or a finding.",
         "compare": "Compare two weeks, versions, models or projects.",
+        "claim": "Collect a provider's failures for its support.",
         "watch": "Print errors as they happen.",
         "sources": "List the agents' logs on this machine.",
         "unknowns": "Group unrecognised errors, and draft rules for them.",
