@@ -16,7 +16,7 @@ from analyzer.analysis.kinds.statistics.tails import (
     negative_binomial_upper,
     wilson_interval,
 )
-from tests import Lazy
+from tests import Lazy, each_row
 
 stats = Lazy("scipy.stats")
 
@@ -32,10 +32,8 @@ def _exact_beta_binomial_tail(k: int, n: int, a: Fraction, b: Fraction) -> Fract
     return sum((math.comb(n, j) * rising(a, j) * rising(b, n - j) / whole for j in range(k, n + 1)), Fraction(0))
 
 
-@pytest.mark.parametrize("n", [1, 7, 40, 150])
-@pytest.mark.parametrize(
-    ("share", "correlation"), [("1/33", "1/50"), ("1/10", "1/6"), ("1/2", "1/500"), ("2/3", "1/3")]
-)
+@each_row("n", [1, 7, 40, 150])
+@each_row("share, correlation", [("1/33", "1/50"), ("1/10", "1/6"), ("1/2", "1/500"), ("2/3", "1/3")])
 def test_the_beta_binomial_tail_keeps_nine_digits_however_far_out(n: int, share: str, correlation: str) -> None:
     """Against sums of exact fractions, where scipy's 1 - cdf has lost everything."""
     size = 1 / Fraction(correlation) - 1

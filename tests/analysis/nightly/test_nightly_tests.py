@@ -20,6 +20,7 @@ from analyzer.analysis.nightly.detections import detections
 from analyzer.analysis.nightly.incidents import incidents
 from analyzer.analysis.nightly.notes import notes
 from analyzer.analysis.observations import Observations, exposed
+from tests import each_row
 from tests.analysis.observed import observations
 
 START = date(2026, 3, 2)  # a Monday
@@ -242,7 +243,7 @@ def test_a_classifier_that_changed_with_it_is_a_cause() -> None:
     ]
 
 
-@pytest.mark.parametrize("kind", sorted(KINDS))
+@each_row("kind", sorted(KINDS))
 def test_every_kind_has_its_words_and_its_scope(kind: str) -> None:
     """A sentence without a hole in it, advice for all but the last cause, a scope that survives JSON."""
     figures = {"observed": 0.3, "expected": 0.1, "low": 0.05, "high": 0.2, "p_value": 1e-6, "sessions": 4, "groups": 9}

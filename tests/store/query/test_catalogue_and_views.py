@@ -24,6 +24,7 @@ from analyzer.report.writers.text import to_text
 from analyzer.store import Store, catalogue, find, open_store, views
 from analyzer.store.db.connection import connect
 from analyzer.store.db.tables.schema import parse_header
+from tests import each_row
 
 GOLDEN = Path(__file__).with_name("golden")
 SAMPLES = Path(__file__).resolve().parents[3] / "sample_events"
@@ -88,7 +89,7 @@ def judged() -> Iterator[Store]:
         yield opened
 
 
-@pytest.mark.parametrize("name", sorted(catalogue()))
+@each_row("name", sorted(catalogue()))
 def test_a_querys_header_and_its_statement_agree(name: str) -> None:
     """One SELECT, the parameters that the header lists, and the columns and types that it promises."""
     header = find(name).header
