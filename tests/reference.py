@@ -93,6 +93,7 @@ EXIT_CODES: dict[str, dict[int, str]] = {
     "change": {0: "", 2: "also: no such change to withdraw", 3: "", 75: ""},
     "objectives": {0: "", 1: "an objective is missed, or its budget burns fast", 2: "", 3: "", 75: ""},
     "budget": {0: "", 1: "the budget is passed", 2: "", 3: "", 75: ""},
+    "claim": dict.fromkeys((0, 2, 3, 75), ""),
     "show": {0: "", 2: "no such ID, or several that begin so", 3: "", 75: ""},
     "push": dict.fromkeys((0, 2, 3, 75), ""),
     "export": dict.fromkeys((0, 2, 3, 75), ""),

@@ -27,6 +27,7 @@ GROUPS = {
         "show": "Show what happened in a session, a retry or a finding.",
         "compare": "Compare two weeks, versions, models or projects.",
         "whatif": "Try another retry policy, rules or model on history.",
+        "claim": "Collect a provider's failures for its support.",
         "watch": "Print errors as they happen.",
         "sources": "List the agents' logs on this machine.",
         "unknowns": "Group unrecognised errors, and draft rules for them.",
