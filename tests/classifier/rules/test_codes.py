@@ -11,8 +11,8 @@ from analyzer.errors import RulesError
 from tests.classifier.rules.test_user_rules import DISABLE, NEW
 
 PROVIDERS = (
-    "openai", "anthropic", "google", "bedrock", "azure", "oauth", "mistral", "groq", "xai", "deepseek", "moonshot", "zhipu",
-    "minimax", "openrouter", "litellm", "ollama", "vllm", "llama.cpp", "lmstudio", "mcp",
+    "openai", "anthropic", "google", "bedrock", "azure", "oauth", "mistral", "groq", "xai", "deepseek", "moonshot",
+    "zhipu", "minimax", "openrouter", "litellm", "ollama", "vllm", "llama.cpp", "lmstudio", "mcp",
 )  # fmt: skip
 TABLE = """
 [[codes]]
@@ -78,7 +78,7 @@ def test_a_number_is_only_a_number_of_its_provider(error, reason):
     ],
 )
 def test_a_code_in_a_text_counts_where_programs_write_one(text, reason):
-    """A name in brackets, before a colon, or after `code` or `error` is read like a code: by the tables, or its words."""
+    """A name in brackets, before a colon, or after `code` or `error` is read like a code."""
     assert classify(text).reason == reason
 
 
