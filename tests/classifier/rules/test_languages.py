@@ -116,7 +116,7 @@ def test_the_first_sentence_names_the_cause(text, reason):
     ],
 )
 def test_words_name_a_cause_and_labels_name_none(text, reason):
-    """Trust, signing in again and a line to look at are complaints; settings and plans are not."""
+    """Trust, signing in again and a line to look at are complaints; settings are not."""
     assert classify(text).reason == reason
 
 
