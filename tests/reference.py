@@ -24,8 +24,8 @@ import click
 from analyzer.analysis.verdict.answer import EXIT_CODES as EXIT_CODES_OF_RUNS
 from analyzer.analysis.verdict.answer import MEANINGS
 from analyzer.classifier import Ruleset
-from analyzer.classifier.reading.reset_times import TIME_PATTERNS
 from analyzer.classifier.rules import loading
+from analyzer.classifier.rules.index import ENGINE_PATTERNS
 from analyzer.classifier.rules.loading import PATTERNS, READ_BEFORE, text_number
 from analyzer.cli import COMMANDS, cli, command_named
 from analyzer.importers.formats import FORMATS
@@ -491,7 +491,7 @@ def built_in_rules() -> str:
 
 def _words(ruleset: Ruleset) -> list[list[list[str]]]:
     """For each part of each pattern, what a text that it finds has one of."""
-    parts = [*(pattern.parts for pattern in ruleset.compiled.patterns), *((text,) for text in TIME_PATTERNS)]
+    parts = [*(pattern.parts for pattern in ruleset.compiled.patterns), *((text,) for _, text in ENGINE_PATTERNS)]
     return [[sorted(needed_words(part)) for part in each] for each in parts]
 
 

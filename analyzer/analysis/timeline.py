@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any, NoReturn
@@ -90,7 +91,16 @@ def timeline(store: Store, name: str) -> Timeline:
         AnalyzerError: no id matches, or several do.
         QueryError: the store cannot be asked.
     """
-    kind, whole = identified(store, name) or _refuse(store, name)
+    kind, whole = identified(store, name) or refuse(store, name)
+    return timeline_of(store, kind, whole)
+
+
+def timeline_of(store: Store, kind: str, whole: str) -> Timeline:
+    """Return the timeline of what `identified` has found.
+
+    Raises:
+        QueryError: the store cannot be asked.
+    """
     sentence, parameters = "", {kind: whole}
     if kind == "finding":
         finding = next(finding for finding in findings(store, every=True) if finding.id == whole)
@@ -98,7 +108,8 @@ def timeline(store: Store, name: str) -> Timeline:
         # The verdicts of a ruleset may be gone; then the events that the night recorded are left.
         event_ids = events_of(store, finding, ruleset) or finding.evidence
         sentence, parameters = finding.explanation, {"event_ids": json.dumps(event_ids)}
-    rows = [Happening(**row) for row in store.query("timeline-events", **parameters).iter_rows(named=True)]
+    with store.part([whole]) if kind == "session" else nullcontext(store) as near:
+        rows = [Happening(**row) for row in near.query("timeline-events", **parameters).iter_rows(named=True)]
     texts = store.excerpts(
         {
             (happening.source_path, happening.source_line)
@@ -144,7 +155,7 @@ def identified(store: Store, name: str) -> tuple[str, str] | None:
     return None
 
 
-def _refuse(store: Store, name: str) -> NoReturn:
+def refuse(store: Store, name: str) -> NoReturn:
     """Raise an error for an id that does not exist, with the nearest ids as a hint."""
     ids = list(store.query("timeline-names").iter_rows())
     close = nearest(name, (whole for _, whole in ids), MOST_CANDIDATES)

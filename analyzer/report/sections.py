@@ -156,10 +156,9 @@ def _redundant_columns(frame: pl.DataFrame) -> Iterator[str]:
     """Yield the columns without any value but zero, and `project` if the caller of every row names it."""
     if frame.is_empty():
         return
-    for column in frame.columns:
-        values = frame[column].drop_nulls()
-        if values.is_empty() or (values.dtype.is_numeric() and not (values != 0).any()):
-            yield column
+    for name, values in frame.to_dict(as_series=False).items():
+        if all(value is None or (value == 0 and value is not False) for value in values):
+            yield name
     is_named = pl.col("caller").str.ends_with("@" + pl.col("project")).fill_null(pl.col("project").is_null())
     if {"caller", "project"} <= set(frame.columns) and frame.select(is_named.all()).item():
         yield "project"

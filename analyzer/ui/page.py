@@ -114,19 +114,8 @@ def to_part(page: Page) -> str:
 def _render(frame: str, page: Page, values: Mapping[str, Any]) -> str:
     charts = [block for block in walk(page.document) if isinstance(block, ChartBlock)]
     drawings = {block.name: draw(block.chart, block.name, block.height) for block in charts}
-    # The template of whole files has the macros of blocks; it writes an empty file when it is imported.
-    empty: dict[str, Any] = {
-        "document": [],
-        "parts": [],
-        "bar": "",
-        "foot": None,
-        "style": "",
-        "plotly": [],
-        "last": [],
-        "scripts": [],
-    }
     template = _templates().get_template(frame)
-    return template.render(shown=page.document, title=page.title, drawings=drawings, **empty, **values)
+    return template.render(shown=page.document, title=page.title, drawings=drawings, **values)
 
 
 def table_of(

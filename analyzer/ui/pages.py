@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -29,14 +27,18 @@ from analyzer.ui.live import View, waiting
 from analyzer.ui.page import Field, Link, Page, error_link, session_link, table_of, window_fields, words_of
 
 if TYPE_CHECKING:
-    from analyzer.analysis import Overview
+    import polars as pl
+
     from analyzer.analysis.timeline import Happening
     from analyzer.classifier import Ruleset
     from analyzer.command_lines import Asking
     from analyzer.store import Store
+    from analyzer.ui.kept import Kept
 
 SECONDS = 20.0
 """Seconds that a question of these pages may take."""
+OVERVIEW_SECONDS = 60.0
+"""Seconds for which a window that ends now is that of an earlier look."""
 MAX_SQL = 8000
 """Characters of a statement in an address."""
 _SHOWN_ROWS = 500
@@ -54,7 +56,7 @@ group by 1 having errors > 0 order by errors desc, 1
 """
 
 
-def present(store: Store, at: datetime) -> list[Block]:
+def present(store: Store, at: datetime) -> Sequence[Block]:
     """Return what the store says of the hour before a moment (naive UTC), of limits and of incidents."""
     asked = {"now": at, "hour": at - timedelta(hours=1)}
     hour = store.sql(_LAST_HOUR, asked, timeout=SECONDS)
@@ -104,11 +106,14 @@ _GROUPS = [
 ]  # fmt: skip
 
 
-def errors(store: Store, values: Mapping[str, str]) -> Page:
+def errors(store: Store, values: Mapping[str, str], kept: Kept) -> Page:
     """Return the page of errors by template, and of the unknown ones."""
-    chosen = window(**words_of(values))
-    shown = table(store, "errors-messages", chosen, limit=200, caller=values.get("caller") or None)
-    frame = shown.frame.select(_GROUPS)
+    words, caller = words_of(values), values.get("caller") or None
+
+    def groups() -> pl.DataFrame:
+        return table(store, "errors-messages", window(**words), limit=200, caller=caller).frame.select(_GROUPS)
+
+    frame = kept.of(store, ("errors", caller, *words.items()), groups, OVERVIEW_SECONDS)
     blocks: list[Block] = [Paragraph("No error in this window.")]
     if len(frame):
         table_block = table_of(frame, {"message": error_link}, 200)
@@ -171,33 +176,19 @@ def _draft(store: Store, fingerprint: str, rules: Ruleset, asking: Asking) -> li
     ]
 
 
-class Overviews:
-    """The overview that was asked for last, for a minute: its sections are pages of their own."""
-
-    def __init__(self) -> None:
-        self._key: object = None
-        self._shown: Overview | None = None
-
-    def of(self, store: Store, values: Mapping[str, str]) -> Overview:
-        """Return the overview of a window and a part of the store."""
-        only = Selection(**{name: values[name] for name in _SELECTED if values.get(name)})
-        words = words_of(values)
-        key = only, tuple(words.items()), os.stat(store.path).st_mtime_ns, time.monotonic() // 60
-        if key != self._key or self._shown is None:
-            self._shown = overview(store, window(**words), only=only)
-            self._key = key
-        return self._shown
-
-
 _SELECTED = ("project", "agent", "caller", "reason", "model")
 
 
-def report(store: Store, values: Mapping[str, str], overviews: Overviews, asking: Asking) -> Page:
+def report(store: Store, values: Mapping[str, str], kept: Kept, asking: Asking) -> Page:
     """Return a section of the report for a window: cost, retries, tools, versions and so on."""
     name = values.get("section", "cost")
     if name not in SECTIONS:
         raise AnalyzerError.unknown_value("section", name, SECTIONS)
-    shown = overviews.of(store, values)
+    only = Selection(**{name: values[name] for name in _SELECTED if values.get(name)})
+    words = words_of(values)
+    shown = kept.of(
+        store, ("overview", only, *words.items()), lambda: overview(store, window(**words), only=only), OVERVIEW_SECONDS
+    )
     section = next((section for section in sections(shown, asking) if section.name == name), None)
     blocks: list[Block] = [Paragraph("The window has nothing of this.")]
     if section:

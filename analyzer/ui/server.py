@@ -13,6 +13,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -32,6 +33,7 @@ from analyzer.report.document import Items
 from analyzer.report.writers.html import resource
 from analyzer.ui import incidents, pages, sessions
 from analyzer.ui.guard import Guard, form_of
+from analyzer.ui.kept import Kept
 from analyzer.ui.live import Live
 from analyzer.ui.page import Page, to_page, to_part
 
@@ -82,7 +84,10 @@ class Pages:
         self._store, self._statement = threading.Lock(), threading.Lock()
         self._kept: OrderedDict[str, tuple[Page, datetime]] = OrderedDict()
         self._streams = 0
-        self._present: tuple[float, Sequence[Block]] | None = None
+        self._read_at = -STORE_SECONDS
+        self._answers = Kept()
+        self._present: Sequence[Block] = ()
+        """What the store said last for the page Now."""
 
     def app(self, host: str, port: int) -> ASGIApp:
         """Return the server's application, guarded."""
@@ -91,11 +96,11 @@ class Pages:
             "/now": self._now,
             "/incidents": incidents.listing,
             "/incident": partial(incidents.finding, asking=asking),
-            "/errors": pages.errors,
+            "/errors": partial(pages.errors, kept=self._answers),
             "/error": partial(pages.error, rules=self._access.rules, asking=asking),
-            "/sessions": sessions.listing,
+            "/sessions": partial(sessions.listing, kept=self._answers),
             "/session": partial(sessions.session, asking=asking),
-            "/report": partial(pages.report, overviews=pages.Overviews(), asking=asking),
+            "/report": partial(pages.report, kept=self._answers, asking=asking),
         }
         routes = [Route(path, partial(self._page, make)) for path, make in shown.items()]
         routes += [
@@ -152,7 +157,11 @@ class Pages:
 
     def _now(self, store: Store, values: Mapping[str, str]) -> Page:
         view = self._live.view()
-        return pages.current(view, pages.present(store, view.at))
+        return pages.current(view, self._of_store(store))
+
+    def _of_store(self, store: Store) -> Sequence[Block]:
+        self._present = self._answers.of(store, "present", lambda: pages.present(store, now()), STORE_SECONDS)
+        return self._present
 
     async def _stream(self, _: Request) -> Response:
         """Send the document of the page Now again whenever a log has grown."""
@@ -178,17 +187,12 @@ class Pages:
 
     def _part(self) -> str:
         """Return the document of the page Now; what is of the store is read again once in a while."""
-        with self._store:
-            at = time.monotonic()
-            if self._present is None or at - self._present[0] > STORE_SECONDS:
-                try:
-                    with self._access.read() as store:
-                        self._present = at, pages.present(store, now())
-                except AnalyzerError:
-                    former = self._present[1] if self._present else []
-                    self._present = at, former
-            blocks = self._present[1]
-        return to_part(pages.current(self._live.view(), blocks))
+        with self._store, suppress(AnalyzerError):
+            if time.monotonic() - self._read_at > STORE_SECONDS:
+                self._read_at = time.monotonic()
+                with self._access.read() as store:
+                    self._of_store(store)
+        return to_part(pages.current(self._live.view(), self._present))
 
     def _rows(self, request: Request) -> Response:
         """Give the rows of a statement as a file."""

@@ -74,7 +74,7 @@ def explain(error: object, *, at: datetime | None = None, rules: Rules = None) -
 
 
 def _matches(index: Index, level: Facts, depth: int, winner: int) -> Iterator[Match]:
-    rules, text_mask, status, _ = holding(level, index)
+    rules, text_mask, status, *_ = holding(level, index)
     unguarded = _unguarded(index.ruleset)
     would_hold = holding(level, unguarded)[0] | rules
     for number, rule in enumerate(index.ruleset.rules):

@@ -8,13 +8,14 @@ and only if these are the command's own and not quoted.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 import re2
 
 from analyzer.classifier.reading.facts import MESSAGE_CHARS, STREAM_CHARS, Facts
 from analyzer.classifier.reading.flattening import flat, flat_output, words_of
-from analyzer.classifier.rules.index import Index
+from analyzer.classifier.rules.index import CODE_PATTERN, Index
 from analyzer.classifier.rules.ruleset import normal_name
 from analyzer.redaction.automata import LazyPattern, all_spans_in, kept_until_fork, spans_in
 
@@ -157,6 +158,10 @@ def succeeded(facts: Facts) -> bool:
     return facts.exit_code == 0
 
 
+_CODE = LazyPattern(CODE_PATTERN.encode())
+_MOST_CODES = 4
+
+
 class Message(NamedTuple):
     """The patterns that matched a message, and all that its text contributes to the verdict."""
 
@@ -170,6 +175,8 @@ class Message(NamedTuple):
     """True if the text only speaks of errors."""
     name: str
     """The name that it begins with; empty if there is none."""
+    codes: tuple[str, ...]
+    """Names that it has where programs write a code."""
 
 
 def match_message(facts: Facts, index: Index) -> Message | None:
@@ -184,7 +191,14 @@ def match_message(facts: Facts, index: Index) -> Message | None:
         stated = _stated_status(index, text, numbers)
     loose = len(text) <= LOOSE_CHARS or (status is not None and status >= 400)
     telling = status is None and not index.telling.isdisjoint(numbers)
-    return Message(text, numbers, loose, stated, telling, _first_name(text))
+    has_codes = loose and not telling and not index.naming.isdisjoint(numbers)
+    return Message(text, numbers, loose, stated, telling, _first_name(text), codes_in(text) if has_codes else ())
+
+
+def codes_in(text: bytes) -> tuple[str, ...]:
+    """Return the first names in a text that stand where programs write a code."""
+    names = (group for match in islice(_CODE.finditer(text), _MOST_CODES) for group in match.groups() if group)
+    return tuple(dict.fromkeys(name.decode("utf-8", "replace") for name in names))
 
 
 def match_texts(
@@ -205,6 +219,9 @@ def match_texts(
         text_mask, status = _weigh(index, message.text, message.numbers, counting, status, passages, status is None)
         if message.name:
             name_mask = _rules_of_name(index.by_name.get(normal_name(message.name)), message.name, unknown_names)
+        for name in message.codes:
+            mask = _rules_of_name(index.named(name, facts.provider), name, unknown_names)
+            text_mask |= mask << index.text_shift
     if facts.code:
         name_mask |= _rules_of_name(index.named(facts.code, facts.provider), facts.code, unknown_names)
     if facts.type:
@@ -229,7 +246,7 @@ def worded_texts(facts: Facts, index: Index, message: Message | None) -> Iterato
     message = message or match_message(facts, index)
     if message is not None and message.loose and not message.telling:
         yield message.text.decode("utf-8", "replace")
-    for name in (facts.code, facts.type):
+    for name in (facts.code, facts.type, *(message.codes if message is not None else ())):
         if name and index.named(name, facts.provider) is None:
             yield words_of(name)
     if _failed(facts):

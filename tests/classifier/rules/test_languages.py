@@ -23,7 +23,7 @@ with open(REPOSITORY / "tests/classifier/rules/languages.toml", "rb") as handle:
 REASON = {situation: reason for reason, situations in TEXTS["reasons"].items() for situation in situations}
 COMPLAINTS = [
     *("exceeded", "often", "too_long", "exhausted", "invalid", "expired", "missing", "denied", "not_found", "failed"),
-    *("unavailable", "overloaded", "cancelled", "timeout", "later", "policy"),
+    *("unavailable", "overloaded", "cancelled", "timeout", "later", "policy", "check", "untrusted"),
 ]
 SHARED = re.compile(r"expir\w*|incorrect\w*|absent")
 """English words that other languages have with the same meaning."""
@@ -93,6 +93,31 @@ def test_a_pattern_of_many_texts_is_refused(pattern):
 )
 def test_the_first_sentence_names_the_cause(text, reason):
     """Advice after the cause, such as to try again or to look at a key, does not decide."""
+    assert classify(text).reason == reason
+
+
+@each_row(
+    "text, reason",
+    [
+        ("Das Zertifikat des Gateways ist nicht vertrauenswürdig", "network_permanent"),
+        ("このゲートウェイの証明書は信頼できません", "network_permanent"),
+        ("The gateway's certificate was not OK", "network_permanent"),
+        ("Das Zugangstoken ist abgelaufen", "auth_error"),
+        ("Yeniden giriş yapmalısınız", "auth_error"),
+        ("Prüfen Sie Ihre Internetverbindung", "network_transient"),
+        ("Controleer de netwerkverbinding", "network_transient"),
+        ("Failure when sending data to the peer", "network_transient"),
+        ("Flood control: waiting 12 seconds", "rate_limited"),
+        ("A bad argument was given to the heron", "validation"),
+        ("The dataset was not found", "network_permanent"),
+        ("TLS-Fehler ignorieren", "unknown"),
+        ("Ignorer les erreurs du certificat", "unknown"),
+        ("Repetir la conexión fallida cada 30 segundos", "unknown"),
+        ("Timeout for quiet hours", "unknown"),
+    ],
+)
+def test_words_name_a_cause_and_labels_name_none(text, reason):
+    """Trust, signing in again and a line to look at are complaints; settings and plans are not."""
     assert classify(text).reason == reason
 
 
