@@ -42,6 +42,7 @@ def test_each_language_has_all_words():
     assert set(COMPLAINTS) < set(WORDS["en"])
 
 
+@pytest.mark.no_cover  # it runs what other tests reach, many thousand times
 def test_no_complaint_is_an_english_word():
     """No complaint of another language occurs in a word of our English pages, but for words with the same meaning."""
     pages = [*(REPOSITORY / "docs").rglob("*.md"), REPOSITORY / "README.md"]
