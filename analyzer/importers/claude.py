@@ -103,13 +103,13 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
     """The number of requests that have an event of their own."""
     _tools: dict[str, int] = kept({})
     """The number of calls by tool."""
+    _swap: tuple[str, str] | None = kept()
+    """The model that was asked and the one that stepped in for it, until another one replies."""
     _spent_by: tuple[str, int] = kept(("", 0))
     """The last reply that has an event, and its output tokens."""
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
         super().__init__(source, state)
-        self.record: Mapping[str, Any] = {}
-        """The record in hand."""
         # Checkpoints of earlier versions keep their open chains under another name.
         if former := mapping(state.get("runs")):
             self.chains = Chains({key: {**mapping(run), "retried": True} for key, run in former.items()})
@@ -275,6 +275,9 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         if record.message is message and record.origin is None:
             self._recorded += request != self._spent_by[0]
         self._spent_by = request, output
+        if self._swap and model != self._swap[1]:
+            self._swap = None
+        asked, stepped_in = self._swap or (None, None)
         part = "/subagent" if record.is_sidechain is True or record.data else ""
         session, provider = record.origin or self._file_session, served(request)
         replies = [(request, model, message.usage, counts)]
@@ -282,13 +285,16 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
             advice = enumerate(message.usage.advice)
             replies += [(f"{request}/advisor/{at}", by, usage, usage.counts) for at, (by, usage) in advice]
         for name, by_model, usage, numbers in replies:
-            key = part, session, by_model, provider, usage.tier, usage.region
+            key = part, session, by_model, provider, usage.tier, usage.region, usage.service_tier, asked
             if key not in self._shares:
                 by, facts = self.caller + part, {**self.known, "provider": provider}
                 extras = {"caller": by, "model": by_model, "tier": usage.tier, "region": usage.region}
+                extras |= {"service_tier": text(usage.service_tier)}
+                if by_model == stepped_in:
+                    extras |= {"asked_model": asked, "served_model": stepped_in}
                 self._shares[key] = shared(session, ("claude", "usage", by), facts, **extras)
-            stamp = text(record.timestamp)
-            self._replies.add(self._shares[key], name, numbers[1], numbers, stamp, offset, length)
+            stamp, sent = text(record.timestamp), text(record.request_id)
+            self._replies.add(self._shares[key], name, numbers[1], numbers, stamp, offset, length, sent)
 
     def finish(self) -> Sequence[Event]:
         """Return the `session.observed` of the file so far, if a block was read."""
@@ -451,9 +457,11 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         The model of the event is the one that was asked.
         """
         facts = fallback_facts(record)
+        served_by = text(record.get("fallbackModel")) or text(record.get("fallback_model"))
+        if facts.get("model") and served_by:
+            self._swap = facts["model"], served_by
         if self.chain in self.chains or (facts.get("type") == REFUSAL and self._refused_by is not None):
             return []
-        served_by = text(record.get("fallbackModel")) or text(record.get("fallback_model"))
         fields = present({"model": facts.get("model"), "fallback_model": served_by})
         return [self.failed(facts, "fallback", outcome="recovered", **fields)]
 

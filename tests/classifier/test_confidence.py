@@ -25,14 +25,25 @@ from analyzer.report.writers.text import to_text
         ({"status": 529, "type": "overloaded_error"}, "strong", "type"),
         ({"status": 429, "message": "Too Many Requests, slow down"}, "strong", "text"),
         ({"code": "ECONNRESET"}, "strong", "code"),
+        ("Too many concurrent requests for this key", "weak", "text"),
+        ("The docs of the gateway speak of too many requests", "weak", "text"),
+        ("Error: Too many concurrent requests for this key", "strong", "text"),
+        ("HTTP 429: too many concurrent requests", "strong", "text"),
+        ("heron.RateError: too many concurrent requests", "strong", "text"),
+        ("call failed: too many concurrent requests", "strong", "text"),
+        ({"exit_code": 1, "stderr": "too many concurrent requests"}, "strong", "text"),
+        ({"is_error": True, "message": "too many concurrent requests"}, "strong", "text"),
+        ("Error: the bucket is empty", "weak", "text"),
         (ConnectionResetError(), "strong", "exception_class"),
         ("the quota heron is asleep", None, None),
         ({"exit_code": 1}, None, None),
     ],
     ids=str,
 )
-def test_a_bare_number_is_weak_evidence(error: object, confidence: str | None, evidence: str | None) -> None:
-    """A status or an exit code alone says that something failed; a code, type, name or text of a rule says what."""
+def test_a_verdict_is_strong_if_a_machine_reports_it(
+    error: object, confidence: str | None, evidence: str | None
+) -> None:
+    """A code, a type or a name is strong, and so are a rule's own words if a field or a mark says that it happened."""
     found = classify(error)
     assert (found.confidence, found.evidence) == (confidence, evidence)
     assert found.to_dict()["confidence"] == confidence

@@ -32,12 +32,7 @@ EXPLAINED = {
 """Dresses in which a text may be tried again that is not otherwise, or the other way round, and why."""
 
 
-STRONG = {
-    'Timeout of 5000ms exceeded in test "renders the list"',
-    "PermissionError: [Errno 13] Permission denied: '/var/log/app.log'",
-    "write /dev/stdout: broken pipe",
-    "docker: Cannot connect to the Docker daemon. Is the docker daemon running?",
-}
+STRONG = {"PermissionError: [Errno 13] Permission denied: '/var/log/app.log'"}
 """Words of other trades that a rule still takes for those of a provider."""
 
 

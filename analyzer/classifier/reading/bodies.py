@@ -306,8 +306,8 @@ def _text(walk: _Walk, value: object, depth: int) -> None:
 
 
 def _reason(walk: _Walk, value: object, depth: int) -> None:
-    """Read `reason`, which is a name in Google's ErrorInfo and a sentence elsewhere."""
-    if isinstance(value, str) and "_" in value and " " not in value.strip():
+    """Read `reason`, which is a name in errors of Google and a sentence elsewhere."""
+    if isinstance(value, str) and value.isidentifier() and ("_" in value or not value[1:].islower()):
         walk.draft.take_code(value)
     else:
         _text(walk, value, depth)

@@ -6,7 +6,7 @@ Invariant: a pure function of facts and ruleset; live, batch and explanation all
 from __future__ import annotations
 
 import re
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from analyzer.classifier.reading.facts import Facts
 from analyzer.classifier.rules.index import Decision, Index
@@ -27,8 +27,9 @@ _MOST_KINDS = 4_096
 _WORDS = (LINE, SIGNAL, TEXT)
 _BEYOND_ASCII = re.compile(r"[^\x00-\xbf]")
 STRONG, WEAK = "strong", "weak"
-"""The confidence of a verdict: strong by the rule's own codes, types, names and texts; weak by a bare status or exit
-code, which says that something failed and hardly what, or by weak words."""
+"""The confidence of a verdict. It is strong if a machine says both what failed and that it did: by a code, a type, a
+name or whole lines, or by the rule's own words beside a field of the error or in a text that a program marked as a
+report. It is weak by own words in a text without such a mark, by a bare status or exit code, and by weak words."""
 _EMPTY_FAILURE_REASONS = (None, "general_error", "unknown")
 """Failure reasons that no rule could be made of."""
 
@@ -60,7 +61,7 @@ def judge(facts: Facts, index: Index) -> tuple[Decision, Facts, bool, str | None
         return _judge(facts, index, holding(facts, index))
     message = match_message(facts, index)
     key = (
-        None if message is None else (*message.numbers, message.loose, message.stated, message.name),
+        None if message is None else (*message.numbers, message.loose, *message[3:]),
         *(facts.status, facts.code, facts.type, facts.exception_class, facts.provider, facts.is_error, facts.exit_code),
         *(facts.subtype, facts.terminal_reason, facts.failure_reason),
     )
@@ -84,7 +85,7 @@ def _keep(kept: dict[object, _Value], key: object, value: _Value) -> _Value:
 
 
 def _judge(facts: Facts, index: Index, held: Held) -> tuple[Decision, Facts, bool, str | None]:
-    rules, text_mask, _, strong = held
+    rules, text_mask, _, _, strong = held
     decision = index.decisions[(rules & -rules).bit_length() - 1] if rules else None
     level = facts
     if facts.cause is not None:
@@ -102,26 +103,33 @@ def _judge_causes(
 ) -> tuple[Decision | None, Facts, int]:
     level = facts
     for cause in chain(facts)[1:]:
-        rules, _, _, own = holding(cause, index)
-        if rules:
-            deeper = index.decisions[(rules & -rules).bit_length() - 1]
+        held = holding(cause, index)
+        if held.rules:
+            deeper = index.decisions[(held.rules & -held.rules).bit_length() - 1]
             if decision is None or deeper.answer[0] != "unknown":
-                decision, level, strong = deeper, cause, own
+                decision, level, strong = deeper, cause, held.strong
                 if not deeper.symptom:
                     break
     return decision, level, strong
 
 
-Held = tuple[int, int, int | None, int]
-"""The rules that hold, the bits of the texts, the status, and the rules with strong evidence; see `holding`."""
+class Held(NamedTuple):
+    """The evidence on one level of facts."""
+
+    rules: int
+    """The mask of the rules that hold."""
+    texts: int
+    """The bits of its texts (`Index`)."""
+    status: int | None
+    """The status as given, or as stated by a text."""
+    own: int
+    """The mask of the rules with more evidence than a status, an exit code or weak words."""
+    strong: int
+    """Those of them whose verdict is strong."""
 
 
 def holding(facts: Facts, index: Index, passages: list[Passage] | None = None, message: Message | None = None) -> Held:
-    """Match one level of facts, without its causes.
-
-    Returns the mask of the rules that hold, the bits of its texts (`Index`), the status as given or stated by a text,
-    and the mask of the rules with more evidence than a status, an exit code or weak words.
-    """
+    """Match one level of facts, without its causes."""
     held = _holding(facts, index, passages, message)
     return _with_words(facts, index, held, _words(facts, index, held, message))
 
@@ -132,11 +140,10 @@ def _words(facts: Facts, index: Index, held: Held, message: Message | None) -> t
     Words are better than a bare status and than what a wrapper says, except in English, where they are better than
     nothing, and than a 5xx to which no strong evidence objects: English words are those of other trades, too.
     """
-    rules, _, status, strong = held
-    winner = rules & -rules
-    if winner & strong and winner < index.last_worded:
+    winner = held.rules & -held.rules
+    if winner & held.own and winner < index.last_worded:
         return ()
-    is_wrapped = status is not None and status >= WRAPPED and not strong and not winner & index.unsure
+    is_wrapped = held.status is not None and held.status >= WRAPPED and not held.own and not winner & index.unsure
     if winner and not is_wrapped and not _is_foreign(facts, message):
         return ()
     return tuple(mask for text in worded_texts(facts, index, message) for mask in index.worded.rules_in(text))
@@ -150,10 +157,9 @@ def _is_foreign(facts: Facts, message: Message | None) -> bool:
 
 def _with_words(facts: Facts, index: Index, held: Held, masks: tuple[int, ...]) -> Held:
     """Add the rules of the first sentence whose words decide."""
-    rules, text_mask, status, strong = held
     for mask in masks:
-        if mask := _unguarded(facts, index, mask, text_mask, status):
-            return rules | mask, text_mask, status, strong
+        if mask := _unguarded(facts, index, mask, held.texts, held.status):
+            return held._replace(rules=held.rules | mask)
     return held
 
 
@@ -173,22 +179,34 @@ def _holding(facts: Facts, index: Index, passages: list[Passage] | None = None, 
     else:
         text_mask, status, rules = match_texts(facts, index, passages, message)
     width = index.width
-    if text_mask:
-        # Three segments are evidence, two are guards; see Index.
-        rules |= text_mask | text_mask >> width | text_mask >> 2 * width
+    # Three segments are evidence, two are guards; see Index.
+    worded = text_mask | text_mask >> width | text_mask >> 2 * width
     if facts.subtype is not None:
         rules |= index.by_subtype.get(facts.subtype, 0)
     if facts.terminal_reason is not None:
         rules |= index.by_terminal_reason.get(facts.terminal_reason, 0)
     if facts.failure_reason is not None:
         rules |= index.by_failure_reason.get(facts.failure_reason, 0)
-    strong = rules & ~index.unsure
+    happened = text_mask & index.report or _is_reported(facts)
+    # The first segment is that of whole lines.
+    strong = (rules | (worded if happened else text_mask)) & ~index.unsure
+    rules |= worded
+    own = rules & ~index.unsure
     if status is not None:
         rules |= index.by_status.get(status, 0)
     if facts.exit_code is not None:
         rules |= index.by_exit_code.get(facts.exit_code, 0)
     rules &= index.full
-    return _unguarded(facts, index, rules, text_mask, status) if rules else 0, text_mask, status, strong
+    return Held(_unguarded(facts, index, rules, text_mask, status) if rules else 0, text_mask, status, own, strong)
+
+
+def _is_reported(facts: Facts) -> bool:
+    """Return true if a field says that something failed, so that a text beside it is no talk of errors."""
+    if facts.is_error or facts.exit_code or (facts.status or 0) >= 400:
+        return True
+    return any(
+        (facts.code, facts.type, facts.exception_class, facts.subtype, facts.terminal_reason, facts.failure_reason)
+    )
 
 
 def _of_names(facts: Facts, index: Index) -> int:
@@ -208,9 +226,9 @@ def doubts(index: Index, decision: Decision, facts: Facts) -> tuple[str | None, 
     The rule (or None) is one whose own words, code or type are there and whose errors are not tried again, and which
     only its position or the status kept from deciding.
     """
-    rules, text_mask, _, strong = holding(facts, index)
+    rules, text_mask, _, own, _ = holding(facts, index)
     unguarded = text_mask >> 3 * index.width | ~index.only_text
-    against = strong & index.final_errors & unguarded & ~(text_mask >> 4 * index.width) & index.full
+    against = own & index.final_errors & unguarded & ~(text_mask >> 4 * index.width) & index.full
     against &= ~(1 << decision.number)
     worded = text_mask | text_mask >> index.width | text_mask >> 2 * index.width
     name = index.ruleset.rules[(against & -against).bit_length() - 1].id if against else None

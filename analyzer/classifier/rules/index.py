@@ -6,7 +6,7 @@ The first texts of a process are matched without the automaton of all patterns, 
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import count
 from typing import Any, NamedTuple, TypeVar
 
@@ -128,8 +128,8 @@ class Index:
     """The masks of one ruleset.
 
     The evidence of texts is one integer: a segment with a bit per rule for each kind of pattern (`line`, `signal`,
-    `text`, `only_text`, `not_text`), then a bit each for a text that may name a time, for one that states a status,
-    and for prose.
+    `text`, `only_text`, `not_text`), then a bit each for a text that may name a time, for one with the mark of a
+    program's report, for one that states a status, and for prose.
     """
 
     __slots__ = (
@@ -158,11 +158,13 @@ class Index:
         "mentions_with_times",
         "not_prose",
         "nothing",
+        "numbers_in_name",
         "objecting",
         "only_text",
         "patterns",
         "prose",
         "provided",
+        "report",
         "ruleset",
         "silent",
         "stating",
@@ -171,6 +173,7 @@ class Index:
         "stream_failed",
         "strict",
         "telling",
+        "text_shift",
         "timely",
         "unsure",
         "weights",
@@ -195,7 +198,7 @@ class Index:
         """The patterns that match a status in a text."""
         self.telling = frozenset(number for number, pattern in enumerate(self.patterns) if pattern.uses[0][0] == PROSE)
         """The patterns of texts that only speak of errors."""
-        self.held: dict[object, tuple[int, int, int | None, int]] = {}
+        self.held: dict[object, tuple[Any, ...]] = {}
         """What holds without words of languages, by all evidence that it depends on."""
         self.judged: dict[object, tuple[Decision, bool, str | None]] = {}
         """The answers of `deciding`, by the same evidence and the rules whose words are there."""
@@ -203,6 +206,8 @@ class Index:
         self.nothing = _decision(-1, None)
         self.silent = _decision(-1, None, "no_detail")
         self._weigh()
+        self.numbers_in_name = lru_cache(maxsize=1_024)(self.numbers_in)
+        """Return the numbers of the patterns that the words of a name match; names come again and again."""
         self.by_name = _masks(compiled.names)
         self.by_machine_name = {
             name: self.by_name.get(name, 0) | _mask(compiled.types.get(name, ()))
@@ -254,12 +259,15 @@ class Index:
     def _weigh(self) -> None:
         width = self.width
         shift = {kind: position * width for position, kind in enumerate(_SEGMENTS)}
+        self.text_shift = shift[TEXT]
         self.full = (1 << width) - 1
         """All rules."""
         segment = {kind: self.full << shift[kind] for kind in _SEGMENTS}
         self.timely = 1 << (len(_SEGMENTS) * width)
         """The bit of a text that may name a time at which to come back."""
-        self.status = self.timely << 1
+        self.report = self.timely << 1
+        """The bit of a text that a program wrote when something failed."""
+        self.status = self.report << 1
         """The bit of a text that states a status."""
         self.prose = self.status << 1
         """The bit of a text that only speaks of errors."""

@@ -8,6 +8,7 @@ and only if these are the command's own and not quoted.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 import re2
@@ -157,6 +158,37 @@ def succeeded(facts: Facts) -> bool:
     return facts.exit_code == 0
 
 
+_NAME = r"(?-i:[A-Z][a-z]+(?:[A-Z][A-Za-z]*)+|[a-z]+(?:[A-Z][a-z]+)+|[a-z]+(?:_[a-z]+)+|[A-Z]+(?:_[A-Z]+)+)"
+_CODE = (
+    r"(?i)\b(?:code|status|status_?code|reason|type|error_?code|\w{0,40}runtimeexception|exceptions?)[\x22']?\s?[:=.]\s?"
+    rf"[\x22']?(?:[a-z]\w*\.){{0,4}}([a-z][a-z]\w{{1,60}})\b|[(\[]({_NAME})[)\]]|(?<![^\s.:])({_NAME})(?=:|$)"
+    rf"|\berror:? ?[\x22'(:]?({_NAME})\b"
+)
+"""The places at which a program writes a code into a text: `code: X`, `(X)`, `X: …`, `error: X`."""
+_CODES = LazyPattern(_CODE.encode())
+_MOST_CODES = 4
+_REPORT = (
+    r"(?i)(?m:^)[\s>*•⎿│|\[(\-–✗✘×⚠❌]*(?:[a-z_.]*(?:error|exception)|fatal|failed|failure|panic)\b[^\w\n]{0,3}[:(\[\-]"
+    r"|(?-i:\b[A-Z]\w*(?:Error|Exception)\b) ?[:(]"
+    r"|\b(?:error|failed|exception|fatal|failure)\b[\x22']?(?: [\w/]+){0,4} ?[:=]|\bcaused by:"
+    r"|(?-i:\bE[A-Z]{4,}\b|\bUND_ERR|\bERR_[A-Z])"
+    r"|(?m:^)\W*(?:http(?:/[\d.]+)? |status(?:[ _]code)?:? )?[45]\d\d(?:[:,]| [\-–{\[<]| (?-i:[A-Z]))"
+    r"|[{,] ?[\x22']?[\w-]+[\x22']? ?: ?[\x22'\d{\[]|\{ ?[\x22']?\w+[\x22']? ?:"
+)
+"""What a program writes around an error: a label, an exception, an errno, a status, a body."""
+
+
+@kept_until_fork
+def _may_have_codes() -> Any:
+    # RE2 looks neither behind nor ahead; it passes quickly over the texts without a code.
+    return re2.compile(_CODE.replace(r"(?<![^\s.:])", r"(?:[\s.:]|^)").replace("(?=", "(?:").encode())
+
+
+@kept_until_fork
+def _report() -> Any:
+    return re2.compile(_REPORT.encode())
+
+
 class Message(NamedTuple):
     """The patterns that matched a message, and all that its text contributes to the verdict."""
 
@@ -168,8 +200,12 @@ class Message(NamedTuple):
     """The status that the text states, if the error has none."""
     telling: bool
     """True if the text only speaks of errors."""
+    reported: bool
+    """True if it has the mark of a program's report."""
     name: str
     """The name that it begins with; empty if there is none."""
+    codes: tuple[str, ...]
+    """Names that it has where programs write a code."""
 
 
 def match_message(facts: Facts, index: Index) -> Message | None:
@@ -184,7 +220,17 @@ def match_message(facts: Facts, index: Index) -> Message | None:
         stated = _stated_status(index, text, numbers)
     loose = len(text) <= LOOSE_CHARS or (status is not None and status >= 400)
     telling = status is None and not index.telling.isdisjoint(numbers)
-    return Message(text, numbers, loose, stated, telling, _first_name(text))
+    reported = spans_in(_report(), text) is not None
+    codes = codes_in(text) if loose and not telling else ()
+    return Message(text, numbers, loose, stated, telling, reported, _first_name(text), codes)
+
+
+def codes_in(text: bytes) -> tuple[str, ...]:
+    """Return the first names in a text that stand where programs write a code."""
+    if spans_in(_may_have_codes(), text) is None:
+        return ()
+    names = (group for match in islice(_CODES.finditer(text), _MOST_CODES) for group in match.groups() if group)
+    return tuple(dict.fromkeys(name.decode("utf-8", "replace") for name in names))
 
 
 def match_texts(
@@ -203,8 +249,13 @@ def match_texts(
     if message is not None:
         counting = index.words if message.loose else index.strict
         text_mask, status = _weigh(index, message.text, message.numbers, counting, status, passages, status is None)
+        if message.reported:
+            text_mask |= index.report
         if message.name:
             name_mask = _rules_of_name(index.by_name.get(normal_name(message.name)), message.name, unknown_names)
+        for name in message.codes:
+            mask = _rules_of_name(index.named(name, facts.provider), name, unknown_names)
+            text_mask |= mask << index.text_shift
     if facts.code:
         name_mask |= _rules_of_name(index.named(facts.code, facts.provider), facts.code, unknown_names)
     if facts.type:
@@ -215,7 +266,8 @@ def match_texts(
         )
     for name in unknown_names:
         counting = index.words & ~index.status
-        text_mask |= _match(index, words_of(name).encode(), counting, status, passages, False)[0]
+        words = words_of(name).encode()
+        text_mask |= _weigh(index, words, index.numbers_in_name(words), counting, status, passages, False)[0]
     if facts.stderr or facts.stdout:
         more, status = _match_streams(facts, index, status, passages)
         text_mask |= more
@@ -229,7 +281,7 @@ def worded_texts(facts: Facts, index: Index, message: Message | None) -> Iterato
     message = message or match_message(facts, index)
     if message is not None and message.loose and not message.telling:
         yield message.text.decode("utf-8", "replace")
-    for name in (facts.code, facts.type):
+    for name in (facts.code, facts.type, *(message.codes if message is not None else ())):
         if name and index.named(name, facts.provider) is None:
             yield words_of(name)
     if _failed(facts):

@@ -18,6 +18,7 @@ from analyzer.importers.base import Block, Hit, Source, glance, shape
 from analyzer.importers.failures import digits, number, quantity
 from analyzer.importers.records import MAIN, RecordReader, identity_of, kept, moment_of
 from analyzer.importers.replies import Replies, ReplyReader, Shared, shared
+from analyzer.importers.telemetry.stated import stated
 
 _STATUS = re.compile(r"\b(?:unexpected|last) status:? (\d{3})\b")
 _OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})
@@ -277,7 +278,7 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
 
     def _settings(self, settings: Mapping[str, Any]) -> None:
         self.work_in(settings.get("cwd"))
-        self.learn(model=settings.get("model"), provider=settings.get("model_provider_id"))
+        self.learn(model=settings.get("model"), provider=settings.get("model_provider_id"), **stated(settings))
         self._shared = None
 
     def _event_message(self, payload: Mapping[str, Any]) -> Iterable[Event]:

@@ -8,11 +8,12 @@ from analyzer.classifier import classify, default_ruleset
 from analyzer.classifier.rules.loading import parse_ruleset, ruleset_for
 from analyzer.classifier.rules.ruleset import ruleset_text
 from analyzer.errors import RulesError
+from tests import each_row
 from tests.classifier.rules.test_user_rules import DISABLE, NEW
 
 PROVIDERS = (
-    "openai", "anthropic", "google", "bedrock", "azure", "mistral", "groq", "xai", "deepseek", "moonshot", "zhipu",
-    "minimax", "openrouter", "litellm", "ollama", "vllm", "llama.cpp", "lmstudio", "mcp",
+    "openai", "anthropic", "google", "bedrock", "azure", "oauth", "mistral", "groq", "xai", "deepseek", "moonshot",
+    "zhipu", "minimax", "openrouter", "litellm", "ollama", "vllm", "llama.cpp", "lmstudio", "mcp",
 )  # fmt: skip
 TABLE = """
 [[codes]]
@@ -31,7 +32,7 @@ def test_every_provider_has_a_table_with_source_and_date():
     assert all(table.source and table.dated for table in tables)
 
 
-@pytest.mark.parametrize("table", default_ruleset().codes, ids=lambda table: table.providers[0])
+@each_row("table", default_ruleset().codes)
 def test_each_code_speaks_for_its_rule(table):
     """A code that stands alone gives the reason of its rule, under every name of the provider."""
     reasons = {rule.id: rule.reason for rule in default_ruleset().rules}
@@ -58,6 +59,28 @@ def test_each_code_speaks_for_its_rule(table):
 def test_a_number_is_only_a_number_of_its_provider(error, reason):
     """A code that two tables read differently needs the provider, a word that one has counts for others, too."""
     assert classify(error).reason == reason
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("A call failed (InvalidAccessKeyId) at the heron gateway", "auth_error"),
+        ("A call failed (NoSuchBucket) at the heron gateway", "network_permanent"),
+        ("Code: ServerBusy\nMessage: the herons nest", "network_transient"),
+        ("rpc error: code = AlreadyExists desc = two herons", "validation"),
+        ("the call ended with status = StatusCode.DATA_LOSS", "network_transient"),
+        ("heron.io.StatusRuntimeException: UNIMPLEMENTED: no nest", "validation"),
+        ("OAuth error: interaction_required", "auth_error"),
+        ("heron: HeronQuotaExceeded: of three nests", "rate_limited"),
+        ('{"error":{"errors":[{"reason":"userRateLimitExceeded","message":"too eager"}]}}', "rate_limited"),
+        ('{"error":{"errors":[{"reason":"keyExpired","message":"the heron left"}]}}', "auth_error"),
+        ("the class InvalidAccessKeyId has a constructor", "unknown"),
+        ("the heron says no_such_bucket in its sleep", "unknown"),
+    ],
+)
+def test_a_code_in_a_text_counts_where_programs_write_one(text, reason):
+    """A name in brackets, before a colon, or after `code` or `error` is read like a code."""
+    assert classify(text).reason == reason
 
 
 def test_a_file_has_tables_of_its_own(tmp_path):

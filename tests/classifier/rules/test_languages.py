@@ -14,7 +14,7 @@ from analyzer.classifier.rules.loading import LANGUAGES, ruleset_for
 from analyzer.classifier.rules.ruleset import options, ruleset_text
 from analyzer.classifier.rules.words import written_out
 from analyzer.errors import RulesError
-from tests import REPOSITORY
+from tests import REPOSITORY, each_row
 
 with open(LANGUAGES, "rb") as handle:
     WORDS = tomllib.load(handle)["languages"]
@@ -23,13 +23,13 @@ with open(REPOSITORY / "tests/classifier/rules/languages.toml", "rb") as handle:
 REASON = {situation: reason for reason, situations in TEXTS["reasons"].items() for situation in situations}
 COMPLAINTS = [
     *("exceeded", "often", "too_long", "exhausted", "invalid", "expired", "missing", "denied", "not_found", "failed"),
-    *("unavailable", "overloaded", "cancelled", "timeout", "later", "policy"),
+    *("unavailable", "overloaded", "cancelled", "timeout", "later", "policy", "check", "untrusted"),
 ]
 SHARED = re.compile(r"expir\w*|incorrect\w*|absent")
 """English words that other languages have with the same meaning."""
 
 
-@pytest.mark.parametrize("language", TEXTS["texts"])
+@each_row("language", TEXTS["texts"])
 def test_each_situation_has_its_reason(language):
     """A text of each situation gets its reason in every language, and texts about no error get none."""
     texts = TEXTS["texts"][language]
@@ -42,6 +42,7 @@ def test_each_language_has_all_words():
     assert set(COMPLAINTS) < set(WORDS["en"])
 
 
+@pytest.mark.no_cover  # it runs what other tests reach, many thousand times
 def test_no_complaint_is_an_english_word():
     """No complaint of another language occurs in a word of our English pages, but for words with the same meaning."""
     pages = [*(REPOSITORY / "docs").rglob("*.md"), REPOSITORY / "README.md"]
@@ -95,7 +96,32 @@ def test_the_first_sentence_names_the_cause(text, reason):
     assert classify(text).reason == reason
 
 
-@pytest.mark.parametrize(
+@each_row(
+    "text, reason",
+    [
+        ("Das Zertifikat des Gateways ist nicht vertrauenswürdig", "network_permanent"),
+        ("このゲートウェイの証明書は信頼できません", "network_permanent"),
+        ("The gateway's certificate was not OK", "network_permanent"),
+        ("Das Zugangstoken ist abgelaufen", "auth_error"),
+        ("Yeniden giriş yapmalısınız", "auth_error"),
+        ("Prüfen Sie Ihre Internetverbindung", "network_transient"),
+        ("Controleer de netwerkverbinding", "network_transient"),
+        ("Failure when sending data to the peer", "network_transient"),
+        ("Flood control: waiting 12 seconds", "rate_limited"),
+        ("A bad argument was given to the heron", "validation"),
+        ("The dataset was not found", "network_permanent"),
+        ("TLS-Fehler ignorieren", "unknown"),
+        ("Ignorer les erreurs du certificat", "unknown"),
+        ("Repetir la conexión fallida cada 30 segundos", "unknown"),
+        ("Timeout for quiet hours", "unknown"),
+    ],
+)
+def test_words_name_a_cause_and_labels_name_none(text, reason):
+    """Trust, signing in again and a line to look at are complaints; settings are not."""
+    assert classify(text).reason == reason
+
+
+@each_row(
     "text",
     [
         "Si la clave no es válida, la llamada falla",
