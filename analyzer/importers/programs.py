@@ -183,9 +183,9 @@ def _project_of_worktree(parts: Sequence[str]) -> str:
     Worktrees are in `NAME/.worktrees/`, `NAME/.AGENT/worktrees/`, `NAME.worktrees/`, `NAME-worktrees/`,
     `~/.cursor/worktrees/NAME/` or `~/.claude-worktrees/NAME/`.
     """
-    for place in (["~", ".cursor", "worktrees"], ["~", ".claude-worktrees"]):
-        if parts[: len(place)] == place:
-            return parts[len(place)] if len(parts) > len(place) + 1 else ""
+    for home in (["~", ".cursor", "worktrees"], ["~", ".claude-worktrees"]):
+        if list(parts[: len(home)]) == home:
+            return parts[len(home)] if len(parts) > len(home) + 1 else ""
     for place in range(len(parts) - 2, 0, -1):
         part, before = parts[place], parts[place - 1]
         if part in {".worktrees", ".worktree"} and before != "~":
