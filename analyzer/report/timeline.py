@@ -28,6 +28,7 @@ _WORDS = {
     "agent.exhausted": "usage limit",
     "agent.restored": "usage limit over",
     "session.observed": "log read",
+    "change.noted": "somebody changed",
 }
 _OF_COMPACTIONS = {
     "relay.triggered": "compaction began",
