@@ -30,6 +30,11 @@ def counted(number: int, singular: str, plural: str = "") -> str:
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
+def part_of(number: int, whole: int, singular: str) -> str:
+    """Return how many of all there are: `2 of 3 callers`, and `all 3 callers` if none is missing."""
+    return f"{'all' if number == whole > 1 else f'{number:,} of'} {counted(whole, singular)}"
+
+
 def percent(share: float | None) -> str:
     """Format a share of 0..1 as `12.3%`, with one decimal; None is `–`."""
     return "–" if share is None else f"{100 * share:.1f}%"

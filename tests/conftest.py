@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -74,6 +75,17 @@ def jsonl(tmp_path: Path) -> Callable[..., Path]:
         return path
 
     return write
+
+
+def pytest_collection_finish() -> None:
+    """Leave out what was collected where Python looks for garbage: it is most of all objects, and stays."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    """Free all objects at the end."""
+    gc.unfreeze()
 
 
 def pytest_configure() -> None:

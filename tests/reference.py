@@ -89,6 +89,11 @@ EXIT_CODES: dict[str, dict[int, str]] = {
     "query": dict.fromkeys((0, 2, 3, 75), ""),
     "sql": dict.fromkeys((0, 2, 3, 75, 124), ""),
     "compare": dict.fromkeys((0, 2, 3, 75), ""),
+    "whatif": dict.fromkeys((0, 2, 3, 75), ""),
+    "change": {0: "", 2: "also: no such change to withdraw", 3: "", 75: ""},
+    "objectives": {0: "", 1: "an objective is missed, or its budget burns fast", 2: "", 3: "", 75: ""},
+    "budget": {0: "", 1: "the budget is passed", 2: "", 3: "", 75: ""},
+    "claim": dict.fromkeys((0, 2, 3, 75), ""),
     "show": {0: "", 2: "no such ID, or several that begin so", 3: "", 75: ""},
     "push": dict.fromkeys((0, 2, 3, 75), ""),
     "export": dict.fromkeys((0, 2, 3, 75), ""),
@@ -502,6 +507,14 @@ def trace_words() -> str:
     return f'{{\n"traces": {json.dumps(traces_number(traces))},\n"words": [\n{words}\n]\n}}\n'
 
 
+def llms_txt() -> str:
+    """The map of the documentation for language models (https://llmstxt.org), made of the first page of docs/."""
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
+    _, _, lists = (DOCS / "README.md").read_text("utf-8").partition("\n## ")
+    links = re.sub(r"\]\((?!\w+:)([^)]+)\)", r"](docs/\1)", f"## {lists}")
+    return f"# analyzer\n\n> {project['description']}\n\nStart: [README](README.md).\n\n{links}"
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "analyzer.1": lambda: man_page(
         {name: {code: text or COMMON_CODES[code] for code, text in codes.items()} for name, codes in EXIT_CODES.items()}
@@ -530,6 +543,7 @@ def main() -> int:
         texts = iter([part() for part in parts])
         (REPOSITORY / name).write_text(PART.sub(lambda _, texts=texts: next(texts), text), "utf-8")
         print(name)
+    (REPOSITORY / "llms.txt").write_text(llms_txt(), "utf-8")
     for path, text in ((READ_BEFORE, built_in_rules()), (WORDS_FILE, trace_words())):
         Path(path).write_text(text, "utf-8")
         print(Path(path).relative_to(REPOSITORY))

@@ -17,7 +17,7 @@ from benchmarks.alarms.nights import Told
 from benchmarks.alarms.truth import History, Incident
 from benchmarks.rows import main as held_against
 from benchmarks.table import BENCHES, Bench, Row, Size
-from tests import REPOSITORY
+from tests import REPOSITORY, each_row
 
 TINY = Size(events=200, appended=40, classified=60, judged=400, runs=1, processes=1, stores=(300,))
 
@@ -195,7 +195,7 @@ def test_the_invented_errors_have_the_reasons_that_they_are_logged_with():
         )
 
 
-@pytest.mark.parametrize("kind", fleet_incidents.KINDS)
+@each_row("kind", fleet_incidents.KINDS)
 def test_every_invented_kind_of_incident_finds_a_place(kind):
     """Of a few fleets, one has room for it at its strongest."""
     assert any(fleet_incidents.planned(f"{kind}/{seed}", [(kind, 2)]).happens for seed in range(8))

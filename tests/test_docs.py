@@ -29,7 +29,7 @@ from analyzer.events.payloads import EVENT_TYPES, WorkPayload
 from analyzer.events.times import now
 from analyzer.importers import FORMATS
 from analyzer.store import Tally, catalogue, views
-from tests import reference
+from tests import each_row, reference
 from tests.examples import blocks, run_example
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -341,7 +341,7 @@ def test_public_python_names_are_documented() -> None:
     assert {"rule", "ruleset"} <= set(Classification._fields)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(REPOSITORY).as_posix())
+@each_row("page", PAGES)
 def test_names_of_python_in_a_page_lead_somewhere(page: Path) -> None:
     """`analyzer.room.name` is there; files and schemas are called like that too, and changes tell of old names."""
     if page.name == "CHANGELOG.md":
@@ -367,7 +367,7 @@ def test_constants_of_detection_are_documented() -> None:
     assert f"{settings.min_sessions} sessions or more show within" in page
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(REPOSITORY).as_posix())
+@each_row("page", PAGES)
 def test_links_resolve(page: Path) -> None:
     """A link inside the repository leads to a file, and to a heading where it names one."""
     prose = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
@@ -389,7 +389,7 @@ def test_every_page_is_reachable_from_the_readme() -> None:
     assert [name for name in names if name != "README.md" and f"]({name})" not in first] == []
 
 
-@pytest.mark.parametrize("page", sorted((DOCS / "explanation" / "decisions").glob("0*.md")), ids=lambda path: path.stem)
+@each_row("page", sorted((DOCS / "explanation" / "decisions").glob("0*.md")))
 def test_decisions_are_short(page: Path) -> None:
     """A decision says what, why and at what price on one screen."""
     text = page.read_text("utf-8")
@@ -433,7 +433,7 @@ def shown_commands() -> list[str]:
     return sorted(shown)
 
 
-@pytest.mark.parametrize("shown", shown_commands())
+@each_row("shown", shown_commands())
 def test_shown_commands_are_understood(shown: str) -> None:
     """The program knows the command and each option that a page shows it with."""
     name, *arguments = shlex.split(shown)

@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 from analyzer.analysis.kinds.finding import KINDS, RESOLUTIONS, STATES
 from analyzer.analysis.kinds.finding_fields import SEVERITIES
 from analyzer.classifier import REASONS
 from analyzer.classifier.recovery_table import ACTIONS
 from analyzer.events.payloads import EVENT_TYPES
-from tests import REPOSITORY
+from tests import REPOSITORY, each_row
 
 DOCS = REPOSITORY / "docs"
 GLOSSARY = (DOCS / "reference" / "glossary.md").read_text("utf-8")
@@ -66,7 +64,7 @@ def test_every_reason_type_and_kind_is_on_the_page_that_the_glossary_names() -> 
     assert all(name in beginning for name in ("classifier.md#", "events.md#", "check.md#"))
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+@each_row("path", PAGES)
 def test_a_page_leads_to_the_words_that_it_uses(path: Path) -> None:
     """A page whose text uses such a word links its entry; the generated pages link the glossary at their head."""
     text = path.read_text("utf-8")

@@ -6,8 +6,6 @@ import ast
 from datetime import date
 from math import ceil
 
-import pytest
-
 from analyzer import config_files
 from analyzer.analysis import observations, periods
 from analyzer.analysis.kinds import finding_fields as fields
@@ -51,7 +49,7 @@ from analyzer.report.night import messages as webhook
 from analyzer.report.night import metrics as prometheus
 from analyzer.store.db import location
 from analyzer.store.ingest import batch, discover, identity, inputs, read
-from tests import REPOSITORY
+from tests import REPOSITORY, each_row
 
 WORDS = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 DEFAULT, backoff, context, limits, relay = Settings(), Backoff(), ContextSettings(), Limits(), RelaySettings()
@@ -245,7 +243,7 @@ def test_every_share_has_one_decimal() -> None:
     assert [percent(share) for share in (None, 0, 0.0449, 1)] == ["–", "0.0%", "4.5%", "100.0%"]
 
 
-@pytest.mark.parametrize(("page", "said"), [(page, said) for page, rows in STATED.items() for said in rows])
+@each_row("page, said", [(page, said) for page, rows in STATED.items() for said in rows])
 def test_a_page_states_the_number_of_the_code(page: str, said: str) -> None:
     """The sentence stands in the page with the present value."""
     text = " ".join((REPOSITORY / "docs" / page).read_text("utf-8").split())

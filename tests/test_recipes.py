@@ -18,7 +18,7 @@ RECIPES = {
     # Page, language, which block, what is printed
     "a run's answer": ("verdict.md", "sh", 0, ("wait: until ", "exit code 12", "passed: ")),
     "hooks": ("mcp.md", "sh", 1, ("5h limit 71 %", "1 error of 1 caller in 1 of 2 sessions")),
-    "a question": ("mcp.md", "python", 0, ("failed most: ", "529 Overloaded")),
+    "a question": ("mcp.md", "python", 0, ("Most failures: ", "529 Overloaded")),
     "a receiver": ("receive.md", "sh", 0, ("{}", "1 error of 1 caller")),
     "an export": (
         "sql.md",

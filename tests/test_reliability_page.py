@@ -5,9 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-import pytest
-
-from tests import REPOSITORY
+from tests import REPOSITORY, each_row
 
 PAGE = (REPOSITORY / "docs" / "explanation" / "reliability.md").read_text("utf-8")
 ROWS = re.findall(r"^\| (\d+a?) \| (.+?) \| (.+?) \| (.+) \|$", PAGE, re.MULTILINE)
@@ -24,7 +22,7 @@ def test_every_fault_has_a_row() -> None:
     assert [row[0] for row in ROWS] == numbers
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: str(row[0]))
+@each_row("row", ROWS)
 def test_every_row_names_a_test(row: tuple[str, ...]) -> None:
     """Nothing but names of tests stands in its last cell."""
     cells = row[3].split("<br>")
@@ -32,7 +30,7 @@ def test_every_row_names_a_test(row: tuple[str, ...]) -> None:
     assert len(set(cells)) == len(cells)
 
 
-@pytest.mark.parametrize("name", sorted({name for name, _ in NAMED}))
+@each_row("name", sorted({name for name, _ in NAMED}))
 def test_every_named_test_exists(name: str) -> None:
     """Told by the syntax tree of its file; a test made by a state machine is a name that is bound there."""
     tree = ast.parse((REPOSITORY / "tests" / name).read_text("utf-8"))

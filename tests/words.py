@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -38,8 +39,9 @@ LEAST_EASE = 60
 """The least Flesch reading ease of a guide; 60 to 70 is plain English."""
 BANNED = {
     r"\b(?:that|those) of\b": "name the thing again, or say whose it is",
-    r"\balone\b": "only",
+    r"\balone\b(?! = true)": "only",
     r"\bbehind\b": "after",
+    r", of which\b": "write two sentences",
     r"\bin vain\b": "without success",
     r"\bbut for\b": "except",
     r"\b(?:is|are|was|were|be|been) told\b": "is reported, is shown, is known by",
@@ -75,15 +77,27 @@ def misspellings() -> list[str]:
 
 
 def banned_turns() -> list[str]:
-    """Return a line for each turn of `BANNED` in the pages and in the help of commands."""
+    """Return a line for each turn of `BANNED` in the pages, the help of commands, and what the program prints."""
     texts = {page.relative_to(REPOSITORY).as_posix(): page.read_text("utf-8") for page in PAGES}
     texts |= dict(_helps(cli, "analyzer"))
+    for module in sorted((REPOSITORY / "analyzer").rglob("*.py")):
+        texts[module.relative_to(REPOSITORY).as_posix()] = "\n".join(printed(module.read_text("utf-8")))
     return [
         f"{where}: {match[0]!r}: write {instead}"
         for where, text in texts.items()
         for turn, instead in BANNED.items()
         for match in re.finditer(turn, NO_WORDS.sub("", text), re.IGNORECASE)
     ]
+
+
+def printed(source: str) -> Iterator[str]:
+    """Yield the texts with a space in a module, without its docstrings."""
+    tree = ast.parse(source)
+    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        is_text = isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings
+        if is_text and " " in node.value.strip():
+            yield node.value
 
 
 def hard_pages() -> list[str]:

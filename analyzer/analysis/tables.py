@@ -109,7 +109,7 @@ def as_window(asked: str | Window | None, **words: Unpack[WindowWords]) -> Windo
     """
     if words:
         if asked is not None:
-            raise AnalyzerError("a window, and its ends beside it", f"give {' and '.join(words)} alone, or the window")
+            raise AnalyzerError("a window, and its ends beside it", f"give only {' and '.join(words)}, or the window")
         return window(**words)
     if asked is None or isinstance(asked, Window):
         return asked or Window()

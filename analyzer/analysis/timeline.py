@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from contextlib import nullcontext
+from dataclasses import MISSING, asdict, dataclass, fields, replace
 from datetime import datetime
 from typing import Any, NoReturn
 
@@ -90,7 +91,16 @@ def timeline(store: Store, name: str) -> Timeline:
         AnalyzerError: no id matches, or several do.
         QueryError: the store cannot be asked.
     """
-    kind, whole = identified(store, name) or _refuse(store, name)
+    kind, whole = identified(store, name) or refuse(store, name)
+    return timeline_of(store, kind, whole)
+
+
+def timeline_of(store: Store, kind: str, whole: str) -> Timeline:
+    """Return the timeline of what `identified` has found.
+
+    Raises:
+        QueryError: the store cannot be asked.
+    """
     sentence, parameters = "", {kind: whole}
     if kind == "finding":
         finding = next(finding for finding in findings(store, every=True) if finding.id == whole)
@@ -98,7 +108,9 @@ def timeline(store: Store, name: str) -> Timeline:
         # The verdicts of a ruleset may be gone; then the events that the night recorded are left.
         event_ids = events_of(store, finding, ruleset) or finding.evidence
         sentence, parameters = finding.explanation, {"event_ids": json.dumps(event_ids)}
-    rows = [Happening(**row) for row in store.query("timeline-events", **parameters).iter_rows(named=True)]
+    with store.part([whole]) if kind == "session" else nullcontext(store) as near:
+        rows = [Happening(**row) for row in near.query("timeline-events", **parameters).iter_rows(named=True)]
+    rows = sorted([*rows, *_changes_between(store, rows)], key=lambda happening: happening.occurred_at)
     texts = store.excerpts(
         {
             (happening.source_path, happening.source_line)
@@ -126,6 +138,18 @@ def timeline(store: Store, name: str) -> Timeline:
     )
 
 
+def _changes_between(store: Store, rows: list[Happening]) -> list[Happening]:
+    """Return the changes that people wrote down between the first and the last of some events."""
+    if not rows:
+        return []
+    nothing = dict.fromkeys(field.name for field in fields(Happening) if field.default is MISSING)
+    ends = {"since": rows[0].occurred_at, "until": rows[-1].occurred_at}
+    return [
+        Happening(**{**nothing, "event_id": event, "occurred_at": at, "type": "change.noted", "message": text})
+        for at, text, event in store.query("changes-noted", **ends).select("changed_at", "change", "id").iter_rows()
+    ]
+
+
 def identified(store: Store, name: str) -> tuple[str, str] | None:
     """Return the kind and the whole id of what `name` matches; None if nothing does.
 
@@ -144,7 +168,7 @@ def identified(store: Store, name: str) -> tuple[str, str] | None:
     return None
 
 
-def _refuse(store: Store, name: str) -> NoReturn:
+def refuse(store: Store, name: str) -> NoReturn:
     """Raise an error for an id that does not exist, with the nearest ids as a hint."""
     ids = list(store.query("timeline-names").iter_rows())
     close = nearest(name, (whole for _, whole in ids), MOST_CANDIDATES)

@@ -89,7 +89,7 @@ _ROWS = (
         "surface",
         1,
         "Tell the user which credential or account of which provider needs renewing and how; do not try again.",
-        "The provider refuses the credential or the account behind it: renew it or log in again, then start anew.",
+        "The provider refuses the credential or its account: renew it or log in again, then start anew.",
         "account",
     ),
     Recovery(

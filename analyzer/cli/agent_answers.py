@@ -119,7 +119,7 @@ def _meaning(store: Store, text: str) -> str:
         company = f"{counted(row['sessions'], 'session')} of {counted(row['callers'], 'caller')}"
         lines += [
             "",
-            f"Seen {counted(row['errors'], 'time')} in {company}, of which {row['failed_sessions']:,} gave up,",
+            f"Seen {counted(row['errors'], 'time')} in {company}; {row['failed_sessions']:,} gave up,",
         ]
         lines.append(f"{row['first_at']:%Y-%m-%d %H:%M} to {row['last_at']:%Y-%m-%d %H:%M} UTC.")
     if alike.is_empty():
@@ -152,11 +152,15 @@ def is_it_me_or_them(store: Store, provider: str | None = None, last: str = "1h"
         ),
     ]
     judged = store.query("errors-blame", since=chosen.since, until=chosen.until, provider=provider, limit=3)
-    lines += ["", "By the company that they had:", *(f"- {blame(row)}" for row in judged.iter_rows(named=True))]
+    lines += [
+        "",
+        "Compared with other callers and providers:",
+        *(f"- {blame(row)}" for row in judged.iter_rows(named=True)),
+    ]
     findings = check_hours(store, chosen).findings[:_FINDINGS]
     lines += ["", *(f"- {finding.explanation}" for finding in findings)]
     if not findings:
-        lines.append("No more than these hours usually have.")
+        lines.append("That is normal for these hours.")
     return _cut(lines, "ask for one provider, or for fewer hours")
 
 

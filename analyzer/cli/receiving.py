@@ -298,7 +298,7 @@ def unpacked(data: bytes, encoding: str) -> bytes:
     if unpacking.unconsumed_tail:
         raise RefusedError(413, "the body is too large")
     if not unpacking.eof or unpacking.unused_data:
-        raise RefusedError(400, "the body breaks off, or goes on behind its end")
+        raise RefusedError(400, "the body breaks off, or goes on after its end")
     return body
 
 

@@ -114,12 +114,14 @@ class NamedStore:
         from analyzer.report.writers.text import to_text
 
         survey = self.survey()
+        if not survey.found and not self.is_there:
+            from analyzer.command_lines import command_line
+
+            hint = f"name a log: {command_line('report', 'PATH')}; where it looked: {command_line('sources')}"
+            raise AnalyzerError("no agent has left logs on this machine", hint, exit_code=UNREADABLE)
         text = to_text(logs_document(survey, self.name, home_folder()), terminal_width())
         for line in filter(None, text.splitlines()):
             narrate(line, quiet=quiet)
-        if not survey.found and not self.is_there:
-            hint = "name the files or folders that hold them; $CODEX_HOME and other variables of agents are followed"
-            raise AnalyzerError("no logs of agents were found on this machine", hint, exit_code=UNREADABLE)
         self.make_room()
 
 

@@ -19,7 +19,7 @@ from analyzer.events.times import format_time, parse_time
 from analyzer.redaction.unfolding import mended
 
 WHYS: dict[str, str] = {
-    "torn": "breaks off in the middle, or a broken record stands in front of an intact one",
+    "torn": "breaks off in the middle, or a broken record comes before an intact one",
     "torn_tail": "the last line breaks off, and whoever wrote it is gone",
     "glued": "two records on one line",
     "trailing_garbage": "something follows the record",
@@ -138,7 +138,7 @@ def diagnosed(line: bytes, words: str) -> Reject:
         return Reject("not_json", words)
     if rest[0] in "{[":
         return Reject("glued", f"a second record from character {end + 1} on")
-    return Reject("trailing_garbage", f"{len(rest)} characters behind the record")
+    return Reject("trailing_garbage", f"{len(rest)} characters after the record")
 
 
 MAX_DEPTH = 64

@@ -27,7 +27,22 @@ class WorkPayload(TypedDict, total=False):
     """
 
 
-class ErrorClassified(WorkPayload, total=False):
+class AnswerPayload(WorkPayload, total=False):
+    """Who answered a request, if the log states it."""
+
+    request_id: str | None
+    """The id by which the provider finds the request."""
+    asked_model: str | None
+    """The model that was asked, if that is stated apart from `model`."""
+    served_model: str | None
+    """The model that answered, likewise."""
+    service_tier: str | None
+    """The tier of service as the log names it, such as `standard` or `priority`."""
+    effort: str | None
+    """The effort of reasoning that was asked for, such as `high`."""
+
+
+class ErrorClassified(AnswerPayload, total=False):
     """`error.classified`: a failure met its reason."""
 
     caller: str
@@ -217,7 +232,7 @@ class ToolFailed(WorkPayload, total=False):
     """Seconds from the call to its result, by their times in the log."""
 
 
-class UsageRecorded(WorkPayload, total=False):
+class UsageRecorded(AnswerPayload, total=False):
     """`usage.recorded`: the tokens of one request to a model, and its cost if the agent states it."""
 
     caller: str

@@ -103,13 +103,13 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
     """The number of requests that have an event of their own."""
     _tools: dict[str, int] = kept({})
     """The number of calls by tool."""
+    _swap: tuple[str, str] | None = kept()
+    """The model that was asked and the one that stepped in for it, until another one replies."""
     _spent_by: tuple[str, int] = kept(("", 0))
     """The last reply that has an event, and its output tokens."""
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
         super().__init__(source, state)
-        self.record: Mapping[str, Any] = {}
-        """The record in hand."""
         # Checkpoints of earlier versions keep their open chains under another name.
         if former := mapping(state.get("runs")):
             self.chains = Chains({key: {**mapping(run), "retried": True} for key, run in former.items()})
@@ -275,6 +275,9 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         if record.message is message and record.origin is None:
             self._recorded += request != self._spent_by[0]
         self._spent_by = request, output
+        if self._swap and model != self._swap[1]:
+            self._swap = None
+        asked, stepped_in = self._swap or (None, None)
         part = "/subagent" if record.is_sidechain is True or record.data else ""
         session, provider = record.origin or self._file_session, served(request)
         replies = [(request, model, message.usage, counts)]
@@ -282,13 +285,16 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
             advice = enumerate(message.usage.advice)
             replies += [(f"{request}/advisor/{at}", by, usage, usage.counts) for at, (by, usage) in advice]
         for name, by_model, usage, numbers in replies:
-            key = part, session, by_model, provider, usage.tier, usage.region
+            key = part, session, by_model, provider, usage.tier, usage.region, usage.service_tier, asked
             if key not in self._shares:
                 by, facts = self.caller + part, {**self.known, "provider": provider}
                 extras = {"caller": by, "model": by_model, "tier": usage.tier, "region": usage.region}
+                extras |= {"service_tier": text(usage.service_tier)}
+                if by_model == stepped_in:
+                    extras |= {"asked_model": asked, "served_model": stepped_in}
                 self._shares[key] = shared(session, ("claude", "usage", by), facts, **extras)
-            stamp = text(record.timestamp)
-            self._replies.add(self._shares[key], name, numbers[1], numbers, stamp, offset, length)
+            stamp, sent = text(record.timestamp), text(record.request_id)
+            self._replies.add(self._shares[key], name, numbers[1], numbers, stamp, offset, length, sent)
 
     def finish(self) -> Sequence[Event]:
         """Return the `session.observed` of the file so far, if a block was read."""
@@ -343,9 +349,9 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         return f"side:{self.record.get('agentId') or ''}" if self.role else MAIN
 
     def _events_of(self, record: Mapping[str, Any]) -> list[Event]:
-        origin = mapping(record.get("forkedFrom"))
+        self.copied_from = text(mapping(record.get("forkedFrom")).get("sessionId"))
         own = text(record.get("sessionId")) or text(record.get("session_id")) or self.session
-        self.session = text(origin.get("sessionId")) or own
+        self.session = self.copied_from or own
         try:
             self._take(record)
             return self._dispatch(record)
@@ -451,9 +457,11 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         The model of the event is the one that was asked.
         """
         facts = fallback_facts(record)
+        served_by = text(record.get("fallbackModel")) or text(record.get("fallback_model"))
+        if facts.get("model") and served_by:
+            self._swap = facts["model"], served_by
         if self.chain in self.chains or (facts.get("type") == REFUSAL and self._refused_by is not None):
             return []
-        served_by = text(record.get("fallbackModel")) or text(record.get("fallback_model"))
         fields = present({"model": facts.get("model"), "fallback_model": served_by})
         return [self.failed(facts, "fallback", outcome="recovered", **fields)]
 
@@ -556,21 +564,18 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         meta = mapping(record.get("compactMetadata")) or mapping(record.get("compact_metadata"))
         duration = number(meta.get("durationMs"))
         relay = {
-            "relay": self.identity("relay", meta.get("preTokens")),
-            "caller": self.caller,
             "trigger": text(meta.get("trigger")),
             "strategy": "compact",
             "pre_tokens": number(meta.get("preTokens")) or number(meta.get("pre_tokens")),
             "duration_seconds": duration / 1000 if duration is not None else None,
         }
         post_tokens = number(meta.get("postTokens")) or number(meta.get("post_tokens"))
-        events = [self.event("relay.triggered", relay, "relay")]
-        done = {"relay": relay["relay"], "caller": self.caller}
+        begun = self.relay(relay, "relay")
+        done = {"relay": begun.id, "caller": self.caller}
         if post_tokens is None:
             self._compaction = done
-        else:
-            events.append(self.event("relay.resumed", {**done, "post_tokens": post_tokens}, "relay"))
-        return events
+            return [begun]
+        return [begun, self.event("relay.resumed", {**done, "post_tokens": post_tokens}, "relay")]
 
     def _after_compaction(self, record: Mapping[str, Any]) -> list[Event]:
         """End a compaction with the first reply after it, whose prompt is what is left."""
@@ -602,10 +607,6 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
     def identity(self, kind: str, *identity: object) -> str:
         """Derive the id of an event from the name of its record."""
         return derived_id("claude", self._unique, kind, *identity)
-
-    def chain_name(self, _kind: str, *identity: object) -> str:
-        """Derive the name of a chain from its first attempt."""
-        return self.identity("operation", *identity)
 
     def session_facts(self) -> Mapping[str, Any]:
         """Return the facts about the session at the record in hand.

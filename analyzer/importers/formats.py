@@ -408,10 +408,10 @@ FORMATS: tuple[Format, ...] = (
         lambda head: heads.HERMES_LINE.search(head.data) is not None,
         "transcripts.hermes:HermesLogReader",
     ),
-    Format("sqlite", "an SQLite database of no known kind", lambda head: head.data.startswith((SQLITE, b'{"sqlite":'))),
+    Format("sqlite", "an unrecognised SQLite database", lambda head: head.data.startswith((SQLITE, b'{"sqlite":'))),
     Format("binary", "a binary file", heads.binary),
-    Format("jsonl", "JSON lines of no known kind", lambda head: bool(head.objects)),
-    Format("json", "a JSON document of no known kind", heads.document),
+    Format("jsonl", "unrecognised JSON lines", lambda head: bool(head.objects)),
+    Format("json", "an unrecognised JSON document", heads.document),
     Format("text", "a text file", lambda _: True),
 )
 """In the order in which they are tried."""

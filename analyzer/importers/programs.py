@@ -154,7 +154,7 @@ def _of_format(name: str) -> tuple[Fork, ...]:
     return tuple(row for row in FORKS if name in row.formats)
 
 
-DIMENSIONS = ("agent", "agent_version", "provider", "model", "project", "cwd", "branch")
+DIMENSIONS = ("agent", "agent_version", "provider", "model", "project", "cwd", "branch", "effort", "service_tier")
 """The facts about a session; an event has those for which its type has fields."""
 _SEPARATORS = re.compile(r"[/\\]+")
 _BESIDE = (".worktrees", "-worktrees")

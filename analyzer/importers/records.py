@@ -39,6 +39,7 @@ from analyzer.importers.base import (
 from analyzer.importers.commands import answers_by_one, command_head
 from analyzer.importers.failures import MOST_TOOLS, classify_foreign, failure
 from analyzer.importers.programs import DIMENSIONS, Author, caller_of, place_of
+from analyzer.importers.telemetry.stated import stated
 
 MAIN = "main"
 """The name of the chain in a log of one conversation."""
@@ -196,6 +197,8 @@ class RecordReader(Reader):
             self.session = folder_of(path, self.folder) if self.folder else session_of(path)
         self.line = Line(0, b"")
         """The line in hand."""
+        self.record: Mapping[str, Any] = {}
+        """The record in hand, which may state who answered."""
         self._near = moment_of(state.get("near"))
         """The last time that the log named."""
         self.at = source.stand_in(self._near)[0]
@@ -282,6 +285,7 @@ class RecordReader(Reader):
     def _hits_of(self, block: Block) -> Iterator[Hit]:
         for offset, end, fields in self._lines(block):
             self.line, self._refused = Line(offset, block.data[offset:end]), None
+            self.record = fields or {}
             glanced = None if fields is None else self.glanced(fields)
             if glanced is not None:
                 if glanced or self._refused:
@@ -297,6 +301,7 @@ class RecordReader(Reader):
                 if "$refused" in record:
                     reject = refused(record)
                 else:
+                    self.record = record
                     events += self._events_of(record)
             if events or reject or self._refused:
                 yield self._hit(events, reject or self._refused)
@@ -654,7 +659,9 @@ class RecordReader(Reader):
         return [self.event("tool.failed", payload, *identity)]
 
     def event(self, kind: str, payload: Mapping[str, Any], *identity: object) -> Event:
-        """Make an event of the record in hand, with the facts about its session."""
+        """Make an event of the record in hand, with the facts about its session and who answered."""
+        if "request_id" in EVENT_TYPES[kind].__annotations__:
+            payload = {**stated(self.record), **present(payload)}
         if self.copied_from is not None:
             payload = {**payload, "forked_from": self.copied_from}
         return Event(

@@ -24,7 +24,10 @@ from analyzer.importers.records import RecordReader, dressed, moment_of
 from analyzer.redaction import may_hold_secret
 
 _KIND = "usage.recorded"
-_PLAIN_NAME = re.compile(r'"(?:msg_(?:bdrk_|vrtx_)?01[0-9A-Za-z]{22}|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})"')
+_PLAIN_NAME = re.compile(
+    r'"(?:msg_(?:bdrk_|vrtx_)?01[0-9A-Za-z]{22}|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})"'
+    r'(?:,"request_id":"req_(?:bdrk_|vrtx_)?01[0-9A-Za-z]{22}")?'
+)
 """Names of replies in which there is no secret.
 
 A search for secrets takes 17 µs for each, as random letters are new to its automaton.
@@ -85,14 +88,17 @@ class Replies:
         stamp: str | None,
         offset: int,
         length: int,
+        request_id: str | None = None,
     ) -> None:
         """Add a reply with its tokens.
 
         `request` is its name, `output` its output tokens, which are a part of its id, `counts` all
         its tokens, `stamp` its time as the line has it; `offset` and `length` are those of the
-        line.
+        line; `request_id` is the id by which the provider finds the request.
         """
         quoted = _encode(request).decode()
+        if request_id:
+            quoted += f',"request_id":{_encode(request_id).decode()}'
         pairs = zip(self._counts, counts, strict=True)
         tokens = "".join([f"{name}{count}" for name, count in pairs if count is not None])
         payload = f"{common.before}{quoted}{common.after}{tokens}}}"

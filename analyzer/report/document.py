@@ -118,6 +118,12 @@ class TableBlock:
         return [any(map(_HAS_DIGIT, column)) and all(map(_NUMBER.fullmatch, column)) for column in columns]
 
 
+def advised(advice: str, command: str) -> str | Command:
+    """Return advice with the command that follows it, else only the advice, empty without both."""
+    advice = f"{advice[:1].upper()}{advice[1:]}"
+    return Command(command, advice) if command else advice and f"→ {advice}"
+
+
 @dataclass(frozen=True, slots=True)
 class FindingBlock:
     """A finding with its severity, state, sentence, advice and command."""
@@ -151,6 +157,11 @@ class FindingBlock:
     def word(self) -> str:
         """The level in capitals, which says how bad it is without any colour."""
         return self.level.upper()
+
+    @property
+    def advised(self) -> str | Command:
+        """What to do: the command after its advice, else only the advice; empty without both."""
+        return advised(self.advice, self.command)
 
     @property
     def details(self) -> tuple[str, ...]:

@@ -28,10 +28,13 @@ from analyzer.report.document import (
     Paragraph,
     Section,
     TableBlock,
+    advised,
     quote,
 )
 from analyzer.report.escape import json_text
+from analyzer.report.objectives import objective_sentences
 from analyzer.report.overview_words import (
+    BESIDE,
     NEWS,
     completeness,
     cost_beside,
@@ -63,11 +66,11 @@ from analyzer.report.writers.text import to_text
 
 NARROWEST, WIDEST = 72, 100
 _MOST_REASONS = 5
-_BESIDE = frozenset({"cost", "whose", "version"})
-"""The topics of opening sentences that are shown beside findings, too."""
 _IN_FULL, _IN_A_LINE = 3, 3
 """The number of findings that the first screen explains, and of those that it names in a line each."""
 _MAX_NAMES = 40
+_WITHOUT_FINDINGS = frozenset({"most", "cost", "whose", "version"})
+"""The topics of opening sentences of a report without findings."""
 _SENTENCE_CELLS = 440
 _OPEN_CELLS = 78
 """The most cells of the line about a finding without new evidence."""
@@ -175,6 +178,8 @@ def first_screen(overview: Overview, asking: Asking, rest: Iterable[Block]) -> S
         blocks.append(Paragraph(_window(overview)))
         if overview.latest and (moved := figures(overview.latest)).figures:
             blocks.append(moved)
+        if overview.objectives:
+            blocks.append(Items(objective_sentences(overview.objectives)))
         blocks += rest
     return Section("latest", "Now", blocks, level)
 
@@ -186,11 +191,8 @@ def _finding(case: Case, hidden: re.Pattern[str] | None, asking: Asking) -> Item
     texts: list[str | Command] = [" ".join(filter(None, (sentence, f"{cost}." if cost else "")))]
     if finding.handling:
         texts.append(_short(_masked(f"Decided: {handled(finding.handling)}", hidden)))
-    advice = f"{finding.advice[:1].upper()}{finding.advice[1:]}"
-    if command := asking.command(*finding.words):
-        texts.append(Command(command, advice))
-    elif advice:
-        texts.append(f"→ {advice}")
+    if step := advised(finding.advice, asking.command(*finding.words)):
+        texts.append(step)
     level = finding.severity if case.is_open else "resolved"
     return Items(texts, _short(head_of(finding)), verdict_word(level), level, f"finding-{finding.id}")
 
@@ -215,19 +217,21 @@ def _window(overview: Overview) -> str:
     sentence = counted(totals.errors, "error")
     if totals.errors:
         sentence += f" of {counted(totals.callers, 'caller')} in {sessions_words(overview)}"
-    if totals.counted_errors:
+    aside = totals.errors - totals.counted_errors
+    if totals.counted_errors and not totals.unknown_errors and not aside:
+        sentence += "; none unknown"
+    elif totals.counted_errors:
         of = f"{count(totals.unknown_errors)} of {count(totals.counted_errors)}"
-        if aside := totals.errors - totals.counted_errors:
-            of += f" that count; {count(aside)} aborted or without detail"
+        of += f" that count; {count(aside)} aborted or without detail" if aside else ""
         sentence += f"; {percent(totals.unknown_share)} unknown ({of})"
     return f"{window_words(overview)}: {sentence}."
 
 
 def _leading(overview: Overview) -> Iterator[str]:
-    """Yield the sentences about the window; beside findings only those on topics of `_BESIDE`."""
+    """Yield the sentences about the window; those that fit a report with findings, or without."""
     hidden = _hidden_callers(overview, [sentence.quote for sentence in overview.leading])
     for sentence in overview.leading:
-        if sentence.topic in _BESIDE or (not overview.cases and sentence.topic != "change"):
+        if sentence.topic in (BESIDE if overview.cases else _WITHOUT_FINDINGS):
             yield _short(" ".join(filter(None, (_masked(leading_words(sentence), hidden), sentence.advice))))
     if overview.totals.tool_failures and not overview.cases:
         yield _short(overview.verdict.details[-1])

@@ -68,7 +68,7 @@ def title_of(finding: Finding) -> str:
 def draft_words(finding: Finding) -> str:
     """Describe the draft of a rule that comes with a finding; empty without one."""
     wording = finding.wording
-    return f"draft of a rule: {wording.reason}, text '{wording.pattern}'" if wording and wording.pattern else ""
+    return f"Draft of a rule: {wording.reason}, text '{wording.pattern}'" if wording and wording.pattern else ""
 
 
 def course(finding: Finding) -> str:
@@ -84,23 +84,20 @@ def course(finding: Finding) -> str:
 
 def head_of(finding: Finding) -> str:
     """Say what is wrong and when: its title, whom it is about, and its hours or days."""
-    onset, seen = finding.onset, finding.last_seen
-    if finding.span and (seen - onset).days <= 1:
-        when = finding.span
-    elif finding.goes_on:
-        when = f"since {onset}" if onset < finding.last_on else f"{onset}"
-    else:
-        when = f"{onset} to {seen}" if onset < seen else f"{onset}"
-    return f"{title_of(finding)}, {when}."
+    return f"{title_of(finding)}, {finding.when}."
 
 
 def what_happened(finding: Finding) -> str:
-    """Say if a finding goes on or is over, then its sentence without the name that stands in its head."""
+    """Say if a finding goes on or is over, then its sentence."""
     after = {"open": "Not seen since. ", "ongoing": "It goes on. ", "resolved": "It is over. "}.get(finding.state, "")
     after = "It got worse. " if finding.worse else after
-    sentence = finding.explanation.removeprefix(f"{finding.scope.who}: ") or finding.kind.title
-    word = sentence.split(maxsplit=1)[0]
-    return after + (f"{sentence[:1].upper()}{sentence[1:]}" if word.isalpha() else sentence)
+    return after + statement_of(finding)
+
+
+def statement_of(finding: Finding) -> str:
+    """Return its sentence, with a capital, without the name and the time that are in its head."""
+    words = finding.statement or finding.kind.title
+    return f"{words[:1].upper()}{words[1:]}" if words.split(maxsplit=1)[0].isalpha() else words
 
 
 def quiet_words(overview: Overview) -> str:
@@ -108,7 +105,7 @@ def quiet_words(overview: Overview) -> str:
     verdict, totals = overview.verdict, overview.totals
     if verdict.level != "quiet" or overview.cases:
         return verdict.headline
-    return f"No findings in {counted(totals.sessions, 'session')} and {counted(totals.errors, 'error')}."
+    return f"Nothing unusual in {counted(totals.sessions, 'session')} and {counted(totals.errors, 'error')}."
 
 
 def open_words(finding: Finding) -> str:
@@ -135,14 +132,14 @@ def handled(decision: Handling) -> str:
 
 def entry_of(finding: Finding, asking: Asking | None = None) -> FindingBlock:
     """Return the block of a finding in a document; `asking` says which store its command asks."""
-    decided = [f"decided: {handled(finding.handling)}"] if finding.handling else []
-    notes = [*(f"part of it: {part.explanation}" for part in finding.parts), *decided]
+    decided = [f"Decided: {handled(finding.handling)}"] if finding.handling else []
+    notes = [*(f"Part of it: {_part_words(part, finding)}" for part in finding.parts), *decided]
     return FindingBlock(
         finding.severity if finding.is_open else "resolved",
         finding.severity,
         state_of(finding),
-        title_of(finding),
-        finding.explanation or finding.kind.title,
+        head_of(finding).removesuffix("."),
+        statement_of(finding),
         tuple(notes),
         draft_words(finding),
         course(finding),
@@ -153,8 +150,14 @@ def entry_of(finding: Finding, asking: Asking | None = None) -> FindingBlock:
     )
 
 
+def _part_words(part: Finding, whole: Finding) -> str:
+    """Return the sentence of a part, without a message that the whole quotes, too."""
+    words, quotes, message = part.statement.partition(" Most often ")
+    return words if message in whole.explanation else f"{words}{quotes}{message}"
+
+
 def state_of(finding: Finding) -> str:
-    """Return the state of a finding, with `worse` if it is graver than on the night before."""
+    """Return the state of a finding, with `worse` if it is more severe than on the night before."""
     return f"{finding.state}, worse" if finding.worse else finding.state
 
 
@@ -302,10 +305,10 @@ _MOST_FIGURES = 3
 
 def figures(latest: LatestDay) -> Figures:
     """Return the figures that moved most, compared with the days before."""
-    moves = moves_of(latest)[:_MOST_FIGURES]
+    moves = [move for move in moves_of(latest) if move.words(move.now) != move.words(move.before)][:_MOST_FIGURES]
     days = f"The {latest.compared} days to {latest.day}" if latest.compared > 1 else f"{latest.day}"
     if any(move.before is not None for move in moves):
-        days += f", and the {latest.compared} before" if latest.compared == WEEK else ", and a week earlier"
+        days += f", compared with the {latest.compared} before" if latest.compared == WEEK else ", and a week earlier"
         days += f" ({latest.days_before} with events)" if latest.days_before < latest.compared else ""
     made = []
     for move in moves:
@@ -336,9 +339,14 @@ def leading_words(sentence: Leading) -> str:
     return f"{sentence.text[:-1]}: “{' '.join(sentence.quote.split()).rstrip('.')}”."
 
 
-def opening_words(leading: Iterable[Leading]) -> tuple[str, ...]:
-    """Return the sentences that a report opens with, each with its advice."""
-    return tuple(f"{leading_words(sentence)} {sentence.advice}".rstrip() for sentence in leading)
+BESIDE = frozenset({"cost", "whose", "blame", "version"})
+"""The topics of opening sentences that are shown beside findings, too."""
+
+
+def beside_findings(leading: Iterable[Leading]) -> tuple[str, ...]:
+    """Return the sentences about a window that its findings do not say, each with its advice."""
+    own = (sentence for sentence in leading if sentence.topic in BESIDE)
+    return tuple(f"{leading_words(sentence)} {sentence.advice}".rstrip() for sentence in own)
 
 
 def cost_words(finding: Finding) -> str:

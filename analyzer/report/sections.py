@@ -58,7 +58,7 @@ _CHARTS: dict[str, Callable[[Table], Chart]] = {
 }
 _OPENED = frozenset(
     {"unknown-messages", "errors-messages", "exhaustions-list", "tools-by-tool", "tools-messages"}
-    | {"cost-of-failure", "cost-by-model"}
+    | {"cost-of-failure", "cost-by-model", "changes-noted"}
 )
 """The tables without a chart that are open; the others are a click away."""
 _HEAT = "errors-by-reason-caller-outcome"
@@ -94,7 +94,7 @@ def _blocks(overview: Overview, tables: list[tuple[str, TableBlock]], asking: As
     """Yield the charts and the open tables, then the folded ones."""
     for query, block in tables:
         if query in _CHARTS:
-            yield from charted(partial(_CHARTS[query], overview.tables[query]), f"chart-{query}", block)
+            yield from charted(partial(_chart, overview, query), f"chart-{query}", block)
         elif query in _OPENED:
             yield block
         if query == "errors-timeline":
@@ -102,6 +102,12 @@ def _blocks(overview: Overview, tables: list[tuple[str, TableBlock]], asking: As
     for query, block in tables:
         if query not in _CHARTS and query not in _OPENED:
             yield Fold(f"{block.title}: {counted(overview.tables[query].frame.height, 'row')}", [block])
+
+
+def _chart(overview: Overview, query: str) -> Chart:
+    """Draw a query's chart; one over days marks the changes that people wrote down."""
+    chart = _CHARTS[query](overview.tables[query])
+    return charts.with_changes(chart, overview.tables["changes-noted"])
 
 
 def charted(chart: Callable[[], Chart], name: str, table: TableBlock, height: int | None = None) -> list[Block]:
@@ -156,10 +162,9 @@ def _redundant_columns(frame: pl.DataFrame) -> Iterator[str]:
     """Yield the columns without any value but zero, and `project` if the caller of every row names it."""
     if frame.is_empty():
         return
-    for column in frame.columns:
-        values = frame[column].drop_nulls()
-        if values.is_empty() or (values.dtype.is_numeric() and not (values != 0).any()):
-            yield column
+    for name, values in frame.to_dict(as_series=False).items():
+        if all(value is None or (value == 0 and value is not False) for value in values):
+            yield name
     is_named = pl.col("caller").str.ends_with("@" + pl.col("project")).fill_null(pl.col("project").is_null())
     if {"caller", "project"} <= set(frame.columns) and frame.select(is_named.all()).item():
         yield "project"
@@ -247,12 +252,12 @@ def evidence(case: Case, index: int, *, with_chart: bool = True) -> list[Block]:
     return [*blocks, *(table for table in (*tables, sessions_table(case)) if table.rows)]
 
 
-def _behind(case: Case) -> str:
-    """Say which errors a finding rests on, and of which days."""
+def _counted_errors(case: Case) -> str:
+    """Say which errors a finding counts, and of which days."""
     behind = case.finding.kind.behind
     first, last = behind.span(case.finding, case.last)
-    days = f"{first} to {last}" if first < last else f"{first}"
-    return f"{behind.hand_offs or 'Errors'} {behind.said} ({days})"
+    days = f"from {first} to {last}" if first < last else f"on {first}"
+    return f"{behind.said} {days}"
 
 
 def _messages(case: Case) -> TableBlock:
@@ -260,9 +265,9 @@ def _messages(case: Case) -> TableBlock:
     return data_table(
         case.templates,
         "Messages",
-        f"{_behind(case)}, most widespread first.",
+        f"{_counted_errors(case)}, most widespread first.",
         {
-            "message": "what all of them say, redacted and capped; <*> stands for what differs",
+            "message": "what all of them say, redacted and capped; <*> is what differs",
             "sessions": "distinct sessions that show it",
             "events": "errors with it",
         },
@@ -290,7 +295,7 @@ def sessions_table(case: Case) -> TableBlock:
         }
         columns |= {name: meaning for name, meaning in more.items() if frame[name].null_count() < frame.height}
     full = case.sessions.height >= MAX_SESSIONS
-    about = f"{_behind(case)}, most first."
+    about = f"{_counted_errors(case)}, most first."
     more_words = f"The first {MAX_SESSIONS}; there may be more." if full else ""
     return data_table(frame, "Sessions", about, columns, more_words)
 

@@ -45,7 +45,7 @@ def ingest_document(result: IngestResult, store_path: str, asking: Asking = HERE
         (count(total.duplicates), "duplicates", "their events were here already"),
         (count(total.quarantined), "in quarantine", ""),
         (count(total.blank), "blank", ""),
-        (count(total.skipped), "carry nothing", "lines of other tools' logs that are not about failures"),
+        (count(total.skipped), "irrelevant", "lines of other tools' logs that are not about failures"),
     ]
     rest: list[str | Command] = []
     if total.quarantined:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from itertools import groupby
 
@@ -27,6 +28,7 @@ _WORDS = {
     "agent.exhausted": "usage limit",
     "agent.restored": "usage limit over",
     "session.observed": "log read",
+    "change.noted": "somebody changed",
 }
 _OF_COMPACTIONS = {
     "relay.triggered": "compaction began",
@@ -38,15 +40,20 @@ _OF_COMPACTIONS = {
 """The words of events of a compaction, in which an agent shortened its own context."""
 
 
-def timeline_document(shown: Timeline) -> Document:
-    """Return a timeline: its end, its events in order, the missing files, how to resume it."""
+def timeline_document(
+    shown: Timeline, names: Sequence[str] = (), cells: Callable[[Happening], Sequence[str]] = lambda _: ()
+) -> Document:
+    """Return a timeline: its end, its events in order, the missing files, how to resume it.
+
+    `cells` gives further cells of an event, and `names` the names of all columns then.
+    """
     blocks: list[Block] = [Items((shown.said,), f"{shown.kind} {shown.id}")]
     last_source = None
     for day, happenings in groupby(shown.happenings, lambda happening: happening.occurred_at.date()):
         rows, notes = [], []
         for happening in happenings:
             caller = f"  ({happening.caller})" if happening.caller and happening.type == "error.classified" else ""
-            rows.append((f"{happening.occurred_at:%H:%M:%S}", happening_words(happening) + caller))
+            rows.append((f"{happening.occurred_at:%H:%M:%S}", happening_words(happening) + caller, *cells(happening)))
             below = [quote(happening.message)] if happening.message else []
             source = happening.source_path, happening.source_line
             if all(source) and source != last_source:
@@ -54,7 +61,7 @@ def timeline_document(shown: Timeline) -> Document:
                 below.append(f"{happening.source_path}:{happening.source_line}")
                 below += [OneLine(f"| {quote(happening.excerpt)}")] if happening.excerpt else []
             notes.append(below)
-        blocks += [Heading(f"{day} UTC", 3), TableBlock((), rows, notes)]
+        blocks += [Heading(f"{day} UTC", 3), TableBlock(names, rows, notes)]
     if not shown.happenings:
         blocks.append(Paragraph("Nothing of it is in the store."))
     if shown.gone:

@@ -96,7 +96,7 @@ def render_rules(unknowns: Unknowns) -> str:
         *_comment(f"and see what it does to history: {backtest}"),
     ]
     reasons = ", ".join(reason for reason in REASONS if reason != "unknown")
-    lines += _comment(f"Where nothing speaks for a reason, the rule is commented out. The reasons: {reasons}.")
+    lines += _comment(f"A rule without evidence for its reason is commented out. The reasons: {reasons}.")
     left = len(unknowns.groups) - len(drafted)
     if left:
         lines += _comment(f"{counted(left, 'group')} below have no draft: their texts share no words to hold on to.")

@@ -58,6 +58,8 @@ if TYPE_CHECKING:
 
 
 _T = TypeVar("_T")
+FEW_ROWS = 10_000
+"""Events of a store that answers for a session as fast as a copy of the session is made."""
 _IS_SMALL = "select 1 from duckdb_tables() where table_name = 'event_v1' and estimated_size < $1"
 """Asks whether the events are few."""
 
@@ -70,6 +72,7 @@ class Store(Shown):
         self.path = path
         """The file, or `:memory:`."""
         self._frames: dict[str, pl.DataFrame] = {}
+        self._is_part = False
 
     def query(self, name: str, **params: object) -> pl.DataFrame:
         """Run a query of the catalogue.
@@ -173,6 +176,27 @@ class Store(Shown):
             else:
                 answer = work(self)
                 yield lambda: answer
+
+    @contextmanager
+    def part(self, sessions: Iterable[str]) -> Iterator[Store]:
+        """Give the block a store that has the rows of these sessions and answers at once.
+
+        Of other sessions it has some rows, which are not theirs in full. It has no decisions. With few
+        events, or in such a block, it is this store.
+
+        Raises:
+            StoreError: the store cannot be asked.
+        """
+        from analyzer.store.query.part import part
+
+        with store_errors():
+            if self._is_part or self._connection.execute(_IS_SMALL, [FEW_ROWS]).fetchall():
+                yield self
+                return
+            with part(self._connection, sessions) as copy:
+                near = Store(copy, self.path)
+                near._is_part = True
+                yield near
 
     def selecting(self, only: Selection) -> AbstractContextManager[None]:
         """Let `query` and `sql` see only that part of the store within the block.

@@ -13,6 +13,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -28,10 +29,12 @@ from starlette.types import ASGIApp
 from analyzer.errors import AnalyzerError, StoreBusyError, system_text
 from analyzer.events.times import now
 from analyzer.report.charts.elements import palette
+from analyzer.report.charts.picture import plotly_script
 from analyzer.report.document import Items
 from analyzer.report.writers.html import resource
 from analyzer.ui import incidents, pages, sessions
 from analyzer.ui.guard import Guard, form_of
+from analyzer.ui.kept import Kept
 from analyzer.ui.live import Live
 from analyzer.ui.page import Page, to_page, to_part
 
@@ -50,6 +53,8 @@ STORE_SECONDS = 15.0
 _LOOK_SECONDS = 0.25
 _SILENT_SECONDS = 15.0
 """Seconds after which a page comes again without news, as waits end and silence grows."""
+_UNCHANGING = {"Cache-Control": "private, max-age=3600"}
+"""Of the four megabytes of plotly, which a new release of it changes."""
 _TYPES = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet"}
 
 
@@ -82,7 +87,10 @@ class Pages:
         self._store, self._statement = threading.Lock(), threading.Lock()
         self._kept: OrderedDict[str, tuple[Page, datetime]] = OrderedDict()
         self._streams = 0
-        self._present: tuple[float, Sequence[Block]] | None = None
+        self._read_at = -STORE_SECONDS
+        self._answers = Kept()
+        self._present: Sequence[Block] = ()
+        """What the store said last for the page Now."""
 
     def app(self, host: str, port: int) -> ASGIApp:
         """Return the server's application, guarded."""
@@ -90,12 +98,12 @@ class Pages:
         shown: dict[str, Make] = {
             "/now": self._now,
             "/incidents": incidents.listing,
-            "/incident": partial(incidents.finding, asking=asking),
-            "/errors": pages.errors,
+            "/incident": partial(incidents.finding, kept=self._answers, asking=asking),
+            "/errors": partial(pages.errors, kept=self._answers),
             "/error": partial(pages.error, rules=self._access.rules, asking=asking),
-            "/sessions": sessions.listing,
+            "/sessions": partial(sessions.listing, kept=self._answers),
             "/session": partial(sessions.session, asking=asking),
-            "/report": partial(pages.report, overviews=pages.Overviews(), asking=asking),
+            "/report": partial(pages.report, kept=self._answers, asking=asking),
         }
         routes = [Route(path, partial(self._page, make)) for path, make in shown.items()]
         routes += [
@@ -105,6 +113,7 @@ class Pages:
             Route("/rows", self._rows),
             Route("/decide", self._decide, methods=["POST"]),
             Route("/page.css", lambda _: Response(_style(), media_type="text/css")),
+            Route("/plotly.js", lambda _: Response(plotly_script(), headers=_UNCHANGING, media_type="text/javascript")),
             Route("/page.js", lambda _: Response(_resource("page.js"), media_type="text/javascript")),
         ]
         return Guard(Starlette(routes=routes), self._token, host, port)
@@ -152,7 +161,11 @@ class Pages:
 
     def _now(self, store: Store, values: Mapping[str, str]) -> Page:
         view = self._live.view()
-        return pages.current(view, pages.present(store, view.at))
+        return pages.current(view, self._of_store(store))
+
+    def _of_store(self, store: Store) -> Sequence[Block]:
+        self._present = self._answers.of(store, "present", lambda: pages.present(store, now()), STORE_SECONDS)
+        return self._present
 
     async def _stream(self, _: Request) -> Response:
         """Send the document of the page Now again whenever a log has grown."""
@@ -178,17 +191,12 @@ class Pages:
 
     def _part(self) -> str:
         """Return the document of the page Now; what is of the store is read again once in a while."""
-        with self._store:
-            at = time.monotonic()
-            if self._present is None or at - self._present[0] > STORE_SECONDS:
-                try:
-                    with self._access.read() as store:
-                        self._present = at, pages.present(store, now())
-                except AnalyzerError:
-                    former = self._present[1] if self._present else []
-                    self._present = at, former
-            blocks = self._present[1]
-        return to_part(pages.current(self._live.view(), blocks))
+        with self._store, suppress(AnalyzerError):
+            if time.monotonic() - self._read_at > STORE_SECONDS:
+                self._read_at = time.monotonic()
+                with self._access.read() as store:
+                    self._of_store(store)
+        return to_part(pages.current(self._live.view(), self._present))
 
     def _rows(self, request: Request) -> Response:
         """Give the rows of a statement as a file."""

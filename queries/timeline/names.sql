@@ -5,13 +5,14 @@
 -- column id VARCHAR: the whole id
 with known as (
   select 1 as place, 'session' as kind, session_id as id
-  from sessions
+  from internal.event_v1
   union
   select 2 as place, 'finding' as kind, finding_id as id
   from findings
   union
   select 3 as place, 'operation' as kind, operation as id
-  from retries
+  from internal.event_v1
+  where type in ('error.classified', 'retry.scheduled', 'retry.settled')
 )
 
 select kind, id

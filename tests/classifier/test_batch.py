@@ -19,6 +19,7 @@ from analyzer.classifier.rules.deciding import judge
 from analyzer.classifier.rules.index import Index, index_of
 from analyzer.classifier.rules.loading import ruleset_for
 from analyzer.classifier.rules.ruleset import ascii_matcher, utf8_matcher
+from tests import each_row
 
 RULES = default_ruleset()
 SAMPLES = [sample for rule in RULES.rules for sample in (*rule.examples, *rule.counter_examples)]
@@ -62,6 +63,7 @@ def answer(facts):
     return (found.reason, found.detail, found.retryable, found.action, found.rule, found.confidence)
 
 
+@pytest.mark.no_cover  # it runs what other tests reach, many thousand times
 @given(st.lists(FACTS, max_size=4))
 def test_batch_and_single_agree(many):
     """Facts, mappings and JSON texts in a batch get the answers of `classify_facts`, in order."""
@@ -74,7 +76,7 @@ def test_batch_and_single_agree(many):
     )
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=repr)
+@each_row("sample", SAMPLES)
 def test_batch_and_single_agree_on_every_example(sample):
     """Every example and counter-example of the rules gets the same answer in a batch."""
     facts = extract(sample)
@@ -135,6 +137,7 @@ def test_a_batch_can_go_to_another_process():
     assert pickle.loads(pickle.dumps(judge_json)) is judge_json
 
 
+@pytest.mark.no_cover  # it runs what other tests reach, many thousand times
 @given(st.lists(WORDS, max_size=6).map("\n".join))
 def test_both_automata_give_the_same_answer(text):
     """On ASCII texts the automaton for ASCII finds what the one for UTF-8 finds."""
@@ -188,7 +191,7 @@ def test_what_is_kept_of_kinds_is_bounded(monkeypatch):
         assert 1 <= len(index.judged) <= 3
 
 
-@pytest.mark.parametrize("sample", SAMPLES[::5], ids=repr)
+@each_row("sample", SAMPLES[::5])
 def test_copies_know_what_was_matched(sample):
     """A pickled or copied classification is equal and still says what the rule matched on."""
     found = classify(sample)
@@ -228,6 +231,7 @@ def test_hostile_texts_cost_no_more_than_others():
         assert classify_facts(facts).reason
 
 
+@pytest.mark.no_cover  # it runs what other tests reach, many thousand times
 def test_benchmark_runs(capsys, monkeypatch):
     """The benchmark prints its table, with a line for each contender."""
     root = Path(__file__).parents[2]

@@ -6,6 +6,7 @@ import pytest
 
 from analyzer.classifier import classify
 from analyzer.recovery import is_token_limit_error
+from tests import each_row
 
 EVERYDAY = """\
 maximum context of the meeting
@@ -67,13 +68,13 @@ The model is warming up
 Queued for 20 s"""
 
 
-@pytest.mark.parametrize("sentence", EVERYDAY.splitlines())
+@each_row("sentence", EVERYDAY.splitlines())
 def test_two_ordinary_words_decide_nothing_strongly(sentence: str) -> None:
     """A sentence from a meeting, a novel or a notice is unknown, or a weak verdict that says so."""
     assert classify(sentence).confidence != "strong"
 
 
-@pytest.mark.parametrize("sentence", COMPLAINTS_OF_OTHERS.splitlines())
+@each_row("sentence", COMPLAINTS_OF_OTHERS.splitlines())
 def test_a_complaint_needs_its_subject(sentence: str) -> None:
     """What a sentence says of another thing than a service, or of what a service lost, decides nothing."""
     assert classify(sentence).reason == "unknown"
@@ -95,9 +96,8 @@ def test_a_context_is_full_by_its_numbers_or_its_code(sentence: str) -> None:
     assert is_token_limit_error({"code": "context_length_exceeded", "message": sentence})
 
 
-@pytest.mark.parametrize(
-    "mark",
-    ["// ", "/* ", " * @throws ", "- [ ] ", "- ", "* ", "3. ", "2) ", "If ", "When ", "e.g. ", "For example, "],
+@each_row(
+    "mark", ["// ", "/* ", " * @throws ", "- [ ] ", "- ", "* ", "3. ", "2) ", "If ", "When ", "e.g. ", "For example, "]
 )
 def test_words_behind_a_mark_of_lists_and_comments_are_about_errors(mark):
     """A comment, an item of a list or a condition mentions an error; an item labelled as an error is one."""

@@ -8,7 +8,7 @@ import pytest
 
 from analyzer.classifier import classify
 from analyzer.classifier.rules.explain import explain
-from tests import named
+from tests import each_row, named
 
 LINE = "Claude AI usage limit reached|1790000000"
 RESET = datetime.fromtimestamp(1790000000, UTC)
@@ -100,8 +100,8 @@ def test_dialects_of_today(text):
     assert classify({"exit_code": 1, "stdout": text}).reset_at is None
 
 
-@pytest.mark.parametrize("text", [LINE, "You've hit your session limit · resets 2:40pm (America/Chicago)"])
-@pytest.mark.parametrize(
+@each_row("text", [LINE, "You've hit your session limit · resets 2:40pm (America/Chicago)"])
+@each_row(
     "output",
     [
         "{0}\nreading files\nError: connect ECONNREFUSED",
@@ -114,7 +114,7 @@ def test_dialects_of_today(text):
         '{0}\n{{"type":"assistant","message":{{}}}}',
     ],
 )
-@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+@each_row("stream", ["stdout", "stderr"])
 def test_a_quoted_line_is_no_exhaustion(stream, output, text):
     """A line that an agent read, echoed or wrote about is followed by its work, or marked as somebody else's words."""
     assert not exhausted(classify({"exit_code": 1, stream: output.format(text)}))

@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 
-import pytest
 import re2
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,6 +20,7 @@ from analyzer.classifier.fingerprint import (
     template,
     templates,
 )
+from tests import each_row
 from tests.growth import assert_linear
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=200) | st.lists(
@@ -34,8 +34,8 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=200) | st.list
 ).map(" ".join)
 
 
-@pytest.mark.parametrize(
-    ("message", "expected"),
+@each_row(
+    "message, expected",
     [
         ("Canvas shard 4 is parked, 5 readers ahead of you", "Canvas shard <*> is parked, <*> readers ahead of you"),
         ("Deleting block blk_-1608999687919862906 file /data/x/blk_-16", "Deleting block <*> file <*>"),

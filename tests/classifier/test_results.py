@@ -7,6 +7,7 @@ import json
 import pytest
 
 from analyzer.classifier import classify
+from tests import each_row
 
 
 def result(**fields):
@@ -81,7 +82,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("event", "reason", "detail"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+@each_row("event, reason, detail", [case[1:] for case in CASES])
 def test_result_event(event, reason, detail):
     """A result event is judged by its subtype and reason to end first, then by its error texts, never by its prose."""
     found = classify(event)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from analyzer.classifier import classify
+from tests import each_row
 from tests.growth import assert_linear
 
 FIXED = [
@@ -61,7 +62,7 @@ FIXED = [
 ]
 
 
-@pytest.mark.parametrize(("error", "reason", "detail"), [row[1:] for row in FIXED], ids=[row[0] for row in FIXED])
+@each_row("error, reason, detail", [row[1:] for row in FIXED])
 def test_fixed_point(error, reason, detail):
     """Each fixed point of the taxonomy keeps its reason and detail."""
     found = classify(error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import os
 import select
@@ -31,10 +32,11 @@ LOADED = (
     "importers.telemetry.otlp",
     "importers.agents.wave",
     "report.overview",
-    "report.overview",
     "report.store_work",
     "store",
     "store.db.tables.schema",
+    "store.sums.daily",
+    "store.upkeep.catching_up",
 )
 """Rooms that commands load when they need them: here once for all, which is a quarter of a command on samples.
 
@@ -115,12 +117,16 @@ def _serve() -> None:
         command_named(name)
     for name in LOADED:
         import_module(f"analyzer.{name}")
-    import_module("plotly.graph_objects")
+    for name in ("jinja2", "plotly.graph_objects", "rich.cells"):
+        import_module(name)
+    # A child need not look through all of this again, nor copy it by doing so.
+    gc.freeze()
     # Later versions of Python warn of every fork where there is a thread.
     warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
     for request in sys.stdin.buffer:
         line = Line(**json.loads(request))
         print(json.dumps(asdict(_run(line))), flush=True)
+    gc.unfreeze()
 
 
 def _run(line: Line) -> Done:

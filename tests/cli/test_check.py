@@ -166,9 +166,9 @@ def test_a_webhook_that_fails_twice_is_told_in_the_end(run: Run, store: Path, ho
     assert hook.bodies[0] == hook.bodies[2]
     assert hook.bodies[2]["schema"] == "analyzer.check/1"
     title, *lines = hook.bodies[2]["text"].splitlines()
-    assert title.startswith("WARNING: Unknown errors spiked: planner, ")
+    assert title.startswith("WARNING: planner, ")
     assert lines[0] == "1 new finding for 2026-10-07."
-    assert lines[1].startswith("• warning, new: Unknown errors spiked: planner. planner: ")
+    assert lines[1].startswith("• warning, new: Unknown errors spiked: planner, ")
 
 
 def test_a_webhook_that_nobody_answers_exits_with_three(run: Run, fed: Path, tmp_path: Path, hook: Any) -> None:

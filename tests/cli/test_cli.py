@@ -22,6 +22,7 @@ import pytest
 import analyzer
 from analyzer.cli import COMMANDS, command_named
 from analyzer.events import EventLog
+from tests import each_row
 from tests.cli.conftest import Run
 
 
@@ -35,7 +36,7 @@ def test_help_lists_every_command_and_each_has_its_own(run: Run) -> None:
         assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@each_row("name", COMMANDS)
 def test_help_is_a_sentence_an_example_and_little_more(name: str) -> None:
     """The first paragraph is one sentence, the second one has examples, and the text can be read in half a minute."""
     command = command_named(name)

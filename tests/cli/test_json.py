@@ -19,6 +19,7 @@ from tests.cli.test_rules import OWN, PACK
 ENDLESS = {("watch",), ("ingest", "--follow")}
 """Those that go on until they are stopped, one JSON object a line."""
 ARGUMENTS = {
+    "budget": ["--daily", "20"],
     "classify": ["HTTP 529 Overloaded"],
     "export": ["errors", "--to", "out"],
     "findings show": ["ID"],
@@ -32,6 +33,9 @@ ARGUMENTS = {
     "show": ["ID"],
     "sql": ["select 1 as n"],
     "verdict": ["run.jsonl"],
+    "whatif model": ["claude-opus-4-5=claude-sonnet-4-5"],
+    "whatif retry": ["--attempts", "3"],
+    "whatif rules": ["mine.toml"],
 }
 """What commands want besides their flags."""
 
@@ -79,31 +83,34 @@ def is_json(text: str) -> bool:
 
 
 @pytest.fixture(scope="module")
-def prepared(samples: Path, ingested: Path, forks: Forks, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make a folder with a store, a judged night, logs and what else commands read; tests copy it."""
+def prepared(samples: Path, ingested: Path, forks: Forks, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """Make a folder with a store, a judged night, logs and what else commands read; name a finding. Tests copy it."""
     folder = tmp_path_factory.mktemp("json")
     shutil.copytree(ingested, folder, dirs_exist_ok=True)
     for file in folder.glob("s.*"):
         file.rename(folder / file.name.replace("s.", "analyzer.", 1))
-    judging = Line(["check", "--until", "2026-11-10"], str(folder), environment={"HOME": str(folder)}, unset=UNSET)
-    assert forks.run(judging).code == 1
+    judged, shown = (
+        forks.run(Line(words, str(folder), environment={"HOME": str(folder)}, unset=UNSET))
+        for words in (["check", "--until", "2026-11-10"], ["findings", "--all", "--json"])
+    )
+    assert judged.code == 1
     shutil.copy(samples / "claude-transcript.jsonl", folder / "run.jsonl")
     price = {"litellm_provider": "anthropic", "input_cost_per_token": 5e-6, "output_cost_per_token": 25e-6}
     (folder / "prices.json").write_text(json.dumps({"claude-opus-4-5": price}), "utf-8")
     (folder / "house.toml").write_text(PACK, "utf-8")
     (folder / "mine.toml").write_text(OWN, "utf-8")
     (folder / "labels.jsonl").write_text('{"input": "HTTP 529 Overloaded", "reason": "network_transient"}\n', "utf-8")
-    return folder
+    return folder, json.loads(shown.stdout)["findings"][0]["id"]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_json_is_json_in_every_mode(name: str, run: Run, prepared: Path, tmp_path: Path) -> None:
+def test_json_is_json_in_every_mode(name: str, run: Run, prepared: tuple[Path, str], tmp_path: Path) -> None:
     """An answer is one JSON value, or one a line; where there is none the exit code says so."""
-    shutil.copytree(prepared, tmp_path, dirs_exist_ok=True)
-    ids = [row["id"] for row in json.loads(run("findings", "--all", "--json").stdout)["findings"]]
+    folder, finding = prepared
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     answered = 0
     for line in modes(name, COMMANDS[name]):
-        done = run(*(ids[0] if word == "ID" else word for word in line))
+        done = run(*(finding if word == "ID" else word for word in line))
         answered += bool(done.stdout)
         assert done.stdout or done.returncode, line
         assert is_json(done.stdout) or all(map(is_json, done.stdout.splitlines())), (line, done.stdout[:200])

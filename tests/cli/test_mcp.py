@@ -73,7 +73,7 @@ def test_five_questions_are_answered(tmp_path: Path, store: str) -> None:
     )
     assert [refused for refused, _ in answers] == [False] * len(answers)
     recent, session, text, seen, whose, changed, queries, rows = (text for _, text in answers)
-    assert " failed most: " in recent.splitlines()[0]
+    assert recent.startswith("Most failures: ")
     assert "(request)" in recent
     assert "Failed tools:" in recent
     assert session.startswith(f"session {SESSION}")

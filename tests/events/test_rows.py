@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from analyzer.events import Event, Origin, encode, model
 from analyzer.events.appending.writer import event_line
 from analyzer.events.rows import Decoded, RowDecoder
+from tests import each_row
 from tests.growth import assert_linear
 
 FILE_TIME = datetime(2026, 11, 1)
@@ -150,7 +151,7 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("number", range(len(HOSTILE)))
+@each_row("number", range(len(HOSTILE)))
 def test_both_roads_say_the_same_of_every_kind_of_line(number: int) -> None:
     """Good lines between them stay good."""
     data = sealed(envelope(id='"before"')) + HOSTILE[number] + sealed(envelope(id='"behind"'))
@@ -244,8 +245,8 @@ OTHER_PROGRAMS = [
 ]
 
 
-@pytest.mark.parametrize("journal", [False, True])
-@pytest.mark.parametrize("number", range(len(OTHER_PROGRAMS)))
+@each_row("journal", [False, True])
+@each_row("number", range(len(OTHER_PROGRAMS)))
 def test_both_roads_say_the_same_of_lines_of_other_programs(number: int, journal: bool) -> None:
     """Alone, many times, and between lines that need nothing."""
     line, good = OTHER_PROGRAMS[number], b'{"type": "a.b", "id": "%d", "payload": {"n": 1.5, "m": "x"}}\n'

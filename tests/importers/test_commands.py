@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from analyzer.importers.commands import answers_by_one, command_head
+from tests import each_row
 
 
-@pytest.mark.parametrize(
-    ("command", "head"),
+@each_row(
+    "command, head",
     [
         ("pytest -q tests/test_cart.py", "pytest"),
         ("go test ./...", "go test"),
@@ -59,8 +59,8 @@ def test_anything_is_told_or_not_and_no_argument_gets_out(words: list[str]) -> N
     assert "--k=v" not in head
 
 
-@pytest.mark.parametrize(
-    ("command", "printed", "is_answer"),
+@each_row(
+    "command, printed, is_answer",
     [
         ("grep needle notes.txt", "", True),
         ("cd /w && grep -rn needle .", "", True),

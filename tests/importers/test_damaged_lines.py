@@ -6,9 +6,8 @@ import json
 from collections.abc import Callable
 from datetime import datetime
 
-import pytest
-
 from analyzer.importers import BY_NAME, Hit, Source, block_of
+from tests import each_row
 from tests.shown_formats import LOGS, PATHS
 
 Damage = Callable[[bytes, bytes], bytes]
@@ -41,8 +40,8 @@ def events(found: list[Hit]) -> list[tuple[str, object]]:
     return [(event.type, event.payload) for hit in found for event in hit.events]
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
-@pytest.mark.parametrize("name", LINES)
+@each_row("damage", DAMAGES)
+@each_row("name", LINES)
 def test_a_damaged_line_is_never_passed_over(name: str, damage: str) -> None:
     """Each line in turn: it is refused, with its place and a cause, and so is no other one.
 

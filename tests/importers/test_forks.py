@@ -14,6 +14,7 @@ import pytest
 from analyzer.events import Event
 from analyzer.importers import BY_NAME, Source, block_of
 from analyzer.importers.programs import FORKS
+from tests import each_row
 from tests.importers.conftest import Read
 from tests.shown_formats import LOGS, tried
 
@@ -156,8 +157,8 @@ def test_prose_names_no_fork(read: Read) -> None:
     assert _names(read(*rows)[0]) == {("cline", "cline")}
 
 
-@pytest.mark.parametrize(
-    ("path", "form", "agent"),
+@each_row(
+    "path, form, agent",
     [
         ("/home/me/.config/Code/User/globalStorage/kilocode.kilo-code/tasks/1/ui_messages.json", "cline", "kilo"),
         (

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from analyzer.importers import FORMATS, HEAD_BYTES, detect, head_of
+from tests import each_row
 from tests.importers.new_kinds.cases import AGENTS
 
 
@@ -157,13 +158,13 @@ _DOCUMENTS = (
 _GENERIC = {"jsonl", "json", "text", "binary", "sqlite"}
 
 
-@pytest.mark.parametrize(("expected", "records"), _FIXTURES, ids=[name for name, _ in _FIXTURES])
+@each_row("expected, records", _FIXTURES)
 def test_content_tells_the_format(expected: str, records: list[object]) -> None:
     """Each known kind of log is recognised, whatever its name."""
     assert expected == name_of(*records)
 
 
-@pytest.mark.parametrize(("expected", "records"), _FIXTURES, ids=[name for name, _ in _FIXTURES])
+@each_row("expected, records", _FIXTURES)
 def test_no_format_takes_the_records_of_another(expected: str, records: list[object]) -> None:
     """Whatever the order of the tests, one format alone knows a record, except where two share records."""
     head = head_of("".join((item if isinstance(item, str) else json.dumps(item)) + "\n" for item in records).encode())
@@ -173,8 +174,8 @@ def test_no_format_takes_the_records_of_another(expected: str, records: list[obj
     assert {expected} - _GENERIC <= knowing <= ({expected} - _GENERIC) | shared
 
 
-@pytest.mark.parametrize("name", _DOCUMENTS)
-@pytest.mark.parametrize("indent", [None, 2])
+@each_row("name", _DOCUMENTS)
+@each_row("indent", [None, 2])
 def test_a_document_of_records_is_recognised_as_the_same_format(name: str, indent: int | None) -> None:
     """An array of records, on one line or many, is the log that its records are of."""
     for records in _RECORDS[name]:

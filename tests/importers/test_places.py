@@ -12,6 +12,7 @@ from analyzer.cli.options import DEFAULT_LOG
 from analyzer.cli.stores import places_here
 from analyzer.importers import BY_NAME, FORMATS
 from analyzer.importers.places import HOMES, OWN_LOG, VARIABLES, LogPlace, places
+from tests import each_row
 
 ELSEWHERE = {
     *("claude_print", "codex_exec", "gdd", "wave", "gemini_stream", "litellm", "hermes", "atif", "swe_agent"),
@@ -133,8 +134,8 @@ def _takers(path: str, found: list[LogPlace]) -> list[str]:
     return taken
 
 
-@pytest.mark.parametrize("agent", LOGS)
-@pytest.mark.parametrize("system", ["linux", "darwin"])
+@each_row("agent", LOGS)
+@each_row("system", ["linux", "darwin"])
 def test_each_agents_logs_are_found(agent: str, system: str) -> None:
     """By the folder they lie in, on the way of which no step is left out."""
     assert _takers(_on(system, LOGS[agent]), _places(system)) == [agent]
@@ -158,7 +159,7 @@ def test_this_machines_places_are_those_of_its_system(
     assert there == set(LOGS)
 
 
-@pytest.mark.parametrize("path", SECRETS)
+@each_row("path", SECRETS)
 def test_files_with_tokens_and_prompts_are_none_of_ours(path: str) -> None:
     """No place names them, whatever lies beside them."""
     assert _takers(path, _places()) == []

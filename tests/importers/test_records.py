@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analyzer.importers import BY_NAME, Source, block_of
-from tests import LONG_RUNS
+from tests import LONG_RUNS, each_row
 from tests.importers.new_kinds.cases import CASES
 from tests.shown_formats import LOGS, PATHS
 
@@ -50,7 +50,7 @@ def _strange(value: Any, chance: random.Random) -> Any:
     return {**found, "$row": chance.choice(PLACES)} if chance.random() < 0.03 else found
 
 
-@pytest.mark.parametrize("name", sorted(LOGS))
+@each_row("name", sorted(LOGS))
 def test_nothing_raises_whatever_a_record_holds(name: str) -> None:
     """Events or not, the reader goes on, and its state can be kept."""
     make = BY_NAME[name].reader

@@ -13,7 +13,7 @@ from analyzer.importers import BY_NAME, FORMATS, Source, base, block_of
 from analyzer.importers.base import named_moment
 from analyzer.store import Store, open_store
 from analyzer.store.upkeep.rebuild import rebuild
-from tests import REPOSITORY
+from tests import REPOSITORY, each_row
 from tests.shown_formats import FILES, LOGS, PATHS
 
 FORMER, COPIED = datetime(2026, 3, 5), datetime(2027, 6, 1)
@@ -31,7 +31,7 @@ def events(name: str, path: str, file_time: datetime) -> list[Event]:
     return [*(event for hit in reader.read(block_of(data)) for event in hit.events), *reader.finish()]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each_row("name", NAMES)
 def test_no_event_takes_the_time_of_a_copy(name: str) -> None:
     """Where any record names a time, or the file's name does, that of the file says nothing."""
     path = PATHS.get(name, "task/log")

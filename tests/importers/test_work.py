@@ -8,6 +8,7 @@ import pytest
 
 from analyzer.importers.failures import KINDS, failure
 from analyzer.importers.programs import caller_of, place_of, resuming
+from tests import each_row
 from tests.importers.conftest import Read
 from tests.importers.test_claude import record, reply
 from tests.shown_formats import events_of
@@ -28,8 +29,8 @@ def test_a_caller_names_its_project_and_its_role() -> None:
     assert caller_of("codex", {"project": "shop"}) == "codex@shop"
 
 
-@pytest.mark.parametrize(
-    ("said", "kind"),
+@each_row(
+    "said, kind",
     [
         ("Exit code 2\nmake: permission denied", "permission"),
         ("Error: Exit code 1", "exit_code"),
@@ -126,8 +127,8 @@ def test_sessions_say_whose_they_are(read: Read) -> None:
     assert (events[-1].payload["branch"], events[-1].payload["model"]) == ("later", "claude-x")
 
 
-@pytest.mark.parametrize(
-    ("name", "tool", "kind", "calls"),
+@each_row(
+    "name, tool, kind, calls",
     [
         ("codex", "shell", "exit_code", {"shell": 1}),
         ("otlp", "edit", "edit_mismatch", {"edit": 1}),

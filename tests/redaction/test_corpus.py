@@ -11,7 +11,7 @@ import pytest
 
 from analyzer.redaction import redact
 from analyzer.redaction.families import FAMILIES
-from tests import sampled
+from tests import each_row, sampled
 from tests.redaction.dresses import DRESSES, survives
 from tests.redaction.named import ALONE, named
 from tests.redaction.tokens import made_up
@@ -60,7 +60,7 @@ def corpus() -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.no_cover  # it runs what other tests reach, many thousand times
-@pytest.mark.parametrize("form", FORMS)
+@each_row("form", FORMS)
 def test_secrets_of_all_families_go(form: str) -> None:
     """In each form, of the secrets of all families no more come through than its floor says."""
     write, floor = FORMS[form]

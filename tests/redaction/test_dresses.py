@@ -15,7 +15,7 @@ from analyzer.cli import cli
 from analyzer.redaction import may_hold_secret, redact, redact_value
 from analyzer.redaction.families import FAMILIES
 from analyzer.redaction.unfolding import MAX_FORMS, forms
-from tests import sampled
+from tests import each_row, sampled
 from tests.redaction.contexts import PASSWORD, texts
 from tests.redaction.dresses import BROKEN, CUTTING, DRESSES, after, survives
 from tests.redaction.foreign_logs import imported, wave
@@ -67,11 +67,11 @@ def by_turns(name: str) -> Sequence[tuple[str, str]]:
 
 
 HOSTILE = ("\\\\", "\\n", "\\u005c", "\\u005cu005c", "%25", "%41", "&amp;", "&#38;", "\x1b[0m", "\x00", "+", "'\"'\"'")
-dresses = pytest.mark.parametrize("name", DRESSES)
+dresses = each_row("name", DRESSES)
 
 
 @pytest.mark.no_cover  # it runs what other tests reach, many thousand times
-@pytest.mark.parametrize("name", [*DRESSES, *CUTTING])
+@each_row("name", [*DRESSES, *CUTTING])
 def test_no_family_survives_a_dress(name: str) -> None:
     """The secret of each family goes out of a text in this dress and out of values with it, once and for all."""
     dress = DRESSES.get(name) or CUTTING[name]
@@ -96,6 +96,7 @@ def test_no_place_survives_a_dress(name: str) -> None:
     assert left == []
 
 
+@pytest.mark.no_cover  # it runs what other tests reach, many thousand times
 @pytest.mark.parametrize("name", BROKEN)
 def test_few_secrets_survive_an_early_break(name: str) -> None:
     """Of the families, no more survive a line that ends soon behind the beginning of a secret than its floor says."""
@@ -158,7 +159,8 @@ def test_no_family_survives_dresses_upon_each_other(first: str, others: list[str
     assert not survives(secret[0], redact(worn))
 
 
-@pytest.mark.parametrize("cut", _CUT)
+@pytest.mark.no_cover  # it runs what other tests reach, many thousand times
+@each_row("cut", _CUT)
 @dresses
 def test_a_private_key_goes_as_a_whole(name: str, cut: str) -> None:
     """All lines of a key go, with anything before them, and what stands around the key stays."""
@@ -169,9 +171,7 @@ def test_a_private_key_goes_as_a_whole(name: str, cut: str) -> None:
     assert any("behind" in each for each in read)
 
 
-@pytest.mark.parametrize(
-    ("text", "secret"),
-    [
+@each_row("text, secret", [
         (
             "HTTPSConnectionPool(host='hooks.slack.com', port=443): Max retries exceeded with url: "
             "/services/" + "T024BE7LD/B0A1B2C3D/§ (Caused by NewConnectionError())",
@@ -193,15 +193,14 @@ def test_a_private_key_goes_as_a_whole(name: str, cut: str) -> None:
         ("POST /api/v10/interactions/123456789012345678/§/callback", "aW50" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6"),
         ("url: /workflows/0a1b/triggers/manual/paths/invoke?api-version=2016-06-01&sp=%2Ftriggers&sv=1.0&sig=§",
          "a1B2c3D4e5F6-g7H8_i9J0k1L2m3N4o5P6q7R8s9T0"),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_the_path_of_a_url_is_enough(text: str, secret: str) -> None:
     """Clients name the host apart from the path that holds the secret, or not at all."""
     assert redact(text.replace("§", secret)).count("[REDACTED:") == 1
     assert not survives(secret, redact(text.replace("§", secret)))
 
 
-@pytest.mark.parametrize("unit", HOSTILE)
+@each_row("unit", HOSTILE)
 def test_a_text_has_few_forms_and_none_is_longer(unit: str) -> None:
     """Of a text of nothing but escapes there are at most `MAX_FORMS`, each no longer than the one before; what stands
     behind the escapes is found.

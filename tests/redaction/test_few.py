@@ -14,7 +14,7 @@ from analyzer.redaction import engine, walk
 from analyzer.redaction.engine import _Prefilter, prefilter_with
 from analyzer.redaction.families import FAMILIES
 from analyzer.redaction.places import PLACES
-from tests import reference
+from tests import each_row, reference
 from tests.needed_words import needed_words
 from tests.redaction.contexts import PASSWORD, texts
 
@@ -42,7 +42,7 @@ def test_trace_words_are_current():
     assert Path(engine.WORDS_FILE).read_text("utf-8") == reference.trace_words()
 
 
-@pytest.mark.parametrize("row", [*FAMILIES, *PLACES], ids=lambda row: row.pattern[:40])
+@each_row("row", [*FAMILIES, *PLACES])
 def test_examples_are_found_alike(row):
     """The example of each row is suspicious both ways, in every form that the automaton finds it in."""
     text = row.example.replace("⟨", "").replace("⟩", "")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from analyzer.redaction import redact
+from tests import each_row
 
 _HEX = "3f9a1c07b2e84d56a0c9e1f27b385d64"
 _UUID = "0199f3a2-4c07-4c31-9d0e-5b1f60c8a211"
@@ -195,7 +194,7 @@ HARMLESS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", HARMLESS)
+@each_row("kind", HARMLESS)
 def test_what_is_harmless_stays(kind: str) -> None:
     """An id, a digest, a name or a sentence about a secret is left as it is."""
     assert redact(HARMLESS[kind]) == HARMLESS[kind]

@@ -17,7 +17,7 @@ from analyzer.importers import HEAD_BYTES, detect, head_of
 from analyzer.recovery.process.step_error import Observer, step_error
 from analyzer.recovery.process.streams import TAIL_BYTES, Tail
 from analyzer.redaction import redact
-from tests import sampled
+from tests import each_row, sampled
 from tests.redaction.contexts import PASSWORD, STRUCTURES, texts
 from tests.redaction.foreign_logs import imported, wave
 from tests.security.test_prose import whole
@@ -61,7 +61,7 @@ POSITIONS: dict[str, Callable[[Any], object]] = {
 
 
 @pytest.mark.no_cover  # it runs what other tests reach, many thousand times
-@pytest.mark.parametrize("position", POSITIONS)
+@each_row("position", POSITIONS)
 def test_no_text_with_a_password_brings_it_into_facts(position: str) -> None:
     """Whatever the words around it are, the classifier's facts do not hold it."""
     chosen = sampled(TEXTS, [*POSITIONS].index(position) % 3)
@@ -69,13 +69,15 @@ def test_no_text_with_a_password_brings_it_into_facts(position: str) -> None:
     assert found == []
 
 
-@pytest.mark.parametrize("position", POSITIONS)
-@pytest.mark.parametrize("value", STRUCTURES, ids=[json.dumps(value)[:60] for value in STRUCTURES])
+@pytest.mark.no_cover  # it runs what other tests reach, many thousand times
+@each_row("position", POSITIONS)
+@each_row("value", STRUCTURES)
 def test_no_value_with_a_password_brings_it_into_facts(position: str, value: Any) -> None:
     """Neither do mappings, pairs, objects of name and value, and arguments: what extraction drops hid nothing."""
     assert PASSWORD not in json.dumps(classify(POSITIONS[position](value)).facts.to_dict())
 
 
+@pytest.mark.no_cover  # it runs what other tests reach, many thousand times
 def test_no_payload_brings_a_password_into_a_log(tmp_path: Path) -> None:
     """What a program appends by itself is cleaned on its way, in every position of a payload."""
     with EventLog(tmp_path) as log:

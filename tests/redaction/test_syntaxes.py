@@ -8,12 +8,13 @@ import re
 import pytest
 
 from analyzer.redaction import may_hold_secret, redact
+from tests import each_row
 from tests.redaction.syntaxes import GLUED, HARMLESS, NAMES, OF_WORDS, SPACED, SYNTAXES, VALUE, WORDED
 
 MARK = re.compile(r"\[REDACTED:[a-z_]+:[0-9a-f]{8}\]")
 
 
-@pytest.mark.parametrize("syntax", [*SYNTAXES, *OF_WORDS])
+@each_row("syntax", [*SYNTAXES, *OF_WORDS])
 def test_a_value_goes_under_every_kind_of_name(syntax: str) -> None:
     """The value alone is replaced, the rest of the text stays, and its JSON is suspicious too."""
     for name in NAMES if syntax in SYNTAXES else SPACED:
@@ -26,7 +27,7 @@ def test_a_value_goes_under_every_kind_of_name(syntax: str) -> None:
         assert may_hold_secret(json.dumps({"text": text}).encode())
 
 
-@pytest.mark.parametrize(("text", "secrets"), [(text, secrets) for text, *secrets in WORDED])
+@each_row("text, secrets", [(text, secrets) for text, *secrets in WORDED])
 def test_a_value_goes_as_a_whole(text: str, secrets: list[str]) -> None:
     """A value ends where its syntax ends it, whatever stands in it, and only the value goes."""
     marked = text
@@ -47,7 +48,7 @@ def test_a_token_goes_behind_a_letter(before: str) -> None:
         assert token not in clean
 
 
-@pytest.mark.parametrize("text", HARMLESS)
+@each_row("text", HARMLESS)
 def test_what_is_no_secret_stays_in_the_same_syntaxes(text: str) -> None:
     """Types, lengths, tags, errors of a shell, members and prose under such a name stay."""
     assert redact(text) == text

@@ -14,7 +14,7 @@ from analyzer.redaction import is_secret_name, may_hold_secret, redact, redact_v
 from analyzer.redaction.families import FAMILIES
 from analyzer.redaction.keys import PHRASES, SHORT
 from analyzer.redaction.places import PLACES
-from tests import REPOSITORY
+from tests import REPOSITORY, each_row
 from tests.redaction.contexts import PASSWORD, STRUCTURES, texts
 
 MARK = re.compile(r"\[REDACTED:([a-z_]+):([0-9a-f]{8})\]")
@@ -26,7 +26,7 @@ def _example(text: str) -> tuple[str, str]:
     return whole, text.partition("⟨")[2].partition("⟩")[0] or whole
 
 
-@pytest.mark.parametrize("family", FAMILIES, ids=[family.name for family in FAMILIES])
+@each_row("family", FAMILIES)
 def test_the_example_of_a_family_is_found_by_it(family):
     """The secret in a row's example goes under the row's name, in a sentence, as a line and as a text in JSON."""
     whole, secret = _example(family.example)
@@ -39,14 +39,14 @@ def test_the_example_of_a_family_is_found_by_it(family):
         assert redact(clean) == clean
 
 
-@pytest.mark.parametrize("place", PLACES, ids=[place.spans.__name__ for place in PLACES])
+@each_row("place", PLACES)
 def test_the_example_of_a_place_is_found(place):
     """The secret in the example of each way to say that something is one goes."""
     whole, secret = _example(place.example)
     assert secret not in redact(whole)
 
 
-@pytest.mark.parametrize("family", FAMILIES, ids=[family.name for family in FAMILIES])
+@each_row("family", FAMILIES)
 def test_a_family_says_whose_knowledge_it_is(family):
     """Every row names a source, and looks for nothing that has no trace."""
     assert family.source
@@ -71,9 +71,8 @@ STYLES = (
 )
 
 
-@pytest.mark.parametrize(
-    "words",
-    [words for phrases in (PHRASES, SHORT) for words in (word for each in phrases.values() for word in each)],
+@each_row(
+    "words", [words for phrases in (PHRASES, SHORT) for words in (word for each in phrases.values() for word in each)]
 )
 def test_a_name_is_secret_in_any_case_style(words):
     """snake_case, kebab-case, SCREAMING, camelCase, dotted, with a number or a word behind that changes nothing."""
@@ -82,23 +81,20 @@ def test_a_name_is_secret_in_any_case_style(words):
         assert is_secret_name(style.format(*forms)), style.format(*forms)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
+@each_row("name", [
         "author", "authors", "monkey", "keyboard", "keyword", "primary_key_id", "public_key", "max_tokens", "tokens",
         "input_tokens", "token_count", "token_limit", "tokenizer", "next_page_token", "eos_token", "password_policy",
         "password_length", "passed", "bypass", "compass", "secretary", "secret_name", "api_key_id", "access_key_id",
         "session", "sessionId", "session_id", "request_id", "requestId", "authority", "passenger",
         "token_usage_percent", "credential_type", "cache", "signature_version", "cookie_policy", "operation", "caller",
         "message", "",
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_a_name_like_one_is_none(name):
     """What only begins like a secret's name, or is about one, holds none."""
     assert not is_secret_name(name)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "password authentication failed for user app",
@@ -201,7 +197,7 @@ def test_the_prefilter_misses_no_structure(value):
     assert redact_value(clean) == clean
 
 
-@pytest.mark.parametrize("value", STRUCTURES, ids=[json.dumps(value)[:60] for value in STRUCTURES])
+@each_row("value", STRUCTURES)
 def test_no_structure_keeps_its_secret(value):
     """Under a name, beside it, behind it, inherited from above, or an argument of a command: the password goes."""
     clean = redact_value(value)

@@ -17,6 +17,7 @@ from analyzer.redaction import may_hold_secret, redact, redact_argument, redact_
 from analyzer.redaction.automata import matches
 from analyzer.redaction.places import PLACES
 from benchmarks.workload import TEMPLATES, mapping
+from tests import each_row
 from tests.growth import assert_linear, assert_takes
 
 MARK = re.compile(r"\[REDACTED:([a-z_]+):([0-9a-f]{8})\]")
@@ -94,7 +95,7 @@ HIDDEN = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "secret"), SECRETS, ids=[f"{n}-{row[0]}" for n, row in enumerate(SECRETS)])
+@each_row("rule, secret", SECRETS)
 def test_family(rule, secret):
     """A secret with a shape of its own is replaced by its rule's mark, and nothing else is."""
     clean = redact(f"it said {secret} and stopped")
@@ -104,9 +105,7 @@ def test_family(rule, secret):
     assert MARK.sub("", clean) == "it said  and stopped"
 
 
-@pytest.mark.parametrize(
-    ("rule", "before", "secret", "after"), HIDDEN, ids=[f"{n}-{row[0]}" for n, row in enumerate(HIDDEN)]
-)
+@each_row("rule, before, secret, after", HIDDEN)
 def test_hidden_by_its_place(rule, before, secret, after):
     """A secret that only its place gives away is replaced, the place stays readable."""
     clean = redact(before + secret + after)
@@ -116,7 +115,7 @@ def test_hidden_by_its_place(rule, before, secret, after):
     assert MARK.search(clean).group(1) == rule
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "Unexpected token: < in JSON at position 0",
@@ -324,7 +323,7 @@ def _json_forms(value):
     return [*texts, *(b'{"a":1}\n' + text + b'\n{"b":2}' for text in texts)]
 
 
-@pytest.mark.parametrize("secret", CORPUS, ids=range(len(CORPUS)))
+@each_row("secret", CORPUS)
 def test_the_prefilter_misses_no_secret(secret):
     """What redaction changes is flagged: as text, as a JSON text of any serializer, as a value and as a key."""
     for frame in FRAMES:

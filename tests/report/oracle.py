@@ -143,8 +143,11 @@ def phrases(findings: list[Finding]) -> list[str]:
     """Return what media repeat of findings word for word, which was counted again in their JSON."""
     made = []
     for one in findings:
-        for text in (one["explanation"], *(part["explanation"] for part in one["parts"])):
-            made += [text, text.removesuffix(".")]
+        for each in (one, *one["parts"]):
+            text, statement = each["explanation"], _statement(each)
+            lead = text.removesuffix(statement)
+            headline = lead + re.split(r"[.;] ", statement, maxsplit=1)[0].rstrip(".") if lead else text.split(": ")[0]
+            made += [text, text.removesuffix("."), statement, statement.partition(" Most often ")[0], headline]
         made += [f"id {one['id']}", f"id {one['id'][:8]}", one["id"], _course(one), _open(one), _who(one), _row(one)]
         made += [f"{name} = {one[f'{name}_value']:.2g}" for name in "pq" if one[f"{name}_value"] is not None]
         made += [*_of_head(one), f"Resolved on {one['resolved_on']}: {_who(one)}"]
@@ -165,24 +168,23 @@ def phrases(findings: list[Finding]) -> list[str]:
 
 
 def _of_head(finding: Finding) -> Iterator[str]:
-    """Return what the first screen says of a finding's days, its sentence there, and the title of its chart."""
-    sentence = finding["explanation"].removeprefix(f"{_who(finding)}: ").removesuffix(".")
+    """Return what the first screen says of a finding's days, and its sentence there."""
+    sentence = _statement(finding).removesuffix(".")
     yield from (sentence, f"{sentence[:1].upper()}{sentence[1:]}")
-    onset, last, until, span = finding["onset"], _last_seen(finding), finding["window"]["until"], _span(finding)
+    onset, last, span = finding["onset"], _last_seen(finding), _span(finding)
     if span:
-        yield f"{_who(finding)}, {span}."
+        yield f"{_who(finding)}, {span}"
     yield from (
-        f"{_who(finding)}, {onset} to {last}.",
-        f"{_who(finding)}, {onset}.",
-        f"{_who(finding)}, since {onset}.",
+        f"{_who(finding)}, {onset} to {last}",
+        f"{_who(finding)}, {onset}",
+        f"{_who(finding)}, since {onset}",
     )
-    shown, normal = finding["observed"], finding["expected"]
-    title = f"{_who(finding)}, {span or until}"
-    if shown is None or normal is None:
-        yield title
-        return
-    figures = [[f"{100 * value:.1f}%", f"{value:,.1f}".rstrip("0").rstrip(".")] for value in (shown, normal)]
-    yield from (f"{title}, {shown} (normally {normal})" for shown, normal in zip(*figures, strict=True))
+
+
+def _statement(finding: Finding) -> str:
+    """Return a finding's explanation without the name and the time that it begins with."""
+    text, who = str(finding["explanation"]), _who(finding)
+    return text.removeprefix(who).partition(": ")[2] if text.startswith(who) else text
 
 
 def _row(finding: Finding) -> str:
@@ -387,7 +389,7 @@ def wrong_page(reader: Reader, page: Page, findings: list[Finding]) -> Iterator[
             if found := _ROWS.fullmatch(piece.text):
                 yield from _wrong_number(found, page, piece, last)
                 continue
-            if found := re.search(r"\((\d{4}-\d\d-\d\d)(?: to (\d{4}-\d\d-\d\d))?\), most", piece.text):
+            if found := re.search(r" (?:on|from) (\d{4}-\d\d-\d\d)(?: to (\d{4}-\d\d-\d\d))?, most", piece.text):
                 span = tuple(date.fromisoformat(found[place] or found[1]) for place in (1, 2))
             own = Reader(reader.night, about, reader.day, reader.phrases)
             yield from own.read(_without_commands(piece.text))

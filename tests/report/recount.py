@@ -313,7 +313,7 @@ _PARTS = {
     "COUNT": r"\d[\d,]*",
     "DECIMAL": r"\d[\d,]*(?:\.\d+)?",
     "SHARE": r"\d[\d.]*%",
-    "NAME": r"[\w.-]+",
+    "NAME": r"\w(?:[\w.-]*\w)?",
     "ZONE": r"(?: UTC| \([A-Z]\w+/\w+\))",
 }
 
@@ -363,12 +363,39 @@ def share_of(part: int, whole: int) -> str:
 
 
 def span_of(about: About, match: Match) -> list[date]:
-    """Return the days that `on one day` or `within 3 days` means: those up to the finding's last one."""
-    return days_up_to(about.last, int(match["days"] or 1))
+    """Return the days of `on 2026-11-09`, `from 2026-11-07 to 2026-11-09` or `within 3 days`, up to the last one."""
+    named = match.groupdict()
+    if first := named.get("first_day"):
+        last = date.fromisoformat(named["last_day"] or first)
+        return days_up_to(last, (last - date.fromisoformat(first)).days + 1)
+    return days_up_to(about.last, int(named.get("days") or 1))
 
 
-_OVER = r"(?: on one day| within (?P<days>COUNT) days)"
-_EXPECTED = r", normally (?P<expected>DECIMAL)(?: in so many days)?"
+_OVER = r" (?:on|from) (?P<first_day>DATE)(?: to (?P<last_day>DATE))?"
+_EXPECTED = r" \(normally (?P<expected>DECIMAL)\)"
+_ON_DAY = r"(?: on (?P<day>DATE))?"
+
+
+def day_of(about: About, match: Match) -> date:
+    """Return the day that a sentence names, else the finding's last one."""
+    return date.fromisoformat(match["day"]) if match["day"] else about.last
+
+
+@says_of_finding(
+    r"(?P<name>NAME|the fleet), (?:(?P<first>TIME on \d+ [A-Z][a-z]+) to (?P<last>TIME on \d+ [A-Z][a-z]+)(?:ZONE)?"
+    r"|(?P<begin>TIME)(?:–(?P<end>TIME))? on (?P<day>\d+ [A-Z][a-z]+)(?:ZONE)?"
+    r"|(?:since )?(?P<onset>DATE)(?: to (?P<seen>DATE))?): "
+)
+def _lead(about: About, match: Match) -> Iterator[str]:
+    yield from differ("who", match["name"], about.who)
+    if match["onset"]:
+        yield from differ("the onset", match["onset"], about.onset)
+        yield from differ("the last day", match["seen"] or about.last_seen, about.last_seen)
+        return
+    errors = about.counted
+    begin, end = (f"{(at := about.night.local(e.at)):%H:%M} on {at.day} {at:%B}" for e in (errors[0], errors[-1]))
+    yield from differ("the first error", match["first"] or f"{match['begin']} on {match['day']}", begin)
+    yield from differ("the last error", match["last"] or f"{match['end'] or match['begin']} on {match['day']}", end)
 
 
 def estimated(about: About, shown: str) -> Iterator[str]:
@@ -377,11 +404,11 @@ def estimated(about: About, shown: str) -> Iterator[str]:
 
 
 @says_of_finding(
-    r"(?P<unknown>COUNT) of (?P<every>COUNT) distinct errors? on (?P<day>DATE) were unknown \((?P<share>SHARE); "
+    rf"(?P<unknown>COUNT) of (?P<every>COUNT) distinct errors?{_ON_DAY} matched no rule \((?P<share>SHARE), "
     r"normally (?P<estimate>SHARE)(?:, at most SHARE|, between SHARE and SHARE)?\), in (?P<sessions>COUNT) sessions?"
 )
 def _unknown_share(about: About, match: Match) -> Iterator[str]:
-    day = date.fromisoformat(match["day"])
+    day = day_of(about, match)
     every = {(e.session, masked(e.message)) for e in about.night.errors if e.caller == about.who and e.day == day}
     unknown = {(e.session, masked(e.message)) for e in about.on(day)}
     yield from differ("the unknown errors", match["unknown"], len(unknown))
@@ -392,22 +419,27 @@ def _unknown_share(about: About, match: Match) -> Iterator[str]:
 
 
 @says_of_finding(
-    r"(?P<errors>COUNT) distinct (?:(?P<reason>[a-z_]+) )?errors in (?P<met>COUNT)(?: of (?P<seen>COUNT))? "
-    rf"sessions{_OVER}{_EXPECTED}"
+    r"(?P<met>COUNT)(?: of (?P<seen>COUNT))? sessions met (?:(?P<errors>COUNT) distinct )?(?:(?P<reason>[a-z_]+) )?"
+    rf"errors(?: within (?P<days>COUNT) days)?{_EXPECTED}"
 )
 def _more_errors(about: About, match: Match) -> Iterator[str]:
+    if _is_of_hours(about, match):
+        return
     days = span_of(about, match)
     errors = [e for e in about.on(*days) if match["reason"] in {None, e.reason}]
-    yield from differ("the number of errors", match["errors"], len({(e.session, masked(e.message)) for e in errors}))
+    distinct = len({(e.session, masked(e.message)) for e in errors})
+    yield from differ("the number of errors", match["errors"] or match["met"], distinct)
     yield from differ("the number of sessions", match["met"], len({e.session for e in errors}))
     if match["seen"]:
         yield from differ("the number of all sessions", match["seen"], len(about.night.sessions(about.callers, days)))
     yield from estimated(about, match["expected"])
 
 
-@says_of_finding(rf"(?P<reason>[a-z_]+) errors in (?P<met>COUNT)(?: of (?P<seen>COUNT))? sessions{_EXPECTED}")
-def _more_in_hours(about: About, match: Match) -> Iterator[str]:
+def _is_of_hours(about: About, match: Match) -> bool:
+    """Whether a sentence counts the sessions of some hours: its figures are of no whole days."""
     night = about.night
+    if match["errors"] or match["days"]:
+        return False
     hours = {night.local(error.at).replace(tzinfo=None, minute=0, second=0) for error in about.errors}
     pairs = set()
     for end in hours:
@@ -416,60 +448,44 @@ def _more_in_hours(about: About, match: Match) -> Iterator[str]:
             pairs.add(
                 len({e.session for e in about.errors if begin <= night.local(e.at).replace(tzinfo=None) < behind})
             )
-    yield from holds("the number of sessions in some hours", int(match["met"]) in pairs)
     seen = int((match["seen"] or match["met"]).replace(",", ""))
-    yield from holds(
-        "the number of all sessions", seen <= len(night.sessions(about.callers, days_up_to(about.last, 2)))
-    )
-    yield from estimated(about, match["expected"])
+    return int(match["met"]) in pairs and seen <= len(night.sessions(about.callers, days_up_to(about.last, 2)))
 
 
-@says_of_finding(
-    r"; (?P<count>COUNT) errors?, (?P<first>TIME on \d+ [A-Z][a-z]+) to (?P<last>TIME on \d+ [A-Z][a-z]+)"
-    r"(?: \([A-Z]\w+/\w+\))?"
-    r"|; (?P<errors>COUNT) errors?, (?P<begin>TIME)(?:–(?P<end>TIME))? on (?P<day>\d+ [A-Z][a-z]+)"
-    r"(?: \([A-Z]\w+/\w+\))?"
-)
-def _span(about: About, match: Match) -> Iterator[str]:
-    errors = about.inside()
-    yield from differ("the number of errors", match["errors"] or match["count"], len(errors))
-    begin, end = (f"{(at := about.night.local(e.at)):%H:%M} on {at.day} {at:%B}" for e in (errors[0], errors[-1]))
-    shown = match["first"] or f"{match['begin']} on {match['day']}"
-    yield from differ("the first error", shown, begin)
-    yield from differ("the last error", match["last"] or f"{match['end'] or match['begin']} on {match['day']}", end)
+@says_of_finding(r"; (?P<count>COUNT) errors? in all")
+def _all_errors(about: About, match: Match) -> Iterator[str]:
+    yield from differ("the number of errors", match["count"], len(about.inside()))
 
 
-@says_of_finding(r", at (?P<hit>COUNT) of its (?P<all>COUNT) callers")
+@says_of_finding(r", in (?:all|(?P<hit>COUNT) of) (?P<all>COUNT) callers?")
 def _callers_hit(about: About, match: Match) -> Iterator[str]:
     hit = {e.caller for e in about.on(*days_up_to(about.last, 14))}
     yield from differ("the number of callers", match["all"], len(about.callers))
-    yield from holds("the number of callers that were hit", int(match["hit"]) <= len(hit))
+    yield from holds("the number of callers that were hit", int(match["hit"] or match["all"]) <= len(hit))
 
 
 @says_of_finding(
-    r"(?:, of which|,) (?P<callers>COUNT) (?:wait longer for retries|recover less by retries|hand off more "
-    r"often|run out of retries|are stopped more often|end without an answer)"
+    r"[;,] (?P<callers>COUNT) callers? (?:waited longer for retries|recovered less often|handed off more often"
+    r"|compacted more often|ran out of retries|were stopped more often|got no answer)"
 )
 def _consequences(about: About, match: Match) -> Iterator[str]:
     yield from holds("the number of callers", 0 < int(match["callers"]) <= len(about.callers))
 
 
 @says_of_finding(
-    r"an? (?:unknown )?message that it did not have before(?:, classified only tentatively as (?P<reason>NAME), by a"
-    r" bare status or weak words)?, in (?P<sessions>COUNT) sessions?, (?:since|on) (?P<day>DATE)"
+    r"(?P<sessions>COUNT) sessions? met a new (?:unknown message|message, classified only tentatively as"
+    r" (?P<reason>NAME))"
 )
 def _sessions_since(about: About, match: Match) -> Iterator[str]:
-    first = date.fromisoformat(match["day"])
-    shown = [e for e in about.errors if first <= e.day <= about.last]
+    shown = [e for e in about.errors if about.onset <= e.day <= about.last]
     yield from differ("the number of sessions", match["sessions"], len({e.session for e in shown}))
-    yield from differ("the first day", match["day"], min(e.day for e in shown))
+    yield from differ("the first day", about.onset, min(e.day for e in shown))
     yield from differ("the reason", match["reason"] or "unknown", shown[0].reason)
 
 
 @says_of_finding(
-    r"the fleet: an? (?:unknown )?message that nobody had before(?:, classified only tentatively as (?P<reason>NAME),"
-    r" by a bare status or weak words)?: first seen (?P<day>DATE), in (?P<sessions>COUNT) sessions? of "
-    r"(?P<callers>COUNT) callers since"
+    r"a new (?:unknown message|message, classified only tentatively as (?P<reason>NAME)); (?P<sessions>COUNT) sessions?"
+    r" of (?P<callers>COUNT) callers met it since (?P<day>DATE)"
 )
 def _new_to_all(about: About, match: Match) -> Iterator[str]:
     shown = [e for e in about.errors if e.day <= about.last]
@@ -480,10 +496,10 @@ def _new_to_all(about: About, match: Match) -> Iterator[str]:
 
 
 @says_of_finding(
-    r"one session repeats one text (?P<times>COUNT) times(?:, and (?P<more>COUNT) more do so too)?, on (?P<day>DATE)"
+    r"one session met the same error (?P<times>COUNT) times(?:; (?P<more>COUNT) other sessions? did so too)?"
 )
 def _burst(about: About, match: Match) -> Iterator[str]:
-    errors = about.on(date.fromisoformat(match["day"]))
+    errors = about.on(about.last)
     counts = sorted(Counter(e.session for e in errors).values(), reverse=True)
     yield from differ("the number of times", match["times"], counts[0])
     yield from differ("the number of other sessions", match["more"] or 0, sum(count >= 30 for count in counts[1:]))
@@ -491,7 +507,7 @@ def _burst(about: About, match: Match) -> Iterator[str]:
 
 @says_of_finding(
     rf"the tool (?P<tool>NAME) failed in (?P<met>COUNT) of (?P<used>COUNT) sessions that used it{_OVER}, "
-    rf"(?P<times>COUNT) times \(three a session at most\){_EXPECTED}"
+    rf"(?P<times>COUNT) times, three a session at most{_EXPECTED}"
 )
 def _tool(about: About, match: Match) -> Iterator[str]:
     days = span_of(about, match)
@@ -538,19 +554,25 @@ def _unanswered(about: About, match: Match) -> Iterator[str]:
 
 
 @says_of_finding(
-    r"(?P<relays>COUNT) hand-offs(?: in one session)? in step (?P<step>NAME) on (?P<day>DATE)(?: \(normally "
-    r"(?P<expected>DECIMAL), at most DECIMAL\), in (?P<sessions>COUNT) sessions?|, (?P<most>COUNT) of"
-    r" them in one session)?"
+    rf"(?P<relays>COUNT) hand-offs in step “(?P<step>NAME)”{_ON_DAY} \(normally "
+    r"(?P<expected>DECIMAL), at most DECIMAL\), in (?P<sessions>COUNT) sessions?"
 )
 def _relays(about: About, match: Match) -> Iterator[str]:
-    day = date.fromisoformat(match["day"])
-    relays = about.relays(day)
+    relays = about.relays(day_of(about, match))
     yield from differ("the number of hand-offs", match["relays"], len(relays))
     yield from differ("the step", match["step"], about.scope["step"])
-    if match["sessions"]:
-        yield from differ("the number of sessions", match["sessions"], len({e.session for e in relays}))
-    if match["most"]:
-        yield from differ("the most of one session", match["most"], max(Counter(e.session for e in relays).values()))
+    yield from differ("the number of sessions", match["sessions"], len({e.session for e in relays}))
+
+
+@says_of_finding(
+    r"one session handed its work to a fresh context (?P<most>COUNT)(?: of (?P<relays>COUNT))? times"
+    rf" in step “(?P<step>NAME)”{_ON_DAY}"
+)
+def _relays_of_one(about: About, match: Match) -> Iterator[str]:
+    relays = about.relays(day_of(about, match))
+    yield from differ("the number of hand-offs", match["relays"] or match["most"], len(relays))
+    yield from differ("the step", match["step"], about.scope["step"])
+    yield from differ("the most of one session", match["most"], max(Counter(e.session for e in relays).values()))
 
 
 @says_of_finding(r"[;.] (?P<halted>COUNT) of them failed")
@@ -561,8 +583,8 @@ def _given_up(about: About, match: Match) -> Iterator[str]:
 
 
 @says_of_finding(
-    r"(?:(?P<count>COUNT) sessions?|no session) (?:on (?P<day>DATE)|from (?P<begin>TIME) to (?P<end>TIME)), "
-    r"normally (?P<expected>DECIMAL)"
+    r"(?:(?P<count>COUNT) sessions?|no session) (?:on (?P<day>DATE)|from (?P<begin>TIME) to (?P<end>TIME)) "
+    r"\(normally (?P<expected>DECIMAL)\)"
 )
 def _silence(about: About, match: Match) -> Iterator[str]:
     callers = about.callers if about.scope["caller"] else {e.caller for e in about.night.events}
@@ -579,23 +601,23 @@ def _silence(about: About, match: Match) -> Iterator[str]:
 
 
 @says_of_finding(
-    r"the mix of errors changed; the rules did not: (?P<reason>NAME) in (?P<met>COUNT) of "
-    r"(?P<all>COUNT) sessions, normally (?P<expected>DECIMAL), (?:on|since) (?P<day>DATE)"
+    r"the mix of errors changed; the rules did not: (?P<met>COUNT) of (?P<all>COUNT) sessions met (?P<reason>NAME)"
+    r" errors \(normally (?P<expected>DECIMAL)\)"
 )
 def _mix(about: About, match: Match) -> Iterator[str]:
-    first = date.fromisoformat(match["day"])
-    every = [e for e in about.night.errors if e.caller == about.who and first <= e.day <= about.last]
+    every = [e for e in about.night.errors if e.caller == about.who and about.onset <= e.day <= about.last]
     met = {error.session for error in every if error.reason == match["reason"]}
     yield from differ("the number of sessions", match["met"], len(met))
     yield from differ("the number of all sessions", match["all"], len({error.session for error in every}))
 
 
 @says_of_finding(
-    r"[;,.] (?P<failed>COUNT) of (?P<seen>COUNT) sessions of (?P<day>DATE) failed"
-    r"(?: at (?P<callers>NAME(?:, (?!for )NAME)*)(?: and (?P<more>COUNT) more callers?)?)?(?:, for \$(?P<usd>DECIMAL))?"
+    rf"[;,.] (?P<failed>COUNT) of (?P<seen>COUNT) sessions{_ON_DAY} failed"
+    r"(?: in (?P<callers>NAME(?:, NAME)*)(?: and (?P<more>COUNT) more callers?)?)?"
+    r"(?P<later>, most of them after [^.]*)?(?:\. These sessions cost \$(?P<usd>DECIMAL))?"
 )
 def _failed(about: About, match: Match) -> Iterator[str]:
-    day = date.fromisoformat(match["day"])
+    day = day_of(about, match)
     failed = about.night.failed(about.on(day))
     callers = sorted({error.caller for error in about.on(day) if error.session in failed})
     if match["callers"]:
@@ -606,9 +628,13 @@ def _failed(about: About, match: Match) -> Iterator[str]:
     yield from differ("what they cost", match["usd"] or "0.00", f"{usd:.2f}")
     yield from differ("the number of failed sessions", match["failed"], len(about.night.failed(about.on(day))))
     yield from differ("the number of sessions", match["seen"], len(about.night.sessions(about.callers, [day])))
+    if later := _LATER.match(match["later"] or ""):
+        yield from _failed_more(about, later)
 
 
-@says_of_finding(r", mostly from (?:(?P<day>DATE) )?(?P<time>TIME)ZONE on")
+_LATER = re.compile(r", most of them after (?:(?P<day>\d{4}-\d\d-\d\d) )?(?P<time>\d\d:\d\d)")
+
+
 def _failed_more(about: About, match: Match) -> Iterator[str]:
     day = date.fromisoformat(match["day"]) if match["day"] else about.last
     failed = about.night.failed(about.on(about.last))
@@ -620,7 +646,7 @@ def _failed_more(about: About, match: Match) -> Iterator[str]:
     yield from holds("that more fail from that hour on", late > early)
 
 
-@says_of_finding(r"[;,.] (?P<waited>DECIMAL) (?P<unit>h|min) of waiting for retries")
+@says_of_finding(r"[;,.] Retries waited (?P<waited>DECIMAL) (?P<unit>h|min)")
 def _waited(about: About, match: Match) -> Iterator[str]:
     chains = {e.operation for e in about.on(about.last) if e.operation}
     seconds = sum(about.night.chains[chain].waited_seconds for chain in chains)

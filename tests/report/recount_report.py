@@ -63,8 +63,8 @@ def _by_text(night: Night) -> dict[tuple[str, ...], list[Event]]:
 
 
 @says(
-    r"One (?P<reason>NAME) message failed most: (?P<times>COUNT) times? in (?P<met>COUNT) of (?P<seen>COUNT) sessions?"
-    r"(?:, (?P<failed>COUNT) of which failed)?(?:: “(?P<quote>[^”]*)”)?"
+    r"Most failures: one (?P<reason>NAME) message, (?P<times>COUNT) times? in (?P<met>COUNT) of (?P<seen>COUNT) "
+    r"sessions?(?:; (?P<failed>COUNT|all) failed)?(?:: “(?P<quote>[^”]*)”)?"
 )
 def _failed_most(reader: Reader, match: Match) -> Iterator[str]:
     night = reader.night
@@ -79,10 +79,11 @@ def _failed_most(reader: Reader, match: Match) -> Iterator[str]:
     yield from differ("the number of times", match["times"], len(rows))
     yield from differ("the sessions", match["met"], len(sessions_of(rows)))
     yield from differ("all sessions", match["seen"], len(night.starts))
-    yield from differ("the sessions that gave up", match["failed"] or 0, failed.get(key, 0))
+    shown = match["met"] if match["failed"] == "all" else match["failed"] or 0
+    yield from differ("the sessions that gave up", shown, failed.get(key, 0))
 
 
-@says(r"All requests cost \$(?P<usd>DECIMAL); none of it is known to be wasted by failures")
+@says(r"All requests cost \$(?P<usd>DECIMAL); failures wasted none of it, as far as the logs show")
 def _all_cost(reader: Reader, match: Match) -> Iterator[str]:
     yield from differ("the cost", match["usd"], f"{sum(map(usd_of, requests_of(reader.night))):.2f}")
     yield from holds("that no failure cost any of it", not unfinished(reader.night))
@@ -130,9 +131,9 @@ _PARTIES = {
 
 @says(
     r"(?P<whose>Likely [a-z ]+): (?P<met>COUNT) of (?P<seen>COUNT) sessions? at"
-    r" (?P<provider>NAME) met (?P<reason>NAME) errors (?:between (?P<first>TIME) and (?P<last>TIME)|at (?P<at>TIME))"
-    r" UTC on (?P<day>DATE)(?:, (?P<hit>COUNT) of (?P<callers>COUNT) callers hit)?"
-    r"(?:; (?P<other_met>COUNT) of (?P<others>COUNT) sessions? at other providers did)?"
+    r" (?P<provider>NAME) met (?P<reason>NAME) errors, (?P<first>TIME)(?:–(?P<last>TIME))? UTC on (?P<day>DATE)"
+    r"(?:, in (?:all|(?P<hit>COUNT) of) (?P<callers>COUNT) callers?)?"
+    r"(?:; (?P<other_met>COUNT) of (?P<others>COUNT) sessions? elsewhere)?"
 )
 def _blame(reader: Reader, match: Match) -> Iterator[str]:
     night, party = reader.night, PARTIES[match["reason"]]
@@ -151,8 +152,8 @@ def _blame_of(night: Night, day: date, rows: list[Event], own: list[Event], matc
     there = sessions_of(event for event in work if event.provider == match["provider"])
     yield from differ("the sessions", match["met"], len(sessions_of(own)))
     yield from differ("all sessions", match["seen"], len(there))
-    yield from differ("the first time", match["first"] or match["at"], f"{min(error.at for error in own):%H:%M}")
-    yield from differ("the last time", match["last"] or match["at"], f"{max(error.at for error in own):%H:%M}")
+    yield from differ("the first time", match["first"], f"{min(error.at for error in own):%H:%M}")
+    yield from differ("the last time", match["last"] or match["first"], f"{max(error.at for error in own):%H:%M}")
     if match["others"]:
         yield from differ("other sessions", match["others"], len(sessions_of(work)) - len(there))
         yield from differ("others that met it", match["other_met"], len(sessions_of(rows)) - len(sessions_of(own)))
@@ -160,7 +161,7 @@ def _blame_of(night: Night, day: date, rows: list[Event], own: list[Event], matc
         callers = {event.caller for event in work if event.provider == match["provider"]}
         hit = {caller for caller in callers if _is_hit(caller, work, own)}
         yield from differ("the callers", match["callers"], len(callers))
-        yield from differ("the callers that were hit", match["hit"], len(hit))
+        yield from differ("the callers that were hit", match["hit"] or match["callers"], len(hit))
 
 
 def _is_hit(caller: str, work: list[Event], errors: list[Event]) -> bool:
@@ -190,7 +191,7 @@ def _errors(reader: Reader, match: Match) -> Iterator[str]:
 
 @says(
     r"(?P<errors>COUNT) errors? of (?P<callers>COUNT) callers? in (?P<met>COUNT) of (?P<seen>COUNT) sessions?; "
-    r"(?P<share>SHARE) unknown \((?P<unknown>COUNT) of (?P<counted>COUNT)\)"
+    r"(?:none unknown|(?P<share>SHARE) unknown \((?P<unknown>COUNT) of (?P<counted>COUNT)\))"
 )
 def _errors_line(reader: Reader, match: Match) -> Iterator[str]:
     yield from _errors(reader, match)
@@ -198,9 +199,10 @@ def _errors_line(reader: Reader, match: Match) -> Iterator[str]:
     unknown = sum(error.reason == "unknown" for error in night.errors)
     yield from differ("the sessions with errors", match["met"], len(sessions_of(night.errors)))
     yield from differ("all sessions", match["seen"], len(night.starts))
-    yield from differ("the unknown errors", match["unknown"], unknown)
-    yield from differ("the share", match["share"], share_of(unknown, len(night.errors)))
-    yield from differ("those that count", match["counted"], len(night.errors))
+    yield from differ("the unknown errors", match["unknown"] or 0, unknown)
+    if match["share"]:
+        yield from differ("the share", match["share"], share_of(unknown, len(night.errors)))
+        yield from differ("those that count", match["counted"], len(night.errors))
 
 
 @says(r"(?P<unknown>COUNT) of (?P<counted>COUNT) errors? are unknown \((?P<share>SHARE)\)")
@@ -294,7 +296,7 @@ def _drift(reader: Reader, match: Match) -> Iterator[str]:
 
 @says(
     r"What is new in the last 7 days, compared with the 42 before|From 42 days before the onset on|with its 95 % "
-    r"interval \(Wilson 1927\)|\(DATE(?: to DATE)?\), most"
+    r"interval \(Wilson 1927\)|(?:on DATE|from DATE to DATE), most"
 )
 def _constants(_reader: Reader, _match: Match) -> Iterator[str]:
     """Take words of our own, and the days of a table whose rows are counted of just these days."""
@@ -338,7 +340,7 @@ def _figure(night: Night, name: str, days: Iterable[date]) -> str:
 
 
 @says(
-    r"(?:The (?P<days>COUNT) days to (?P<day>DATE)|(?P<only>DATE)), and (?:the COUNT before|a"
+    r"(?:The (?P<days>COUNT) days to (?P<day>DATE)|(?P<only>DATE)), (?:compared with the COUNT before|and a"
     r" week earlier)(?: \((?P<had>COUNT) with events\))?"
 )
 def _days_of_figures(reader: Reader, match: Match) -> Iterator[str]:
@@ -376,7 +378,7 @@ def _sparkline(reader: Reader, match: Match) -> Iterator[str]:
     yield from differ("the gaps", match["gaps"] or 0, len(days) - len(pairs))
 
 
-@says(r"No findings in (?P<sessions>COUNT) sessions? and (?P<errors>COUNT) errors?")
+@says(r"Nothing unusual in (?P<sessions>COUNT) sessions? and (?P<errors>COUNT) errors?")
 def _quiet(reader: Reader, match: Match) -> Iterator[str]:
     yield from differ("the sessions", match["sessions"], len(reader.night.starts))
     yield from differ("the errors", match["errors"], len(reader.night.errors))

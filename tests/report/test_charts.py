@@ -136,7 +136,7 @@ def test_strange_reasons_are_one_series(report: Report) -> None:
     row = {"day": date(2026, 11, 1), "errors": 1, "sessions": 1}
     rows = ({**row, "reason": f"<i>{number}"} for number in range(40))
     figure = errors_timeline_chart(rewritten(report().tables["errors-timeline"], rows))
-    assert figure.layout.title.subtitle.text == "other stands for 40 beyond the eight reasons"
+    assert figure.layout.title.subtitle.text == "other are 40 beyond the eight reasons"
     assert [(trace.name, list(trace.y)) for trace in figure.data] == [("other", [40])]
 
 

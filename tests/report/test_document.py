@@ -88,7 +88,7 @@ def test_every_writer_tells_all_of_a_finding(writer: str) -> None:
     """Its severity, sentence, parts, draft, course, id, advice and a command stand in all four."""
     written = WRITERS[writer](DOCUMENT)
     told = (FINDING.sentence, *FINDING.details, FINDING.course, "id f-1", FINDING.advice, FINDING.command)
-    assert [each for each in told if each not in written] == []
+    assert [each for each in told if each.lower() not in written.lower()] == []
     assert "critical" in written.lower()
     assert "see what is wrong" in written
     assert "analyzer doctor" in written
@@ -118,13 +118,13 @@ def test_chats_are_told_the_same_of_a_finding(monkeypatch: pytest.MonkeyPatch) -
         opened_on=day,
         last_on=day,
         latest=Detection(day=day, caller="planner", finding="new_template"),
-        explanation="planner spiked",
+        explanation="planner, 2026-11-09: it spiked.",
     )
     night = night_of(*[one] * 12, Finding(**{**_fields(one), "state": "ongoing", "handling": known}), since=day)
     for form in ("slack", "teams", "discord", "webhook"):
         message = chat_message(form, night)
         texts = " ".join(_texts(message if form != "webhook" else message["text"]))
-        assert texts.count("planner spiked") == 10
+        assert texts.count("It spiked") == 10
         assert "And 2 more, 1 finding as before." in texts
     assert sum(isinstance(block, FindingBlock) for block in night_document(night)) == 13
 
@@ -133,14 +133,14 @@ def test_a_webhook_has_plain_text(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its text has the title of a finding, and neither Slack's entities nor its marks; nobody is called by it."""
     day = date(2026, 11, 9)
     latest = Detection(day=day, caller="planner", finding="outage", scope="anthropic")
-    said = "a < b & <!channel>"
+    said = "planner, 2026-11-09: a < b & <!channel>. More."
     known = {"state": "new", "severity": "warning", "opened_on": day, "last_on": day, "latest": latest}
     one = Finding(id="f-1", explanation=said, **known)  # type: ignore[arg-type]
     night = night_of(one, since=day)
     title, head, line = chat_message("webhook", night)["text"].split("\n")
-    assert title == "WARNING: A provider fails at many callers: planner, 2026-11-09."
+    assert title.startswith("WARNING: planner, 2026-11-09: a < b & <") and "More" not in title
     assert head == "1 new finding for 2026-11-09."
-    assert line.startswith("• warning, new: A provider fails at many callers: planner. a < b & <")
+    assert line.startswith("• warning, new: A provider fails for many callers: planner, 2026-11-09. A < b & <")
     assert "<!" not in line and "&amp;" not in line and "`" not in line
 
 

@@ -17,6 +17,7 @@ from jinja2 import UndefinedError
 from analyzer.report import csv_cell, markdown_text, terminal_safe
 from analyzer.report.escape import chat_text, json_text, runner_safe
 from analyzer.report.writers.html import environment
+from tests import each_row
 
 STEERING = [
     ("\x1b[31mred\x1b[0m", r"\x1b[31mred\x1b[0m"),
@@ -37,7 +38,7 @@ STEERING = [
 ]
 
 
-@pytest.mark.parametrize(("hostile", "shown"), STEERING)
+@each_row("hostile, shown", STEERING)
 def test_terminal_shows_steering_characters(hostile: str, shown: str) -> None:
     """Characters that steer a terminal or hide become visible codes."""
     assert terminal_safe(hostile) == shown
@@ -87,8 +88,8 @@ def test_a_template_fails_on_a_name_that_it_is_not_given() -> None:
         environment().from_string("{{ no_such_name }}").render()
 
 
-@pytest.mark.parametrize(
-    ("hostile", "shown"),
+@each_row(
+    "hostile, shown",
     [
         ("a|b", r"a\|b"),
         ("<img src=x>", "&lt;img src=x&gt;"),
@@ -132,7 +133,7 @@ def test_a_chat_calls_nobody_and_links_nothing(hostile: str, shown: str) -> None
     assert chat_text(hostile) == shown
 
 
-@pytest.mark.parametrize(
+@each_row(
     "formula",
     [
         '=cmd|"/C calc"!A1',

@@ -257,7 +257,7 @@ def test_the_page_begins_with_what_is_wrong(report: Report) -> None:
     order = [
         "CRITICAL",
         "Unknown errors spiked: figma-probe, 08:15 on 21 November.",
-        "12 of 12 distinct errors on 2026-11-21 were unknown (100.0%; normally 4.6%",
+        "12 of 12 distinct errors matched no rule (100.0%, normally 4.6%",
         "Write a rule for them",
         "analyzer unknowns --suggest --caller figma-probe",
         "normal range",
@@ -274,7 +274,7 @@ def test_a_quiet_page_says_so_in_one_sentence(report: Report) -> None:
     """Without a finding there is neither a list of findings nor a chart on the first screen."""
     page = render_html(replace(report(), cases=()))
     first = page[page.index("<header") : page.index("</header>")]
-    assert re.search(r"<h1 .*No findings in \d+ sessions and 133 errors\.", first)
+    assert re.search(r"<h1 .*Nothing unusual in \d+ sessions and 133 errors\.", first)
     assert 'class="plot"' not in first
     assert 'id="findings"' not in page
 

@@ -125,5 +125,5 @@ def test_what_got_worse_is_told_whole(told: Told) -> None:
     """Late events may make an open finding graver: that is news, with its sentence."""
     worse = replace(told.open, findings=(replace(told.finding, severity="critical", worse=True),))
     assert worse.news() == worse.findings
-    assert told.finding.explanation[:40] in to_text(night_document(worse))
+    assert told.finding.statement[1:40] in " ".join(to_text(night_document(worse)).split())
     assert "Open, last seen" not in to_text(night_document(worse))

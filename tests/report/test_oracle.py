@@ -56,10 +56,10 @@ def test_a_finding_is_read_beside_its_own_events() -> None:
     about = About(night, {**finding, "onset": f"{error.day}", "samples": [], "evidence": []})
     failed, seen = len(night.failed(about.on(error.day))), len(night.sessions({error.caller}, [error.day]))
     usd = re.search(
-        r"recounted ([\d.]+)", Reader(night, about).read(f"; {failed} of {seen} sessions of {error.day} failed")[0]
+        r"recounted ([\d.]+)", Reader(night, about).read(f"; {failed} of {seen} sessions on {error.day} failed")[0]
     )
     assert usd is not None
-    whole = f"; {failed} of {seen} sessions of {error.day} failed, for ${usd[1]}"
+    whole = f"; {failed} of {seen} sessions on {error.day} failed. These sessions cost ${usd[1]}"
     assert Reader(night, about).read(whole) == []
     assert Reader(night, about).read(whole.replace(f" of {seen} ", f" of {seen + 1} ")) != []
 

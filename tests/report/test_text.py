@@ -50,7 +50,7 @@ def test_quiet_report_names_no_caller(report: Report) -> None:
     """Without a finding one sentence says so, and no caller is named."""
     quiet = replace(report(others=()), cases=())
     text, totals = render_text(quiet), quiet.totals
-    assert text.startswith(f"QUIET  No findings in {totals.sessions} sessions and {totals.errors} errors.\n")
+    assert text.startswith(f"QUIET  Nothing unusual in {totals.sessions} sessions and {totals.errors} errors.\n")
     assert "figma-probe" not in text
 
 
@@ -168,7 +168,7 @@ def test_a_quiet_report_says_what_failed_most(report: Report) -> None:
     """And what to do about it, and whose errors they were; a finding replaces what failed most."""
     found = report()
     quiet = render_text(replace(found, cases=()))
-    assert re.search(r"One \w+ message failed most: \d+ times? in \d+ of \d+\s+sessions", quiet)
+    assert re.search(r"Most failures: one \w+ message,\s+\d+\s+times?\s+in \d+ of \d+\s+sessions", quiet)
     most, whose = (one for one in found.leading if one.topic != "change")
     assert " ".join(most.advice.split()) in " ".join(quiet.split())
     assert whose.text in " ".join(quiet.split())

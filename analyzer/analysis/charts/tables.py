@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from typing import Any, Protocol
 
@@ -35,6 +36,7 @@ from analyzer.analysis.charts.chart import (
     Side,
     Style,
     Upright,
+    as_number,
     counts,
     day_axis,
     day_bars,
@@ -90,7 +92,7 @@ def errors_timeline(given: Table | pl.DataFrame) -> Chart:
     notes = [f"the latest {len(kept)} of {len(days)} days"] if len(days) > len(kept) else []
     notes += ["a bar a week"] if weekly else []
     if strange:
-        notes.append(f"{OTHER} stands for {len(strange)} beyond the eight reasons")
+        notes.append(f"{OTHER} are {len(strange)} beyond the eight reasons")
     total = rows.group_by("day").agg(pl.sum("errors")).sort("errors", "day", descending=[True, False])
     title = "Errors by day and reason"
     if total.height:
@@ -428,3 +430,14 @@ def rules(drifts: RuledDays) -> Chart:
         ),
         uprights=tuple(Upright(milliseconds(day), "rules applied", left=True) for day in applied[-_MAX_MARKED:]),
     )
+
+
+def with_changes(chart: Chart, changes: Table) -> Chart:
+    """Mark the latest changes that people wrote down, on a chart over days; of `changes-noted`."""
+    if chart.x.kind != "date" or chart.x.ends is None:
+        return chart
+    first, last = chart.x.ends
+    marks = [(as_number(at), short(text)) for at, text in changes.frame.select("changed_at", "change").iter_rows()]
+    shown = [(at, text) for at, text in marks if first <= at <= last][-_MAX_MARKED:]
+    uprights = (Upright(at, text, left=at - first > last - at) for at, text in shown)
+    return replace(chart, uprights=(*chart.uprights, *uprights))

@@ -5,6 +5,7 @@ Invariant: the same incident has the same id every night, from the night that op
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
@@ -217,6 +218,30 @@ class Finding(Shown):
             return f"{first} on {begin} to {last} on {end}{zone}"
         return f"{first}{f'–{last}' if first != last else ''} on {begin}{zone}"
 
+    @property
+    def when(self) -> str:
+        """Name its hours if it is short, else the days since when, or from when to when, it was seen."""
+        onset, seen = self.onset, self.last_seen
+        if self.span and (seen - onset).days <= 1:
+            return self.span
+        if self.goes_on:
+            return f"since {onset}" if onset < self.last_on else f"{onset}"
+        return f"{onset} to {seen}" if onset < seen else f"{onset}"
+
+    @property
+    def headline(self) -> str:
+        """Return who, when, what and how bad: the first part of the first sentence of its explanation."""
+        if self.statement == self.explanation:
+            return self.explanation.partition(": ")[0].rstrip(".")
+        lead = self.explanation.removesuffix(self.statement)
+        return lead + re.split(r"[.;] ", self.statement, maxsplit=1)[0].rstrip(".")
+
+    @property
+    def statement(self) -> str:
+        """Return its explanation without the name and the time that it begins with."""
+        rest = self.explanation.removeprefix(self.scope.who)
+        return self.explanation if rest == self.explanation else rest.partition(": ")[2]
+
     def _local(self, moment: datetime) -> datetime:
         return moment.replace(tzinfo=UTC).astimezone(ZoneInfo(self.timezone))
 
@@ -404,19 +429,9 @@ def own_reason(finding: Finding) -> str | None:
     return finding.scope.reason
 
 
-def noted(finding: Finding) -> str:
-    """Say the note of the test that detected it, and since when it holds."""
-    return f"{note_of(finding)}, {since(finding)}"
-
-
 def note_of(finding: Finding) -> str:
     """Return the note of the test that detected it, without the full stop."""
     return (finding.latest.note or "").rstrip(".")
-
-
-def since(finding: Finding) -> str:
-    """Say the day of its onset."""
-    return f"since {finding.onset}" if finding.onset < finding.last_on else f"on {finding.onset}"
 
 
 def its_days(finding: Finding, _last: date) -> tuple[date, date]:
@@ -478,7 +493,7 @@ class Kind:
     """Whether documents show these two figures in percent."""
     severity: Callable[[Detection], str] = info
     """Gives the severity of a day."""
-    sentence: Callable[[Finding], str] = noted
+    sentence: Callable[[Finding], str] = note_of
     """Says what happened, without the caller's name and the full stop."""
     quotes: bool = False
     """Whether the sentence ends with the most frequent message."""

@@ -18,15 +18,15 @@ _LEAST_WAIT = 60.0
 """Seconds of waiting that are worth a word."""
 
 
-def sentence(finding: Finding, message: str | None = None, timezone: str = "UTC", when: str = "") -> str:
-    """Say what happened, what it cost before all else.
+def sentence(finding: Finding, message: str | None = None, timezone: str = "UTC") -> str:
+    """Say who had it and when, what happened, and what it cost.
 
-    `message` is what the errors of its most frequent message all say, or of hand-offs how many were
-    given up. `when` names what was looked at, if it is not its last day.
+    `message` is what the errors of its most frequent message all say, or of hand-offs how many
+    failed.
     """
     every = finding.cost is not None and finding.cost.every_session
-    who = _every_session(finding, timezone) if every else finding.scope.who
-    texts = [f"{who}: {finding.kind.sentence(finding)}", *_lost(finding, timezone, when or f"of {finding.last_on}")]
+    lead = _every_session(finding, timezone) if every else f"{finding.scope.who}, {finding.when}"
+    texts = [f"{lead}: {finding.kind.sentence(finding)}", *_lost(finding, timezone)]
     if finding.wording:
         old, new = finding.wording.old, finding.wording.new
         texts += [f"What it matched: “{_short(old)}”"] if old else []
@@ -50,32 +50,32 @@ def _every_session(finding: Finding, timezone: str) -> str:
     return f"every session of {whose} failed with {errors} from {moment} on"
 
 
-def _lost(finding: Finding, timezone: str, when: str) -> list[str]:
+def _lost(finding: Finding, timezone: str) -> list[str]:
     """Say how many sessions failed, and how much time was spent waiting."""
     cost = finding.cost
     texts: list[str] = []
     if cost is not None and cost.sessions_failed and cost.sessions_seen is not None:
-        text = f"{cost.sessions_failed:,} of {cost.sessions_seen:,} sessions {when} failed{_whose(finding, cost)}"
-        if cost.failed_since is not None and not cost.every_session:
-            text += f", mostly from {_moment(finding, timezone)} on"
+        text = f"{cost.sessions_failed:,} of {cost.sessions_seen:,} sessions{on_its_day(finding)} failed"
+        text += _where(finding, cost)
+        if cost.failed_since and not cost.every_session and cost.failed_since != finding.first_error_at:
+            text += f", most of them after {_moment(finding, timezone)}"
         texts.append(text)
+    if cost is not None and (cost.failed_usd or 0) >= LEAST_USD:
+        texts.append(f"These sessions cost ${cost.failed_usd:,.2f}")
     if cost is not None and cost.waited_seconds >= _LEAST_WAIT:
         hours = cost.waited_seconds / 3_600
         waited = f"{hours:,.1f} h" if hours >= 1 else f"{cost.waited_seconds / 60:.0f} min"
-        texts.append(f"{waited} of waiting for retries")
+        texts.append(f"Retries waited {waited}")
     return texts
 
 
-def _whose(finding: Finding, cost: Cost) -> str:
-    """Name the callers of failed sessions, if the finding is about several, and their cost."""
-    text = ""
-    if finding.scope.caller is None and cost.callers:
-        more = len(cost.callers) - MAX_CALLERS
-        names = ", ".join(who_of(caller) for caller in cost.callers[:MAX_CALLERS])
-        text = f" at {names}" + (f" and {counted(more, 'more caller')}" if more > 0 else "")
-    if cost.failed_usd is not None and cost.failed_usd >= LEAST_USD:
-        text += f", for ${cost.failed_usd:,.2f}"
-    return text
+def _where(finding: Finding, cost: Cost) -> str:
+    """Name the callers of failed sessions, if the finding is about several."""
+    if finding.scope.caller is not None or not cost.callers:
+        return ""
+    more = len(cost.callers) - MAX_CALLERS
+    names = ", ".join(who_of(caller) for caller in cost.callers[:MAX_CALLERS])
+    return f" in {names}" + (f" and {counted(more, 'more caller')}" if more > 0 else "")
 
 
 def _moment(finding: Finding, timezone: str) -> str:
@@ -97,6 +97,11 @@ def expected_share(finding: Finding) -> str:
     if not latest.low:
         return f"normally {percent(latest.expected)}, at most {percent(latest.high)}"
     return f"normally {percent(latest.expected)}, between {percent(latest.low)} and {percent(latest.high)}"
+
+
+def on_its_day(finding: Finding) -> str:
+    """Name the day of its figures; empty if it has no other day."""
+    return "" if finding.onset == finding.last_on else f" on {finding.last_on}"
 
 
 def in_sessions(finding: Finding) -> str:

@@ -6,7 +6,7 @@ import re
 
 import polars as pl
 
-from analyzer.analysis.kinds.finding import Evidence, Finding, ShownErrors, its_days, note_of
+from analyzer.analysis.kinds.finding import Evidence, Finding, ShownErrors, its_days
 from analyzer.analysis.observations import Observations
 
 UNKNOWN_ERRORS = Evidence(reason=lambda _finding: "unknown")
@@ -18,7 +18,7 @@ def _unknown_errors(finding: Finding, _seen: Observations) -> pl.Expr:
 
 
 UNKNOWN_SHOWN = ShownErrors(
-    "that are unknown, since it began",
+    "Unknown errors",
     _unknown_errors,
     lambda finding, last: (finding.onset, finding.resolved_on or last),
     unknown=True,
@@ -30,22 +30,17 @@ def _of_reason(finding: Finding, _seen: Observations) -> pl.Expr:
     return pl.lit(True) if reason is None else pl.col("reason") == reason
 
 
-EVERY = ShownErrors("of its days", _of_reason, its_days)
+EVERY = ShownErrors("Errors", _of_reason, its_days)
 
 
 WITH_MESSAGE = ShownErrors(
-    "of its days with the message", lambda finding, _seen: pl.col("template") == finding.scope.template, its_days
+    "Errors with the message", lambda finding, _seen: pl.col("template") == finding.scope.template, its_days
 )
 
 
 BY_OUTCOME = ("query", "errors-by-reason-caller-outcome")
 DRAFT_RULES = ("unknowns", "--suggest")
 WRITE_A_RULE = "write a rule for them; the command drafts one"
-
-
-def noted_of_days(finding: Finding) -> str:
-    """Say what the test noted of the latest day, and since when it is so."""
-    return note_of(finding) + onset_if_earlier(finding)
 
 
 def noted_part(finding: Finding, pattern: re.Pattern[str]) -> str | None:
@@ -55,8 +50,3 @@ def noted_part(finding: Finding, pattern: re.Pattern[str]) -> str | None:
     """
     match = pattern.search(finding.latest.note or "")
     return match[1] if match else None
-
-
-def onset_if_earlier(finding: Finding) -> str:
-    """Say since when it is so; empty if that is its latest day."""
-    return f", since {finding.onset}" if finding.onset < finding.last_on else ""

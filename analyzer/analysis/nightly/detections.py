@@ -27,6 +27,7 @@ from analyzer.analysis.kinds.statistics.tails import false_discovery
 from analyzer.analysis.kinds.statistics.units import LEAST_RATIO, exposures, since_newest
 from analyzer.analysis.observations import Observations, exposed, over_midnight
 from analyzer.analysis.periods import RECENT_DAYS
+from analyzer.readable import counted
 
 FALSE_DISCOVERY_RATE = 0.01
 """Over what one test says of all callers on the same day."""
@@ -36,13 +37,13 @@ _RISES = _SHARES | {"volume", "unknown_rate"}
 _OF_WORDING = _SHARES | {"unknown_rate"}
 """What a change of wording does to the caller of the errors."""
 _CONSEQUENCES = {
-    "waits_grow": (3, "wait longer for retries"),
-    "recovery_fell": (RECENT_DAYS, "recover less by retries"),
-    "relays": (2, "hand off more often"),
-    "compactions": (2, "compact more often"),
-    "retries_exhausted": (2, "run out of retries"),
-    "sessions_aborted": (2, "are stopped more often"),
-    "sessions_unanswered": (2, "end without an answer"),
+    "waits_grow": (3, "waited longer for retries"),
+    "recovery_fell": (RECENT_DAYS, "recovered less often"),
+    "relays": (2, "handed off more often"),
+    "compactions": (2, "compacted more often"),
+    "retries_exhausted": (2, "ran out of retries"),
+    "sessions_aborted": (2, "were stopped more often"),
+    "sessions_unanswered": (2, "got no answer"),
 }
 """What a rise of errors, or an outage, brings with it: for so many days, and what callers do then."""
 _NEARLY_ALL = 0.8
@@ -246,8 +247,12 @@ def _without_fallen(detections: Sequence[Detection], counts: pl.DataFrame) -> It
 
 def _consequences_note(callers: Mapping[str, Collection[str]]) -> str:
     """Say how many callers of an outage do what because of it."""
-    done = [f"{len(callers[kind])} {words}" for kind, (_, words) in _CONSEQUENCES.items() if kind in callers]
-    return f", of which {', '.join(done)}"
+    done = [
+        f"{counted(len(callers[kind]), 'caller')} {words}"
+        for kind, (_, words) in _CONSEQUENCES.items()
+        if kind in callers
+    ]
+    return f"; {', '.join(done)}"
 
 
 def _without_share_rises(rises: Iterable[Detection], shares: Iterable[Detection]) -> Iterable[Detection]:

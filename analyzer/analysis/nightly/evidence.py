@@ -99,8 +99,7 @@ def explained(
         wording = _wording(store, asked[place], text, shown[place].common_text, timezone, rules)
         shown[place] = replace(shown[place], wording=wording)
     places = iter(range(len(shown)))
-    when = "of these hours" if within else ""
-    worded = [_explained(finding, shown, places, timezone, when).in_store(store) for finding in findings]
+    worded = [_explained(finding, shown, places, timezone).in_store(store) for finding in findings]
     return gravest_first(worded if judged is None else (_as_of(finding, judged) for finding in worded))
 
 
@@ -223,19 +222,19 @@ def events_of(store: Store, finding: Finding, ruleset: str | None) -> list[str]:
     return list(_shown_by(store, [finding], finding.timezone, ruleset, None, most=_EVERY)[0].evidence)
 
 
-def _explained(finding: Finding, events: _ByPlace, places: Iterator[int], timezone: str, when: str) -> Finding:
+def _explained(finding: Finding, events: _ByPlace, places: Iterator[int], timezone: str) -> Finding:
     if _keeps_its_words(finding):
         return finding
     own = events[next(places)]
     finding = replace(finding, wording=finding.wording or own.wording, timezone=timezone, **own.counted)
     return replace(
         finding,
-        explanation=sentence(finding, own.common_text, timezone, when),
+        explanation=sentence(finding, own.common_text, timezone),
         advice=finding.kind.advice if finding.is_open else "",
         samples=own.samples,
         evidence=own.evidence,
         confidence=own.confidence,
-        parts=tuple(_explained(part, events, places, timezone, when) for part in finding.parts),
+        parts=tuple(_explained(part, events, places, timezone) for part in finding.parts),
     )
 
 

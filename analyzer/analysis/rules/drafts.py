@@ -363,7 +363,7 @@ def _reason(near: Sequence[Near], recoveries: Recoveries | None) -> tuple[str | 
             return recoveries.reason, tuple(lines)
     proposal = proposed(near)
     if proposal is None:
-        return None, ("nothing known is near enough to speak for a reason", *lines)
+        return None, ("no known text is near enough to name a reason", *lines)
     return proposal[0], (
         f"{percent(proposal[1])} of the likeness of the nearest known texts is with {proposal[0]}",
         *lines,

@@ -17,7 +17,7 @@ from analyzer.analysis.observations import end_of, start_of
 from analyzer.analysis.summary.day_figures import LatestDay
 from analyzer.analysis.tables import Table, Window, table
 from analyzer.classifier.recovery_table import RECOVERY, advice
-from analyzer.readable import counted, gist, percent
+from analyzer.readable import counted, gist, part_of, percent
 from analyzer.store import Store
 
 LEADING_TABLES = (
@@ -43,7 +43,8 @@ class Leading:
     """One of the opening sentences."""
 
     topic: str
-    """`most` for what failed most, `cost` for what failures cost, `whose` for who can mend it, `version` for one that
+    """`most` for what failed most, `cost` for what failures cost, `whose` for who can mend it, `blame` for
+    the likely cause at one provider, `version` for one that
     does worse than before, `change` for the week before."""
     text: str
     """In our own words; what an error said is in `quote`."""
@@ -60,7 +61,8 @@ def leading(tables: Mapping[str, Table], sessions: int, latest: LatestDay | None
     made = (
         _most(tables["errors-messages"], sessions) or _most_of_tools(tables["tools-messages"]),
         failure_cost(tables["cost-of-failure"]) or whole_cost(tables["cost-by-model"]),
-        _whose(tables["errors-by-party"], tables["errors-blame"]),
+        _whose(tables["errors-by-party"]),
+        _blamed(tables["errors-blame"]),
         _version(tables.get("versions-by-agent")),
         _change(latest),
     )
@@ -87,8 +89,10 @@ def _most(messages: Table, sessions: int) -> Leading | None:
     row = rows[0]
     reason = row["reason"] if row["reason"] in RECOVERY else "unknown"
     of = f"{row['sessions']:,} of {counted(sessions, 'session')}" if row["sessions"] else "no named session"
-    text = f"One {reason} message failed most: {counted(row['errors'], 'time')} in {of}"
-    text += f", {row['failed_sessions']:,} of which failed" if row["failed_sessions"] else ""
+    text = f"Most failures: one {reason} message, {counted(row['errors'], 'time')} in {of}"
+    if row["failed_sessions"]:
+        failed = "all" if row["failed_sessions"] == row["sessions"] else f"{row['failed_sessions']:,}"
+        text += f"; {failed} failed"
     return Leading("most", f"{text}.", messages.query, gist(row["message"]), advice(reason, row["detail"]))
 
 
@@ -97,12 +101,12 @@ _MEND = {
     "not_found": "What was asked for is not there: say in the agent's instructions where it is.",
     "edit_mismatch": "The text to replace was not there: have the agent read a file again before it edits it.",
     "timeout": "It ran into its time limit: raise that, or have the agent run it in the background.",
-    "permission": "The agent may not do that: allow it in its settings, or have it leave that alone.",
+    "permission": "The agent may not do that: allow it in its settings, or tell the agent not to.",
     "environment": "This machine lacks what it needs: install it, or make room or a connection.",
-    "tests": "Tests fail while work goes on: to be mended is only what goes on failing.",
-    "lint": "Linters fail while work goes on: to be mended is only what goes on failing.",
-    "build": "Builds fail while work goes on: to be mended is only what goes on failing.",
-    "other": "What it said tells why.",
+    "tests": "Tests fail while an agent works; look only at what keeps failing.",
+    "lint": "Linters fail while an agent works; look only at what keeps failing.",
+    "build": "Builds fail while an agent works; look only at what keeps failing.",
+    "other": "Its message says why.",
 }
 """What to do about a failed tool of each kind; what somebody refused or stopped is no failure."""
 
@@ -114,7 +118,7 @@ def _most_of_tools(tools: Table) -> Leading | None:
         return None
     ran = f" running {row['command']}" if row["command"] else ""
     often = f"{counted(row['failures'], 'time')} in {counted(row['sessions'], 'session')}"
-    text = f"The tool {row['tool']}{ran} failed most: {often}."
+    text = f"Most failures: the tool {row['tool']}{ran}, {often}."
     return Leading("most", text, tools.query, gist(row["message"] or ""), _MEND[row["kind"]])
 
 
@@ -124,7 +128,7 @@ _CAUSES = {
     "tool_loop": "commands of {} that kept failing",
     "unfinished": "sessions that broke off",
     "compaction": "prompts read again after a compaction",
-    "expired_cache": "prompts whose cache expired while {} was waited for",
+    "expired_cache": "prompts whose cache expired during the wait after {}",
 }
 
 
@@ -163,7 +167,7 @@ def failure_cost(causes: Table) -> Leading | None:
     total = sum(sums.values())
     if not total:
         return None
-    why = "no model of theirs has a price" if any(row["cost_usd"] is None for row in rows) else "nobody bills them"
+    why = "their models have no price" if any(row["cost_usd"] is None for row in rows) else "they are not billed"
     text = f"Failures wasted {total:,.0f} tokens, {percent(sums[most] / total)} of them in {most}; {why}."
     return Leading("cost", text, causes.query)
 
@@ -176,29 +180,28 @@ def whole_usd(models: Table) -> float:
 def whole_cost(models: Table) -> Leading | None:
     """Say what all requests cost, if none of them is known to have led nowhere."""
     usd = whole_usd(models)
-    text = f"All requests cost ${usd:,.2f}; none of it is known to be wasted by failures."
+    text = f"All requests cost ${usd:,.2f}; failures wasted none of it, as far as the logs show."
     return Leading("cost", text, models.query) if usd >= LEAST_USD else None
 
 
-def _whose(parties: Table, company: Table) -> Leading | None:
+def _whose(parties: Table) -> Leading | None:
     rows = parties.frame.rows(named=True)
     if not rows:
         return None
     named = [f"{WHOSE.get(row['party'], 'unknown')} {percent(row['share'])}" for row in rows[:_MOST_PARTIES]]
     rest = sum(row["share"] for row in rows[_MOST_PARTIES:])
     more = f", others {percent(rest)}" if rest else ""
-    text = f"Errors by cause: {', '.join(named)}{more}."
-    # Company says something where there is enough of it, as `errors-blame` judges.
-    others = (
-        row
-        for row in company.frame.rows(named=True)
-        if row["callers"] >= _LEAST_CALLERS or row["other_sessions"] >= _LEAST_SESSIONS
-    )
-    judged = [row for row in others if row["provider"] != "(none)"]
-    if judged:
-        sentence = blame(judged[0])
-        text += f" {sentence[0].upper()}{sentence[1:]}."
-    return Leading("whose", text, company.query if judged else parties.query)
+    return Leading("whose", f"Errors by cause: {', '.join(named)}{more}.", parties.query)
+
+
+def _blamed(company: Table) -> Leading | None:
+    """Say whose fault the errors at a provider are, if there is enough to compare them with."""
+    for row in company.frame.iter_rows(named=True):
+        is_enough = row["callers"] >= _LEAST_CALLERS or row["other_sessions"] >= _LEAST_SESSIONS
+        if is_enough and row["provider"] != "(none)":
+            sentence = blame(row)
+            return Leading("blame", f"{sentence[:1].upper()}{sentence[1:]}.", company.query)
+    return None
 
 
 def _version(versions: Table | None) -> Leading | None:
@@ -220,9 +223,9 @@ def _version(versions: Table | None) -> Leading | None:
     shares = [f"{percent(row['failed_share'])} of {row['sessions']:,}" for row in (before, after)]
     text = (
         f"Worse since {after['agent']} {after['agent_version']}, {after['first_at']:%Y-%m-%d}: {shares[1]} sessions met"
-        f" errors of their own side; {shares[0]} under {before['agent_version']}."
+        f" errors that are not the provider's; {shares[0]} under {before['agent_version']}."
     )
-    hint = "Compare the two versions, and stay with the earlier one until that is mended."
+    hint = "Go back to the earlier version, and compare the two."
     return Leading("version", text, versions.query, advice=hint)
 
 
@@ -260,14 +263,13 @@ NOBODY = "an unknown cause"
 def blame(row: Mapping[str, Any]) -> str:
     """Say whose fault a row of `errors-blame` is, without a capital and a full stop."""
     first, last = row["first_at"], row["last_at"]
-    span = f"at {first:%H:%M}" if f"{first:%H:%M}" == f"{last:%H:%M}" else f"between {first:%H:%M} and {last:%H:%M}"
+    span = "–".join(dict.fromkeys((f"{first:%H:%M}", f"{last:%H:%M}")))
     when = f"{span} UTC on {first:%Y-%m-%d}"
     at = "" if row["provider"] == "(none)" else f" at {row['provider']}"
     whose, sessions = WHOSE.get(row["party"], NOBODY), counted(row["sessions"], "session")
-    text = f"likely {whose}: {row['failed_sessions']:,} of {sessions}{at} met {row['reason']} errors {when}"
+    text = f"likely {whose}: {row['failed_sessions']:,} of {sessions}{at} met {row['reason']} errors, {when}"
     if row["callers"] > 1 and row["failed_callers"]:
-        text += f", {row['failed_callers']:,} of {counted(row['callers'], 'caller')} hit"
+        text += f", in {part_of(row['failed_callers'], row['callers'], 'caller')}"
     if row["other_sessions"]:
-        others = counted(row["other_sessions"], "session")
-        text += f"; {row['other_failed_sessions']:,} of {others} at other providers did"
+        text += f"; {row['other_failed_sessions']:,} of {counted(row['other_sessions'], 'session')} elsewhere"
     return text

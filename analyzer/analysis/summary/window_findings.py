@@ -16,13 +16,12 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 
-from analyzer.analysis.charts.chart import Chart, short
+from analyzer.analysis.charts.chart import Chart
 from analyzer.analysis.kinds.detection import Detection, frame
 from analyzer.analysis.kinds.families.causes import Drift, caller_drifts
 from analyzer.analysis.kinds.families.shares import unjudged
 from analyzer.analysis.kinds.finding import SHARE, Basis, Finding, its_days, kind_of
 from analyzer.analysis.kinds.scope import SHARED_OF_ERRORS
-from analyzer.analysis.kinds.sentences import as_number
 from analyzer.analysis.nightly.check import last_whole_day
 from analyzer.analysis.nightly.decisions import as_known
 from analyzer.analysis.nightly.detections import detections
@@ -298,21 +297,11 @@ class Case(Shown):
         assert form is not None, "causes have no numbers"
         chart = form.draw(self)
         note = f"{chart.title}{f'. {chart.note}' if chart.note else ''}"
-        return replace(chart, title=_chart_title(self.finding), note=note)
+        return replace(chart, title=self.finding.headline or self.finding.kind.title, note=note)
 
     def _shown(self) -> tuple[str, Mapping[str, str]]:
         counts = {name: f"{getattr(self, name).height:,}" for name in ("numbers", "sessions", "templates")}
         return f"Case {self.finding.explanation!r}", {"state": self.finding.state, **counts}
-
-
-def _chart_title(finding: Finding) -> str:
-    """Say what the chart shows: the finding, its day, and its figure beside the normal one."""
-    latest, kind = finding.latest, finding.kind
-    title = f"{kind.title}: {short(finding.scope.who)}, {finding.span or latest.day}"
-    if latest.observed is None or latest.expected is None:
-        return title
-    shown = percent if kind.percent else as_number
-    return f"{title}, {shown(latest.observed)} (normally {shown(latest.expected)})"
 
 
 def _by_hour(finding: Finding, seen: Observations) -> pl.DataFrame:

@@ -121,7 +121,7 @@ def _why(index: Index, levels: list[Facts], matches: list[Match]) -> Iterator[st
     if rivals:
         names = ", ".join(match.rule for match in rivals)
         yield (
-            f"{winner.rule} is number {winner.position} of {len(index.ruleset.rules)} rules and stands above the "
+            f"{winner.rule} is number {winner.position} of {len(index.ruleset.rules)} rules and comes before the "
             f"others that match: {names}."
         )
     else:
@@ -150,7 +150,7 @@ def _uncounted(index: Index, facts: Facts) -> Iterator[str]:
         yield "The run went well, so its words are no error's."
         return
     if mentions(facts, index):
-        yield "A limit's line counts as the last words of a failed command alone; here it is a mention."
+        yield "A limit's line counts only as the last words of a failed command; here it is a mention."
     passages: list[Passage] = []
     holding(facts, index, passages)
     if any(index.weights[number] & index.prose for passage in passages for number in passage.numbers):

@@ -217,7 +217,7 @@ def pack_of(content: bytes, path: str) -> str | None:
     if not isinstance(name, str) or os.path.basename(name) != name:
         raise file.refuse(f"pack is no name of a file beside this one: {name!r}", 'write pack = "house.pack-1.toml"')
     if file.data.get(_ALONE) is True:
-        raise file.refuse("alone and pack stand in one file", "a file that stands alone has no pack below it")
+        raise file.refuse("`alone` and `pack` are in one file", "a file with alone = true has no pack below it")
     return os.path.join(os.path.dirname(path), name)
 
 
@@ -250,7 +250,7 @@ def pack_in(content: bytes, name: str) -> Pack:
     """
     file = _parse(content, name)
     if _PACK in file.data:
-        raise file.refuse("a pack stands on the built-in rules, not on another pack", "take the line out")
+        raise file.refuse("a pack builds on the built-in rules, not on another pack", "take the line out")
     missing = [key for key in _ABOUT if key not in file.data]
     if missing:
         hint = 'a pack begins with version = "1", date = "2026-11-25" and sources = ["…"]'
@@ -314,7 +314,7 @@ def _ruleset(file: _File) -> Ruleset:
         if name in rules:
             raise file.refuse(f"rule {name!r} stands twice", "ids are unique", number)
         if "disabled" in entry:
-            raise file.refuse(f"rule {name!r} is disabled, but nothing stands below it", "take it out", number)
+            raise file.refuse(f"rule {name!r} is disabled, but there is no such rule below it", "take it out", number)
         rules[name] = _rule(file, number, entry)
         places[name] = file.place(number)
     status, prose = _status_patterns(file), _patterns(file, "prose_patterns")
@@ -367,7 +367,7 @@ def _table(file: _File, table: Mapping[str, Any], rule_ids: Iterable[str]) -> Co
             raise file.refuse(f"{who}: {rule} has no list of texts", 'write them in quotes, as ["1302"]')
         twice = sorted(seen & set(codes)) or sorted({code for code in codes if codes.count(code) > 1})
         if twice:
-            raise file.refuse(f"{who} say {twice[0]!r} twice", "a code speaks for one rule")
+            raise file.refuse(f"{who} say {twice[0]!r} twice", "a code is evidence for one rule")
         seen |= set(codes)
     return Codes(tuple(names), source, dated, _pairs(rules))
 

@@ -112,7 +112,7 @@ def command(
     from analyzer.report import render_html
     from analyzer.report.night.job import gravest_code, job_dict, job_document
     from analyzer.report.overview import Made
-    from analyzer.report.overview_words import opening_words
+    from analyzer.report.overview_words import beside_findings
     from analyzer.report.writers.markdown import to_markdown
     from analyzer.report.writers.text import to_text
 
@@ -131,7 +131,8 @@ def command(
 
         def judge() -> Outcome:
             night = check(store, until=judged.until, timezone=timezone, rules=rules)
-            night = replace(night, opening=opening_words(leading_of_night(store, night)))
+            if night.findings:
+                night = replace(night, opening=beside_findings(leading_of_night(store, night)))
             nights.append(Undelivered.of(store, night))
             return FINDINGS if night.fails(fail_on) else OK, night.headline
 

@@ -162,6 +162,7 @@ class Record(msgspec.Struct, gc=False, rename="camel"):
     stream_session: Any = msgspec.field(default=None, name="session_id")
     uuid: Any = None
     message_id: Any = None
+    request_id: Any = None
     timestamp: Any = None
     is_sidechain: Any = None
     cwd: Any = None

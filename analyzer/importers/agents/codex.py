@@ -18,6 +18,7 @@ from analyzer.importers.base import Block, Hit, Source, glance, shape
 from analyzer.importers.failures import digits, number, quantity
 from analyzer.importers.records import MAIN, RecordReader, identity_of, kept, moment_of
 from analyzer.importers.replies import Replies, ReplyReader, Shared, shared
+from analyzer.importers.telemetry.stated import stated
 
 _STATUS = re.compile(r"\b(?:unexpected|last) status:? (\d{3})\b")
 _OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})
@@ -270,11 +271,14 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
             branch=mapping(meta.get("git")).get("branch"),
         )
         self._settings(meta)
+        if (origin := text(meta.get("forked_from_id"))) and self._began:
+            # What is copied may have no first line of its own.
+            self._copying, self.copied_from, self._origin = [self._began, self._began], origin, origin
         self.count_session()
 
     def _settings(self, settings: Mapping[str, Any]) -> None:
         self.work_in(settings.get("cwd"))
-        self.learn(model=settings.get("model"), provider=settings.get("model_provider_id"))
+        self.learn(model=settings.get("model"), provider=settings.get("model_provider_id"), **stated(settings))
         self._shared = None
 
     def _event_message(self, payload: Mapping[str, Any]) -> Iterable[Event]:
@@ -458,7 +462,7 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
             if self._shared is None:
                 names = self.name, "usage.recorded"
                 session = self.copied_from or self.session
-                self._shared = shared(session, names, self.known, caller=self.caller)
+                self._shared = shared(session, names, self.known, caller=self.caller, forked_from=self.copied_from)
             request = derived_id(self.name, "request", self._origin, reply, sorted(last.items()))
             self.count_recorded(request)
             stamp = at or (format_time(self.at) if self.timed else None)

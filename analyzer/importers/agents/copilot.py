@@ -146,6 +146,7 @@ class CopilotReader(RecordReader, name="copilot", agent="copilot", visibility="t
             text(data.get("sessionId")) or self.session,
             agent_version=data.get("copilotVersion"),
             model=data.get("selectedModel") if data.get("selectedModel") != "auto" else None,
+            effort=data.get("reasoningEffort"),
             branch=context.get("branch"),
         )
         self.work_in(context.get("cwd"))

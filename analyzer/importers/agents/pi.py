@@ -79,6 +79,8 @@ class PiReader(RecordReader, name="pi", agent="pi", visibility="full"):
             self.work_in(record.get("cwd"))
             if self.timed and (origin := text(record.get("parentSession"))):
                 self.fork(_session_in(origin), self.at)
+        if kind == "thinking_level_change":
+            self.learn(effort=record.get("thinkingLevel"))
         self.count_session()
         if kind == "compaction":
             self.chains.settled(MAIN, "unresolved")  # a compaction mends an overflow; no retry does

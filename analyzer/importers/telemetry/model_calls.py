@@ -117,7 +117,7 @@ class TelemetryReader(RecordReader, name="otlp", agent="otlp", visibility="termi
 
     def of_resource(self, resource: Attributes, attributes: Attributes) -> None:
         """Take the program, the session and its facts from a record and its resource."""
-        both = {**resource, **attributes}
+        both = self.record = {**resource, **attributes}
         service = _first(both, "service.name") or self.agent
         self.program = "codex" if service.startswith("codex") else AGENTS.get(service, service)
         session = _first(both, *_SESSIONS)

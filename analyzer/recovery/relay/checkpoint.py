@@ -85,7 +85,7 @@ def parse(text: str) -> Checkpoint:
         heading = line[2:].strip().rstrip("#").rstrip() if line.startswith("## ") else ""
         if heading in SECTIONS:
             if heading in bodies:
-                raise CheckpointError(f"the section {heading!r} stands in it twice", "write each section once")
+                raise CheckpointError(f"the section {heading!r} is in it twice", "write each section once")
             section = bodies[heading] = []
         elif section is not None:
             section.append(line)

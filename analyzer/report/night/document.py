@@ -11,18 +11,18 @@ from analyzer.command_lines import HERE, Asking
 from analyzer.readable import counted, percent
 from analyzer.report.document import Block, Command, Document, Heading, Items, Paragraph, TableBlock
 from analyzer.report.escape import one_line
-from analyzer.report.overview_words import course, draft_words, entry_of, handled, head_of, open_words, title_of
+from analyzer.report.overview_words import course, draft_words, entry_of, handled, open_words, title_of
 
 _ID = 8
 """The characters of an id in a list: enough to name a finding with."""
 
 
 def night_document(night: Night, asking: Asking | None = None) -> list[Block]:
-    """Return a night as blocks: heading, table, findings, remarks, and the ground of the judgement.
+    """Return a night as blocks: heading, table, findings, the cost, remarks, and the ground of the judgement.
 
     `asking` says how the store is asked where the document is read; None: from anywhere.
     """
-    blocks: list[Block] = [Heading(night.headline, 2), *map(Paragraph, night.opening)]
+    blocks: list[Block] = [Heading(night.headline, 2)]
     quiet = [finding for finding in night.findings if finding.is_quiet]
     loud = [finding for finding in night.findings if not finding.is_quiet]
     if loud:
@@ -31,7 +31,8 @@ def night_document(night: Night, asking: Asking | None = None) -> list[Block]:
     blocks += [entry_of(finding, asking) for finding in loud]
     if quiet:
         blocks.append(Items([f"{open_words(finding)}; id {finding.id[:_ID]}" for finding in quiet]))
-    return [*blocks, *(Paragraph(f"Note: {note}") for note in night.remarks), Paragraph(ground(night))]
+    remarks = (*night.opening, *(f"Note: {note}" for note in night.remarks), ground(night))
+    return [*blocks, *map(Paragraph, remarks)]
 
 
 def ground(night: Night) -> str:
@@ -61,14 +62,13 @@ def _figure(finding: Finding, value: float | None) -> str:
 
 
 def night_title(night: Night) -> str:
-    """Say in one line what is worst among what is new, worse or resolved; without news the night's headline."""
+    """Say in one line the worst of what is new, worse or resolved; without news the night's headline."""
     news = night.news()
     if not news:
         return night.headline
     first = max(news, key=lambda finding: (finding.is_open, SEVERITIES.index(finding.severity)))
     word = first.severity.upper() if first.is_open else "RESOLVED"
-    more = f" And {len(news) - 1:,} more." if len(news) > 1 else ""
-    return one_line(f"{word}: {head_of(first)}{more}")
+    return one_line(f"{word}: {first.headline or title_of(first)}.")
 
 
 def night_subject(night: Night) -> str:
@@ -132,7 +132,7 @@ def finding_document(finding: Finding, asking: Asking = HERE) -> Document:
         ("counts", f"{counted(finding.errors, 'event')}, {finding.span}" if finding.errors else ""),
         ("resolved", "" if finding.is_open else course(finding).partition(", resolved on ")[2]),
         ("decided", handled(finding.handling) if finding.handling else ""),
-        ("draft", draft_words(finding).removeprefix("draft of a rule: ")),
+        ("draft", draft_words(finding).removeprefix("Draft of a rule: ")),
     )
     blocks: list[Block] = [Heading(title_of(finding)), Paragraph(finding.explanation)]
     blocks.append(TableBlock((), [fact for fact in facts if fact[1]]))

@@ -91,7 +91,7 @@ OnFailure=tell-me@%N.service
 [Service]
 Type=oneshot
 WorkingDirectory={folder}
-# Secrets of the job, as ANALYZER_DELIVER=slack:https://…, in a file that you alone can read.
+# Secrets of the job, as ANALYZER_DELIVER=slack:https://…, in a file that only you can read.
 EnvironmentFile=-%h/.config/analyzer/environment
 ExecStart={command}
 # Another process has the store open (75): once more in five minutes. The other codes would come again.

@@ -18,7 +18,7 @@ from analyzer.readable import counted
 from analyzer.report.document import Document, Heading, Paragraph
 from analyzer.report.escape import each_text, one_line
 from analyzer.report.night.document import night_title
-from analyzer.report.overview_words import entry_of
+from analyzer.report.overview_words import entry_of, head_of
 from analyzer.report.writers.chat import CHATS, to_chat
 
 MAX_TEXT_FINDINGS = 10
@@ -37,7 +37,7 @@ def news_document(night: Night) -> Document:
     title = night_title(night)
     headline = [Paragraph(night.headline)] if title != night.headline else []
     opening = map(Paragraph, night.opening)
-    return [Heading(title), *headline, *opening, *map(entry_of, news[:MAX_TEXT_FINDINGS]), *rest]
+    return [Heading(title), *headline, *map(entry_of, news[:MAX_TEXT_FINDINGS]), *rest, *opening]
 
 
 def chat_message(form: str, night: Night) -> dict[str, Any]:
@@ -120,4 +120,4 @@ def _alert(finding: Finding, severity: str, ends_at: datetime) -> dict[str, Any]
 
 
 def _summary(finding: Finding) -> str:
-    return one_line(finding.explanation or finding.kind.title)
+    return one_line(finding.explanation or head_of(finding))

@@ -35,7 +35,7 @@ def to_chat(document: Document) -> str:
     for block in flat(document):
         if isinstance(block, FindingBlock):
             command = f" → {one_line(block.command_in_chats)}" if block.command_in_chats else ""
-            lines.append(f"• {_state(block)}: {plain_text(f'{block.title}. {_sentence(block)}')}{command}")
+            lines.append(f"• {_state(block)}: {plain_text(_sentence(block))}{command}")
         else:
             lines += map(plain_text, _lines(block))
     return "\n".join(lines)
@@ -148,8 +148,8 @@ def _state(entry: FindingBlock) -> str:
 
 
 def _sentence(entry: FindingBlock) -> str:
-    """Return the sentence of a finding, and the rule that would name its errors."""
-    return one_line(f"{entry.sentence} {entry.draft}")
+    """Return the title and the sentence of a finding, and the rule that would name its errors."""
+    return one_line(f"{entry.title}. {entry.sentence} {entry.draft}")
 
 
 def _cut(text: str, most: int) -> str:

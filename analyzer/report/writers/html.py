@@ -37,6 +37,8 @@ ICONS = {
 }
 LONGEST_WORD = 40
 """A longer word of a table breaks anywhere; shorter ones, as most names, never break."""
+_LENGTH_OF_ID = 36
+"""The characters of a UUID."""
 _WHOLE = re.compile(
     r"(?P<date>\b\d{4}-\d\d-\d\d\b(?: \d\d:\d\d(?::\d\d)?(?: UTC)?)?)|(?<!\S)[\w@.:]+(?:[-–][\w@.:]+)+(?=[\s,;.)]|$)"
     r"|(?P<path>(?<!\S)\S*/\S{12,})"
@@ -132,8 +134,11 @@ def _dated(text: str) -> Svg:
     def marked(match: re.Match[str]) -> str:
         if match["path"]:
             return match[0].replace("/", "/<wbr>")
-        tag = "time" if match["date"] else "bdi"
-        return f"<{tag}>{match[0]}</{tag}>" if len(match[0]) <= LONGEST_WORD else match[0]
+        text = match[0]
+        if match["date"]:
+            return f"<time>{text}</time>"
+        kind = ' class="id"' if len(text) >= _LENGTH_OF_ID else ""
+        return f"<bdi{kind}>{text}</bdi>" if len(text) <= LONGEST_WORD else text
 
     return Svg(_WHOLE.sub(marked, html.escape(terminal_safe(text), quote=False)))
 

@@ -42,7 +42,8 @@ def _mail(block: Plain) -> str:
         case TableBlock():
             return "" if block.repeats else _table(block)
         case FindingBlock():
-            parts = [f"<strong>{escape(f'{block.severity}, {block.state}')}</strong>: {_text(block.sentence)}"]
+            parts = [f"<strong>{escape(f'{block.severity}, {block.state}')}</strong>: "]
+            parts.append(_text(f"{block.title}. {block.sentence}"))
             parts.append(f'<div style="{_QUIET}">{escape(block.trace)}</div>')
             parts += [f"<div>{_text(text)}</div>" for text in (*block.details, block.advice) if text]
             parts += [f'<pre style="{_CODE}">{escape(block.command)}</pre>'] if block.command else []

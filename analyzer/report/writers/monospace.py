@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from analyzer.report.escape import terminal_safe
-
 # Not rich's tables: they take 70 ms to load and forty times as long for 10,000 rows (2.4 s). If a line has no room
 # they cut cells short, while ours fold them, or make a block of each row, so that all of the text can be read.
 
@@ -76,16 +74,6 @@ def hanging(before: str, text: str, width: int, least: int = 20) -> list[str]:
     room = width_of(before)
     first, *more = fold(text, max(width - room, least))
     return [f"{before}{first}".rstrip(), *(" " * room + line for line in more)]
-
-
-def step(command: str, advice: str, width: int, by: int = 2) -> list[str]:
-    """Return the lines of a command and its advice, either of which may be empty.
-
-    A command is never folded.
-    """
-    lines = [f"{' ' * by}→ {command}"] if command else []
-    words = terminal_safe(advice if command else f"→ {advice}") if advice else ""
-    return lines + (indented(words, width, by) if words else [])
 
 
 def _pieces(text: str, width: int) -> Iterator[str]:

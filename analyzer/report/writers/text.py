@@ -17,7 +17,7 @@ from analyzer.report.document import (
     flat,
 )
 from analyzer.report.escape import terminal_safe
-from analyzer.report.writers.monospace import fit, fold, indented, pad, painted, step, width_of
+from analyzer.report.writers.monospace import fit, fold, indented, pad, painted, width_of
 
 NARROWEST = 60
 """The fewest cells of a line."""
@@ -143,7 +143,8 @@ def _finding_lines(entry: FindingBlock, width: int, colour: bool) -> list[str]:
     lines = [first, *more]
     for text in (entry.sentence, *entry.details):
         lines += indented(terminal_safe(text), width)
-    lines += step(entry.command, entry.advice, width)
+    if advised := entry.advised:
+        lines += note_lines(advised, width, 2)
     # The sentence of a new finding says since when it is there.
     lines += indented(entry.course, width) if entry.course and entry.state != "new" else []
     return [*lines, f"  id {entry.id}"]

@@ -250,6 +250,23 @@ def register(connection: duckdb.DuckDBPyConnection, name: str, frame: pl.DataFra
     connection.register(name, OnlyStream(frame))
 
 
+def copy_rows(
+    source: duckdb.DuckDBPyConnection,
+    statement: str,
+    target: duckdb.DuckDBPyConnection,
+    table: str,
+    params: Params = None,
+) -> None:
+    """Add the answer of one SELECT to a table of the schema `internal` in another database."""
+    import duckdb  # noqa: F401 - it lets connections read streams
+
+    target.register("copied_rows", _StatementStream(source, statement, params))
+    try:
+        target.execute(f"insert into internal.{table} by name from copied_rows").fetchall()
+    finally:
+        target.unregister("copied_rows")
+
+
 MANY_ROWS = 100_000
 """Rows from which an answer is worth the ten milliseconds that `give_back` takes."""
 

@@ -288,6 +288,7 @@ select
   f.error_type,
   f.provider as seen_provider,
   f.model as seen_model,
+  f.request_id as seen_request_id,
   coalesce(f.message, e.message) as said,
   coalesce(f.template, e.template) as masked,
   coalesce(f.fingerprint, e.fingerprint) as mask_id,

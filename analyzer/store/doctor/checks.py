@@ -49,7 +49,7 @@ def loose_modes(name: str, paths: Iterable[str]) -> Check:
     """Check that only the owner may access these files and folders, which quote error messages."""
     loose = [path for path in paths if stat.S_IMODE(os.stat(path).st_mode) & 0o077]
     if not loose:
-        return Check(name, "ok", "for their owner alone")
+        return Check(name, "ok", "only for their owner")
     return Check(name, "problem", f"others may read or write {listed(loose)}", "chmod go= them")
 
 

@@ -144,7 +144,7 @@ def folder_checks(folder: str) -> list[Check]:
     checks = [Check("folder", "ok" if parts else "note", message, "" if parts else "nothing was logged here yet")]
     checks.append(loose_modes("permissions", [folder, *parts]))
     checks.append(_filesystem(folder))
-    checks += log_checks("log", parts, "what stands before and after the damage is read all the same")
+    checks += log_checks("log", parts, "what is before and after the damage is still read")
     checks.append(_self_test(folder))
     return checks
 
@@ -346,10 +346,10 @@ def _journal(path: str, kept: int | None) -> Iterator[Check]:
     folder = journal_of(path)
     if folder is None or not os.path.isdir(folder):
         if kept:
-            message = f"{folder} is gone: {counted(kept, 'event')} out of it are in this store alone"
+            message = f"{folder} is gone: {counted(kept, 'event')} of it are only in this store"
             yield Check("journal", "problem", message, "bring it back from a backup, or back up the store")
         elif kept is None:
-            yield Check("journal", "ok", "none: that of the store it was cut from has its events")
+            yield Check("journal", "ok", "none: its events are in the journal of the store that it was cut from")
         else:
             yield Check("journal", "ok", "none: nothing was read from other tools' logs yet")
         return

@@ -387,7 +387,7 @@ def _open(path: str, below: str | None) -> IO[bytes]:
         descriptor = os.open(path, _FLAGS) if below is None else open_below(below, path, _FLAGS)
     except OSError as error:
         if below is not None and error.errno == errno.ELOOP:
-            message = "a link stands there now, or in the place of a folder above it, since the folder was listed"
+            message = "it, or a folder above it, became a link after the folder was listed"
             raise InputError(f"{path}: {message}: not followed", "name its target instead") from None
         raise InputError(f"{path}: cannot be read: {system_text(error)}", _open_hint(error)) from None
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):

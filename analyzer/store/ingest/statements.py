@@ -178,7 +178,7 @@ first as (
 )
 select
   r.place,
-  -- What is derived from a foreign record may be told differently by a later version; what a log says never changes.
+  -- A later version may derive something else from a foreign record; what a log says never changes.
   (r.own or f.own) and {other_content},
   $3
   and r.nth = 1

@@ -115,7 +115,7 @@ def rebuild(path: str, paths: Iterable[str] = (), progress: OnProgress | None = 
             message = f"no store at {path}" if result.former == "missing" else f"{path} cannot be read: {result.why}"
             raise StoreError(
                 message,
-                "name the logs that it was made from, or its journal alone if they are gone:"
+                "name the logs that it was made from, or only its journal if they are gone:"
                 f" {command_line('rebuild', 'PATH...', store=path)}",
             )
         try:

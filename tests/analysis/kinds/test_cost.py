@@ -80,7 +80,7 @@ def test_a_cost_names_whose_sessions_failed_and_for_how_much(tmp_path: Any) -> N
     one = Finding(
         id="x", state="new", severity="warning", opened_on=outage.day, last_on=outage.day, latest=outage, cost=cost
     )
-    assert ". 2 of 3 sessions of 2026-10-09 failed at bot, for $2.50" in sentence(one)
+    assert ". 2 of 3 sessions failed in bot. These sessions cost $2.50." in sentence(one)
 
 
 def test_sessions_that_only_errors_show_are_no_share(tmp_path: Any) -> None:
@@ -97,8 +97,8 @@ def test_the_hour_from_which_on_more_fail_is_told(tmp_path: Any) -> None:
         cost = cost_of(store.query("detection-cost", asked=json.dumps([{"place": 0, "caller": "bot"}])))
     assert (cost.failed_since, cost.every_session) == (datetime(2026, 10, 9, 8, 30, 5), False)
     one = replace(finding(), cost=cost)
-    said = ". 15 of 50 sessions of 2026-10-09 failed, mostly from 08:30 UTC on"
-    said += ". 22 min of waiting for retries"
+    said = ". 15 of 50 sessions failed, most of them after 08:30 UTC"
+    said += ". Retries waited 22 min"
     assert sentence(one).endswith(f"{said}.")
 
 

@@ -92,7 +92,7 @@ def test_an_outage_of_a_provider_over_midnight_is_one_finding() -> None:
     explained: Explained = set()
     (one,) = [each for each in found([*usual(), *outage(33, (-1, 0))], explained=explained) if each.day == day(33)]
     assert (one.finding, one.scope, one.caller, one.reason) == (OUTAGES["provider"], OPENAI, None, NETWORK)
-    assert "at 4 of its 4 callers" in str(one.note)
+    assert "in all 4 callers" in str(one.note)
     assert one.ends_at == datetime(2026, 10, 4, 1)
     assert (one.sessions or 0) > 2.5 * (one.expected or 0.0) > 0
     assert {(day(33).toordinal(), caller, NETWORK) for caller in CALLERS} <= explained

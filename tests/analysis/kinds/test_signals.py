@@ -44,7 +44,7 @@ def test_a_tool_that_fails_more_often_than_before_is_found_on_its_days() -> None
         ("tool_failures", "browser", day) for day in bad
     ]
     assert str(rises[0].note).startswith(
-        "the tool browser failed in 28 of 30 sessions that used it on one day, 70 times"
+        "the tool browser failed in 28 of 30 sessions that used it on 2026-04-09, 70 times"
     )
 
 
@@ -119,12 +119,12 @@ def test_waits_as_usual_find_nothing() -> None:
     [
         (
             "sessions_aborted",
-            "people stopped 20 of 30 sessions on one day, 20 times (three a session at most), normally 1.0",
+            "people stopped 20 of 30 sessions on 2026-04-09, 20 times, three a session at most (normally 1.0)",
         ),
-        ("sessions_empty", "20 of 30 sessions did nothing on one day, normally 1.0"),
+        ("sessions_empty", "20 of 30 sessions did nothing on 2026-04-09 (normally 1.0)"),
         (
             "sessions_unanswered",
-            "20 of 30 sessions ended with a failure and without an answer on one day, normally 1.0",
+            "20 of 30 sessions ended with a failure and without an answer on 2026-04-09 (normally 1.0)",
         ),
     ],
 )
@@ -147,7 +147,7 @@ def test_logs_that_arrive_twice_are_the_hosts_where_logs_name_one() -> None:
         )
     )
     assert [(one.finding, one.caller, one.scope) for one in rises] == [("shipped_twice", None, "node-1")]
-    assert str(rises[0].note).startswith("the logs have 8 sessions twice, word for word, under other ids on one day")
+    assert str(rises[0].note).startswith("the logs have 8 sessions twice, word for word, under other ids on 2026-04-09")
 
 
 def test_retries_that_run_out_are_the_providers() -> None:
@@ -158,7 +158,7 @@ def test_retries_that_run_out_are_the_providers() -> None:
         ]
     )
     assert [(one.finding, one.caller, one.scope) for one in rises] == [("retries_exhausted", None, "openai")]
-    assert str(rises[0].note).startswith("18 of 20 retry chains ran out of tries on one day")
+    assert str(rises[0].note).startswith("18 of 20 retry chains ran out of tries on 2026-04-09")
 
 
 def test_a_tool_is_not_blamed_for_the_day_of_its_worst_caller() -> None:

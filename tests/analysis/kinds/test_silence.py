@@ -40,7 +40,7 @@ def test_a_caller_that_stops_is_found_on_each_of_its_silent_days() -> None:
     assert told(away) == [(CHANGE, "a"), (CHANGE + 1, "a"), (CHANGE + 2, "a")]
     found = silences(work(away))
     assert {one.onset for one in found} == {START + timedelta(days=CHANGE)}
-    assert str(found[0].note).startswith("no session on 2026-04-08, ")
+    assert str(found[0].note).startswith("no session on 2026-04-08 (")
 
 
 def test_two_days_that_say_little_alone_say_enough_together() -> None:
@@ -51,7 +51,7 @@ def test_two_days_that_say_little_alone_say_enough_together() -> None:
     (only,) = [one for one in silences(work(few)) if one.caller == "a"]
     assert only.day == START + timedelta(days=CHANGE + 1)
     assert only.onset == START + timedelta(days=CHANGE)
-    assert str(only.note).startswith("no session from 2026-04-08 to 2026-04-09, ")
+    assert str(only.note).startswith("no session from 2026-04-08 to 2026-04-09 (")
 
 
 def test_an_office_without_work_on_weekends_is_heard_on_weekdays() -> None:

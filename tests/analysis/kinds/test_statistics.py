@@ -16,7 +16,7 @@ from analyzer.analysis.kinds.statistics.tails import (
     negative_binomial_upper,
     wilson_interval,
 )
-from tests import Lazy
+from tests import Lazy, each_row
 
 stats = Lazy("scipy.stats")
 
@@ -32,10 +32,9 @@ def _exact_beta_binomial_tail(k: int, n: int, a: Fraction, b: Fraction) -> Fract
     return sum((math.comb(n, j) * rising(a, j) * rising(b, n - j) / whole for j in range(k, n + 1)), Fraction(0))
 
 
-@pytest.mark.parametrize("n", [1, 7, 40, 150])
-@pytest.mark.parametrize(
-    ("share", "correlation"), [("1/33", "1/50"), ("1/10", "1/6"), ("1/2", "1/500"), ("2/3", "1/3")]
-)
+@pytest.mark.no_cover  # it runs what other tests reach, many thousand times
+@each_row("n", [1, 7, 40, 150])
+@each_row("share, correlation", [("1/33", "1/50"), ("1/10", "1/6"), ("1/2", "1/500"), ("2/3", "1/3")])
 def test_the_beta_binomial_tail_keeps_nine_digits_however_far_out(n: int, share: str, correlation: str) -> None:
     """Against sums of exact fractions, where scipy's 1 - cdf has lost everything."""
     size = 1 / Fraction(correlation) - 1
@@ -47,6 +46,7 @@ def test_the_beta_binomial_tail_keeps_nine_digits_however_far_out(n: int, share:
         )
 
 
+@pytest.mark.no_cover  # it runs what other tests reach, many thousand times
 @given(n=st.integers(1, 400), share=st.floats(0.01, 0.9), correlation=st.floats(0.001, 0.5), data=st.data())
 def test_the_beta_binomial_tail_agrees_with_scipy(
     n: int, share: float, correlation: float, data: st.DataObject

@@ -120,7 +120,7 @@ def test_twice_the_sessions_with_twice_the_errors_is_no_rise() -> None:
             {"network_transient": 60},
             False,
             "volume",
-            ("in so many days", "network_transient errors in"),
+            ("sessions met ", " network_transient errors (normally "),
             id="against days where no log shows sessions",
         ),
     ],
@@ -161,7 +161,7 @@ def test_many_callers_of_a_provider_are_one_outage() -> None:
         )
     )
     assert about(found_ones) == {("outage", None, "anthropic")}
-    assert "4 of its 4 callers" in str(found_ones[0].note)
+    assert "in all 4 callers" in str(found_ones[0].note)
 
 
 def test_one_of_many_callers_is_no_outage() -> None:

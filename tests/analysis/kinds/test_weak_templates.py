@@ -84,7 +84,7 @@ def test_several_new_messages_of_a_night_are_one_finding() -> None:
     """Of the clearest; the others are counted."""
     seen = found(*((CHANGE + number, "c1", text, 4, 4) for number in range(4) for text in ("a", "b", "c")))
     assert {one.template for one in seen} == {"a"}
-    assert "2 more with it" in (seen[0].note or "")
+    assert "2 more came with it" in (seen[0].note or "")
 
 
 def test_a_message_that_pauses_is_not_told_again() -> None:

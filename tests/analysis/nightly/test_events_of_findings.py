@@ -262,8 +262,10 @@ def test_hand_offs_that_were_skipped_and_compactions_are_none(tmp_path: Path) ->
         found = {one.finding: one for one in check(store, until="2026-10-21").findings}
         shown = {kind: {each.event_id for each in timeline(store, one.id).happenings} for kind, one in found.items()}
     assert {kind: one.explanation for kind, one in found.items()} == {
-        "relays": "smith: 6 hand-offs in one session in step build on 2026-10-20. 1 of them failed.",
-        "compactions": "smith: 7 compactions in one session on 2026-10-20.",
+        "relays": "smith, 08:00–08:05 on 20 October: one session handed its work to a fresh context 6 times in step"
+        " “build” (too few days before to say what is normal). 1 of them failed.",
+        "compactions": "smith, 08:10–08:16 on 20 October: one session compacted its context 7 times"
+        " (too few days before to say what is normal).",
     }
     assert shown["relays"] == {*(f"made-{at}-triggered" for at in range(5)), "lost-5-triggered", "lost-5-halted"}
     assert shown["compactions"] == {f"own-{at}-triggered" for at in range(10, 17)}

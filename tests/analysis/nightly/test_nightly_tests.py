@@ -20,6 +20,7 @@ from analyzer.analysis.nightly.detections import detections
 from analyzer.analysis.nightly.incidents import incidents
 from analyzer.analysis.nightly.notes import notes
 from analyzer.analysis.observations import Observations, exposed
+from tests import each_row
 from tests.analysis.observed import observations
 
 START = date(2026, 3, 2)  # a Monday
@@ -112,7 +113,7 @@ def test_a_burst_is_told_once_a_day_and_message() -> None:
     rows += [group(4, s, "validation", template="loop", events=40 + s) for s in range(4, 7)]
     (found,) = [one for one in detections(observed(rows)) if one.finding == "burst"]
     assert (found.scope, found.observed, found.template) == ("probe-4-6", 46.0, "loop")
-    assert (found.note or "").endswith("and 2 more do so too")
+    assert (found.note or "").endswith("; 2 other sessions did so too")
 
 
 def test_hand_offs_are_measured_against_the_sessions_at_work() -> None:
@@ -242,13 +243,13 @@ def test_a_classifier_that_changed_with_it_is_a_cause() -> None:
     ]
 
 
-@pytest.mark.parametrize("kind", sorted(KINDS))
+@each_row("kind", sorted(KINDS))
 def test_every_kind_has_its_words_and_its_scope(kind: str) -> None:
     """A sentence without a hole in it, advice for all but the last cause, a scope that survives JSON."""
     figures = {"observed": 0.3, "expected": 0.1, "low": 0.05, "high": 0.2, "p_value": 1e-6, "sessions": 4, "groups": 9}
     found = _new(kind, note="something was noted", scope="some-scope", template="abc", **figures)
     said = sentence(found, "a message")
-    assert said.startswith("probe: ")
+    assert said.startswith("probe, since 2026-04-19: ")
     assert "None" not in said and "–" not in said
     assert bool(found.kind.advice) == (kind != "traffic_changed")
     assert Finding.from_dict(found.to_dict()).scope == found.scope == scope_of(found.latest)

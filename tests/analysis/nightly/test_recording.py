@@ -128,14 +128,14 @@ def test_parts_of_a_finding_stay_its_parts(store: Store) -> None:
 def test_a_kind_that_is_no_longer_told_ends_on_the_next_night(store: Store) -> None:
     """What an earlier version opened is read, listed and rendered by its name, and is over with the next check."""
     one = Detection(day=DAY, finding="reasons", caller="probe", observed=0.2, expected=0.01, note="validation grew")
-    old = replace(found(1), id="x", latest=replace(one, onset=DAY), explanation="probe: validation grew.")
+    old = replace(found(1), id="x", latest=replace(one, onset=DAY), explanation="Validation grew.")
     write_down(store, replace(night_of(old), ruleset=store.judge_history()))
     (listed,) = findings(store)
-    assert (listed.finding, listed.kind.title, listed.explanation) == ("reasons", "reasons", "probe: validation grew.")
+    assert (listed.finding, listed.kind.title, listed.explanation) == ("reasons", "reasons", "Validation grew.")
     night = check(store, until=f"{DAY + timedelta(days=2)}")
     (over,) = night.findings
     assert (over.id, over.state, over.resolution) == ("x", "resolved", "rejudged")
-    assert "probe: validation grew." in to_text(night_document(recorded(store, DAY, "UTC") or night))
+    assert "Validation grew." in to_text(night_document(recorded(store, DAY, "UTC") or night))
     assert findings(store) == []
 
 

@@ -59,8 +59,8 @@ def test_the_sentence_gives_what_it_rests_on(tmp_path: Path) -> None:
     """How many sessions and callers of how many, from when to when, and what was elsewhere."""
     row = judged(STORIES["connections to one provider break for everybody, those to the other hold"], tmp_path)
     assert blame(row) == (
-        "likely the provider: 40 of 50 sessions at openai met network_transient errors between 13:00 and 13:15 UTC on"
-        " 2026-09-07, 3 of 3 callers hit; 1 of 40 sessions at other providers did"
+        "likely the provider: 40 of 50 sessions at openai met network_transient errors, 13:00–13:15 UTC on"
+        " 2026-09-07, in all 3 callers; 1 of 40 sessions elsewhere"
     )
 
 

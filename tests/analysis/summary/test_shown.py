@@ -39,7 +39,7 @@ def test_the_parts_of_an_overview_are_lines_as_well(content: Overview) -> None:
     table = content.tables["errors-by-reason"]
     assert repr(table) == f"<Table errors-by-reason: rows 8, columns {table.frame.width}>"
     case, _ = content.cases
-    assert repr(case).startswith("<Case 'figma-probe: 11 of 15 distinct errors on 2026-11-09 were unknown")
+    assert repr(case).startswith("<Case 'figma-probe, 09:12–15:58 on 9 November: 11 of 15 distinct errors")
     assert repr(case).endswith(f"sessions {case.sessions.height}, templates {case.templates.height}>")
     assert "<caption>Case " in case._repr_html_()
 
@@ -81,7 +81,7 @@ def test_results_say_what_they_found(memory: Store, samples: Path) -> None:
     memory.ingest([str(samples)])
     night = check(memory, until="2026-11-10")
     assert repr(night) == f"<Night '2 new findings for 2026-11-09.': worst warning, callers 4, ruleset {night.ruleset}>"
-    said = "'figma-probe: 11 of 15 distinct errors on 2026-11-09 were unknown"
+    said = "'figma-probe, 09:12–15:58 on 9 November: 11 of 15 distinct errors"
     assert repr(night.findings[0]).startswith(f"<Finding {said}")
     assert repr(night.findings[0]).endswith("finding spike, severity warning, state new, since 2026-11-09>")
     assert repr(spikes(memory)).endswith("found 1, unjudged 0>")

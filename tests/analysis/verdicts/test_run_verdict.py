@@ -177,6 +177,7 @@ def test_tokens_and_cost_are_told_where_the_output_counts_them(judged: Judge) ->
     """Of Claude Code both, of Codex tokens alone, of a text neither."""
     found = judged(claude(*answer("Done.")), exit_code=0)
     assert (found.tokens, found.cost_usd) == ({"input_tokens": 900, "output_tokens": 80}, 0.02)
+    assert found.model == answer("Done.")[0]["message"]["model"]
     found = judged(codex(said("Done."), DONE), exit_code=0)
     assert (found.tokens, found.cost_usd) == ({"input_tokens": 500, "output_tokens": 40}, None)
     assert judged("Done.\n", agent="claude").tokens is None

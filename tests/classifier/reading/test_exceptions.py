@@ -10,7 +10,7 @@ from itertools import pairwise
 import pytest
 
 from analyzer.classifier import classify, extract
-from tests import named
+from tests import each_row, named
 
 
 def made(name, module="somewhere", bases=(Exception,), **attributes):
@@ -172,7 +172,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("error", "reason", "detail"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+@each_row("error, reason, detail", [case[1:] for case in CASES])
 def test_library(error, reason, detail):
     """An exception of a well-known library is judged without that library being imported."""
     found = classify(error)

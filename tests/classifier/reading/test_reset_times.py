@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from analyzer.classifier import classify
-from tests import named
+from tests import each_row, named
 
 AT = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
@@ -43,9 +43,7 @@ HEADERS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("headers", "seconds", "moment"), [row[1:] for row in HEADERS], ids=[row[0] for row in HEADERS]
-)
+@each_row("headers, seconds, moment", [row[1:] for row in HEADERS])
 def test_header(headers, seconds, moment):
     """Each form of header gives a duration or a moment."""
     found = classify({"status": 429, "headers": headers})
@@ -115,7 +113,7 @@ TEXTS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "seconds", "moment"), TEXTS, ids=[row[0][:40] for row in TEXTS])
+@each_row("text, seconds, moment", TEXTS)
 def test_text(text, seconds, moment):
     """Each form of text gives a duration, or a moment against the event's own time."""
     found = classify({"status": 429, "message": text}, at=AT)

@@ -7,6 +7,7 @@ import pytest
 from analyzer.classifier import classify
 from analyzer.classifier.reading import tokens
 from analyzer.classifier.reading.tokens import token_counts
+from tests import each_row
 from tests.growth import assert_linear
 
 COUNTED = [
@@ -103,7 +104,7 @@ WORDED = [
 ]
 
 
-@pytest.mark.parametrize(("text", "current", "most"), WORDED)
+@each_row("text, current, most", WORDED)
 def test_the_words_beside_a_number_say_what_it_is(text, current, most):
     """A number is what was asked for or the limit by the words and signs beside it, in either order."""
     assert token_counts(text) == (current, most)
@@ -125,7 +126,7 @@ UNCOUNTED = [
 ]
 
 
-@pytest.mark.parametrize(("text", "current", "most"), [row[1:] for row in COUNTED], ids=[row[0] for row in COUNTED])
+@each_row("text, current, most", [row[1:] for row in COUNTED])
 def test_counts(text, current, most):
     """An overflow text with counts gives current and maximum, whichever comes first."""
     found = classify({"status": 400, "message": text})

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analyzer.classifier import classify
 from analyzer.classifier.reading.reset_times import NOTHING, from_text
+from tests import each_row
 
 READ = {
     "请求过于频繁，请在 30 秒后重试": 30.0,
@@ -46,13 +46,13 @@ UNITS = {"秒": 1, "分钟": 60, "小时": 3_600, "天": 86_400}
 WESTERN = {"Sekunden": 1, "Minuten": 60, "Stunden": 3_600, "Tagen": 86_400}
 
 
-@pytest.mark.parametrize(("text", "seconds"), READ.items(), ids=READ)
+@each_row("text, seconds", READ.items())
 def test_a_duration_is_read(text: str, seconds: float) -> None:
     """Each language's words for coming back, with a number and its units."""
     assert classify({"status": 429, "message": text}).retry_after_seconds == seconds
 
 
-@pytest.mark.parametrize("text", NOT_READ, ids=NOT_READ)
+@each_row("text", NOT_READ)
 def test_what_is_not_surely_a_wait_is_none(text: str) -> None:
     """Windows, negations, halves, ranges, thousands and dates without a zone give nothing."""
     assert from_text(text.encode()) == NOTHING

@@ -8,6 +8,7 @@ from analyzer.classifier import classify, default_ruleset
 from analyzer.classifier.rules.loading import parse_ruleset, ruleset_for
 from analyzer.classifier.rules.ruleset import ruleset_text
 from analyzer.errors import RulesError
+from tests import each_row
 from tests.classifier.rules.test_user_rules import DISABLE, NEW
 
 PROVIDERS = (
@@ -31,7 +32,7 @@ def test_every_provider_has_a_table_with_source_and_date():
     assert all(table.source and table.dated for table in tables)
 
 
-@pytest.mark.parametrize("table", default_ruleset().codes, ids=lambda table: table.providers[0])
+@each_row("table", default_ruleset().codes)
 def test_each_code_speaks_for_its_rule(table):
     """A code that stands alone gives the reason of its rule, under every name of the provider."""
     reasons = {rule.id: rule.reason for rule in default_ruleset().rules}

@@ -12,6 +12,7 @@ import json
 import pytest
 
 from analyzer.classifier import REASONS, classify
+from tests import each_row
 from tests.classifier.rules.labelled import judged, labelled
 
 SETS = labelled("families.jsonl", "open", "held")
@@ -202,7 +203,7 @@ CLASSES = {
 """Reason, texts that have it, texts that look alike and have it not."""
 
 
-@pytest.mark.parametrize("name", CLASSES)
+@each_row("name", CLASSES)
 def test_each_class_is_known_and_not_what_looks_like_it(name):
     """A class of words is judged by what it says, in the words of nobody in particular."""
     reason, those, others = CLASSES[name]
@@ -210,7 +211,7 @@ def test_each_class_is_known_and_not_what_looks_like_it(name):
     assert [text for text in others if classify(text).reason == reason] == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "heron-core exited unexpectedly with code 134",

@@ -13,7 +13,7 @@ from analyzer.classifier import classify, default_ruleset
 from analyzer.classifier.rules.index import MOST, Index, first_texts
 from analyzer.classifier.rules.ruleset import ascii_matcher, utf8_matcher, without_old_letters
 from benchmarks import workload
-from tests import REPOSITORY
+from tests import REPOSITORY, each_row
 from tests.needed_words import needed_words
 
 RULES = default_ruleset()
@@ -39,7 +39,7 @@ def same(text: str) -> bool:
 
 
 @pytest.mark.no_cover  # it runs what other tests reach, many thousand times
-@pytest.mark.parametrize("rule", RULES.rules, ids=lambda rule: rule.id)
+@each_row("rule", RULES.rules)
 def test_examples_of_rules_match_alike(rule):
     """The examples of a rule and its counter-examples, in any case, match the same patterns both ways."""
     texts = texts_of([rule.examples, rule.counter_examples])

@@ -14,7 +14,7 @@ from analyzer.classifier.rules.loading import LANGUAGES, ruleset_for
 from analyzer.classifier.rules.ruleset import options, ruleset_text
 from analyzer.classifier.rules.words import written_out
 from analyzer.errors import RulesError
-from tests import REPOSITORY
+from tests import REPOSITORY, each_row
 
 with open(LANGUAGES, "rb") as handle:
     WORDS = tomllib.load(handle)["languages"]
@@ -29,7 +29,7 @@ SHARED = re.compile(r"expir\w*|incorrect\w*|absent")
 """English words that other languages have with the same meaning."""
 
 
-@pytest.mark.parametrize("language", TEXTS["texts"])
+@each_row("language", TEXTS["texts"])
 def test_each_situation_has_its_reason(language):
     """A text of each situation gets its reason in every language, and texts about no error get none."""
     texts = TEXTS["texts"][language]
@@ -42,6 +42,7 @@ def test_each_language_has_all_words():
     assert set(COMPLAINTS) < set(WORDS["en"])
 
 
+@pytest.mark.no_cover  # it runs what other tests reach, many thousand times
 def test_no_complaint_is_an_english_word():
     """No complaint of another language occurs in a word of our English pages, but for words with the same meaning."""
     pages = [*(REPOSITORY / "docs").rglob("*.md"), REPOSITORY / "README.md"]
@@ -95,8 +96,8 @@ def test_the_first_sentence_names_the_cause(text, reason):
     assert classify(text).reason == reason
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
+@each_row(
+    "text, reason",
     [
         ("Das Zertifikat des Gateways ist nicht vertrauenswürdig", "network_permanent"),
         ("このゲートウェイの証明書は信頼できません", "network_permanent"),
@@ -120,7 +121,7 @@ def test_words_name_a_cause_and_labels_name_none(text, reason):
     assert classify(text).reason == reason
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "Si la clave no es válida, la llamada falla",

@@ -7,6 +7,7 @@ from itertools import product
 import pytest
 
 from analyzer.classifier import classify
+from tests import each_row
 
 WAITS = (
     "You've hit your usage limit. It resets at 4:10 PM.",
@@ -53,14 +54,14 @@ MENTIONS = (
 LIMITS = ("Claude AI usage limit reached|1790000000", "You've hit your limit · resets 6am (Asia/Tokyo)")
 
 
-@pytest.mark.parametrize(("wait", "sale"), list(product(WAITS, SALES)))
+@each_row("wait, sale", list(product(WAITS, SALES)))
 def test_a_stated_reset_comes_before_a_sale(wait, sale):
     """A limit that says when it ends is a wait, on whichever side of it something is for sale."""
     assert classify(f"{wait} {sale}").reason == "rate_limited"
     assert classify(f"{sale} {wait}").reason == "rate_limited"
 
 
-@pytest.mark.parametrize(("cause", "wrapper"), list(product(CAUSES, WRAPPERS)))
+@each_row("cause, wrapper", list(product(CAUSES, WRAPPERS)))
 def test_an_inner_cause_comes_before_its_wrapper(cause, wrapper):
     """What a client says of its own failure does not hide what the provider said."""
     assert classify(wrapper.format(cause)).reason == CAUSES[cause]

@@ -55,7 +55,7 @@ def test_a_missing_pack_is_named(tmp_path):
     named(
         {
             "elsewhere": ('pack = "../mine.pack-2.toml"\n', PACK, "no name of a file beside"),
-            "alone": ('alone = true\npack = "mine.pack-2.toml"\n', PACK, "alone and pack"),
+            "alone": ('alone = true\npack = "mine.pack-2.toml"\n', PACK, "`alone` and `pack`"),
             "half": ('pack = "mine.pack-2.toml"\n' + DISABLE + "weak = true\n", PACK, "disabled and still"),
             "no-rule": ('pack = "mine.pack-2.toml"\n' + DISABLE.replace("r_status", "s"), PACK, "unknown"),
         }

@@ -10,7 +10,7 @@ import pytest
 import analyzer.classifier.rules.loading as rules_module
 from analyzer.classifier import REASONS, classify, default_ruleset, load_ruleset
 from analyzer.errors import RulesError
-from tests import named
+from tests import each_row, named
 
 RULES = default_ruleset().rules
 EXAMPLES = [
@@ -23,20 +23,20 @@ COUNTERS = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "example"), EXAMPLES)
+@each_row("rule, example", EXAMPLES)
 def test_example_finds_its_rule_first(rule, example):
     """Each example of a rule is decided by exactly that rule."""
     found = classify(example)
     assert (found.rule, found.reason, found.detail) == (rule.id, rule.reason, rule.detail)
 
 
-@pytest.mark.parametrize(("rule", "example"), COUNTERS)
+@each_row("rule, example", COUNTERS)
 def test_counter_example_is_not_decided_by_its_rule(rule, example):
     """No counter-example of a rule is decided by that rule."""
     assert classify(example).rule != rule.id
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+@each_row("rule", RULES)
 def test_rule_says_where_its_knowledge_comes_from(rule):
     """Every rule has a source, two examples and a counter-example."""
     assert rule.source

@@ -12,7 +12,7 @@ from analyzer.classifier.rules.explain import explain
 from analyzer.classifier.rules.lint import lint
 from analyzer.classifier.rules.loading import ruleset_for
 from analyzer.errors import RulesError
-from tests import REPOSITORY, named
+from tests import REPOSITORY, each_row, named
 
 NEW = """
 [[rule]]
@@ -229,7 +229,7 @@ def test_explanation_says_why_nothing_was_heard(error, says):
     assert any(says in sentence for sentence in found.why)
 
 
-@pytest.mark.parametrize("rule", default_ruleset().rules, ids=lambda rule: rule.id)
+@each_row("rule", default_ruleset().rules)
 def test_explanation_agrees_with_the_classifier(rule):
     """For every example the deciding match is the rule that `classify` names."""
     for error in (*rule.examples, *rule.counter_examples):

@@ -13,6 +13,7 @@ import pytest
 
 from analyzer.classifier import classify
 from analyzer.classifier.rules.explain import explain
+from tests import each_row
 
 STRANGERS = [
     json.loads(line) for line in Path(__file__).with_name("strangers.jsonl").read_text(encoding="utf-8").splitlines()
@@ -107,8 +108,8 @@ def test_a_field_that_says_yes_stays_evidence() -> None:
     assert classify('{"message": "Rate limit exceeded", "retryable": false}').reason == "rate_limited"
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
+@each_row(
+    "text, reason",
     [
         ("nest 503: Access denied for the role heron, not authorized to perform nest:Read", "auth_error"),
         ("Internal error: the nest process exited with code 3", "unknown"),

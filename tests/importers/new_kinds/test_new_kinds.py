@@ -11,6 +11,7 @@ import pytest
 
 from analyzer.events import Event
 from analyzer.importers import BY_NAME, FORMATS, Source, base, block_of, detect, head_of
+from tests import each_row
 from tests.importers.new_kinds.cases import AGENTS, CASES, CHAINS, CHATS, PLATFORMS, SPANS, Case
 from tests.shown_formats import events_of
 
@@ -98,19 +99,19 @@ def told(events: list[Event]) -> Iterator[str]:
         yield ", ".join(f"{count} {name}" for name, count in seen.items()).join(("session ", ""))
 
 
-@pytest.mark.parametrize("case", NAMED)
+@each_row("case", NAMED)
 def test_the_events_of_a_log(case: Case) -> None:
     """All that the log shows, and no more."""
     assert sorted(told(read(case))) == sorted(case.told)
 
 
-@pytest.mark.parametrize("case", NAMED)
+@each_row("case", NAMED)
 def test_a_log_that_is_read_on_gives_the_same_events(case: Case) -> None:
     """A reader for each line gives the ids that one for the whole log gives."""
     assert {event.id for event in read(case, split=1)} == {event.id for event in read(case)}
 
 
-@pytest.mark.parametrize("case", NAMED)
+@each_row("case", NAMED)
 def test_a_log_that_is_read_twice_has_the_same_ids(case: Case) -> None:
     """So that a second import is no second event, and no two events of a log share one."""
     first, again = read(case), read(case)
@@ -123,7 +124,7 @@ def test_a_log_that_is_read_twice_has_the_same_ids(case: Case) -> None:
     )
 
 
-@pytest.mark.parametrize("case", NAMED)
+@each_row("case", NAMED)
 def test_strange_values_stop_nothing(case: Case) -> None:
     """Whatever stands in a key, the rest of the log is read."""
     kind = next(found for found in FORMATS if found.name == case.format)
@@ -186,7 +187,7 @@ UNTOLD = {
 _READ = [kind.name for kind in FORMATS if kind.reader is not None and not kind.native]
 
 
-@pytest.mark.parametrize("name", _READ)
+@each_row("name", _READ)
 def test_each_log_of_retries_has_one_that_recovers_and_one_that_does_not(name: str) -> None:
     """Where a log tells how chains end, fixtures hold both ends, but for those that it cannot tell."""
     events = [*events_of(name), *(event for case in ALL if case.format == name for event in read(case))]

@@ -9,10 +9,9 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-import pytest
-
 from analyzer.events.sanitize import payload_json, sanitize
 from analyzer.importers import BY_NAME, Source, block_of
+from tests import each_row
 from tests.importers.new_kinds.test_new_kinds import NAMED, Case
 
 _SHOWN = 14
@@ -39,7 +38,7 @@ def _with(record: Any, said: str) -> Iterator[Any]:
                 yield [*record[:key], other, *record[key + 1 :]]
 
 
-@pytest.mark.parametrize("case", NAMED)
+@each_row("case", NAMED)
 def test_no_secret_of_a_log_is_kept(case: Case) -> None:
     """Wherever it stands, and wherever what a tool said is cut."""
     chance, make = random.Random(case.format), BY_NAME[case.format].reader

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests import each_row
 from tests.importers.new_kinds.cases import AGENTS
 from tests.importers.new_kinds.test_new_kinds import read
 
@@ -21,7 +20,7 @@ COUNTED = {
 """Of each format the tokens of its requests: input, output, read from a cache, written to it."""
 
 
-@pytest.mark.parametrize("name", sorted({case.format for case in AGENTS}))
+@each_row("name", sorted({case.format for case in AGENTS}))
 def test_each_request_is_counted_once(name: str) -> None:
     """Of trae-agent's services, Anthropic's alone count what a cache held apart."""
     events = [event for case in AGENTS if case.format == name for event in read(case)]

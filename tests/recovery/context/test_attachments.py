@@ -10,6 +10,7 @@ import pytest
 from analyzer.recovery import ContextRecovery, ContextSettings, TokenLimit
 from analyzer.recovery.context.conversation import estimated_tokens, media_of, tokens_of
 from analyzer.recovery.context.strategies import turns_of
+from tests import each_row
 
 DATA = "iVBORw0KGgo" * 2_000
 PDF = {"type": "base64", "media_type": "application/pdf", "data": DATA}
@@ -94,7 +95,7 @@ def body(message: dict[str, Any]) -> Any:
     return message.get("parts", message.get("content"))
 
 
-@pytest.mark.parametrize(("media", "text", "said"), [row[1:] for row in BLOCKS], ids=IDS)
+@each_row("media, text, said", [row[1:] for row in BLOCKS])
 def test_old_attachments_go_before_any_turn(media: dict[str, Any], text: dict[str, Any], said: str) -> None:
     """About half of the tokens goes: the oldest attachments, each for a text of its own shape; all turns stay."""
     messages = conversation(media, text)
@@ -111,7 +112,7 @@ def test_old_attachments_go_before_any_turn(media: dict[str, Any], text: dict[st
     assert change.post_tokens / change.pre_tokens < 0.5
 
 
-@pytest.mark.parametrize(("media", "text", "said"), [row[1:] for row in BLOCKS], ids=IDS)
+@each_row("media, text, said", [row[1:] for row in BLOCKS])
 def test_the_newest_question_keeps_what_it_brought_unless_nothing_else_helps(
     media: dict[str, Any], text: dict[str, Any], said: str
 ) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from analyzer.recovery import ContextRecovery, ContextRecoveryHook, ContextSettings, MemorySessions
 from analyzer.recovery.context.conversation import tokens_of
-from tests import LONG_RUNS
+from tests import LONG_RUNS, each_row
 from tests.recovery.simulated import FakeClock
 
 Messages = list[dict[str, Any]]
@@ -123,7 +123,7 @@ def granted(hosts: list[str], messages: Messages, seconds: float = 1, **setting:
     return found
 
 
-@pytest.mark.parametrize("name", STUCK)
+@each_row("name", STUCK)
 def test_a_host_that_gets_nowhere_has_three_attempts(name: str) -> None:
     """Whatever it does with the result, the fourth overflow in a row and all behind it go on to others."""
     assert granted([name] * 6, chat(105)).count(True) <= 3
@@ -170,9 +170,9 @@ def test_time_is_no_progress_where_the_full_history_is_back(name: str) -> None:
     assert granted([name] * 8, chat(105), seconds=900).count(True) <= 3
 
 
-@pytest.mark.parametrize("write", [list, rendered, lambda messages: stamped(messages, 1)])
-@pytest.mark.parametrize("dropped", [0, 1])
-@pytest.mark.parametrize("again", ["turn", "the same turn", "three steps"])
+@each_row("write", [list, rendered, lambda messages: stamped(messages, 1)])
+@each_row("dropped", [0, 1])
+@each_row("again", ["turn", "the same turn", "three steps"])
 def test_a_host_that_gets_on_is_recovered_any_number_of_times(
     write: Callable[[Messages], Messages], dropped: int, again: str
 ) -> None:

@@ -10,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analyzer.recovery.limits.guard import MAX_SECONDS, RETRY_AFTER, Limit, read_limits, response_headers
+from tests import each_row
 
 NOW = datetime(2026, 11, 2, 8, tzinfo=UTC)
 EPOCH = int(NOW.timestamp())
 
 
-@pytest.mark.parametrize(
-    ("headers", "name", "expected"),
+@each_row(
+    "headers, name, expected",
     [
         ({"retry-after": "7"}, RETRY_AFTER, Limit(0, 7)),
         ({"Retry-After": "1.5"}, RETRY_AFTER, Limit(0, 1.5)),

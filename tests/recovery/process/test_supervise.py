@@ -21,6 +21,7 @@ from analyzer.recovery.process import streams as process_stdin
 from analyzer.recovery.process.group import OutputError, held_back
 from analyzer.recovery.process.step_error import StepError
 from analyzer.recovery.waiting import WaitCancelledError
+from tests import each_row
 from tests.recovery.simulated import FakeClock
 from tests.recovery.supervised import agent, empty_stdin, events, time_over_once
 
@@ -84,8 +85,8 @@ def survivors(ids: Path) -> list[int]:
     return list(filter(alive, pids))
 
 
-@pytest.mark.parametrize("seconds", [float("nan"), float("inf"), 1e10, -1.0])
-@pytest.mark.parametrize("name", ["timeout_seconds", "grace_seconds", "max_wait_seconds"])
+@each_row("seconds", [float("nan"), float("inf"), 1e10, -1.0])
+@each_row("name", ["timeout_seconds", "grace_seconds", "max_wait_seconds"])
 def test_a_limit_that_is_no_time_is_refused(name: str, seconds: float) -> None:
     """What no timer of the system can hold is said before anything is started."""
     with pytest.raises(AnalyzerError, match=r"no (timeout|grace|max_wait) of") as caught:

@@ -17,11 +17,11 @@ from analyzer.errors import AnalyzerError
 from analyzer.recovery import Backoff, ContextSettings, Limits, Policy, RelaySettings
 from analyzer.recovery.relay.config import _PERSONA, Manifest, manifest
 from analyzer.recovery.relay.summarizer_limits import PRESETS, limited
-from tests import REPOSITORY
+from tests import REPOSITORY, each_row
 
 
-@pytest.mark.parametrize(
-    ("command", "runs"),
+@each_row(
+    "command, runs",
     [
         ("claude -p", "claude --tools=Read --strict-mcp-config -p"),
         ("claude -p 'Be brief'", "claude --tools=Read --strict-mcp-config -p 'Be brief'"),
@@ -50,7 +50,7 @@ def test_a_known_agent_gets_its_limits(command: str, runs: str | None) -> None:
     assert held.note is not None and "only read" in held.note
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         "claude -p --tools Read Bash",
@@ -235,8 +235,8 @@ def test_a_step_alone_switches_on_its_own_hand_offs() -> None:
     assert manifest({"runtime": {"timeout": 3}, "steps": [{"id": "a"}], "personas": {"x": {}}}) is None
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "says"),
+@each_row(
+    "old, new, says",
     [
         ("token_threshold_percent = 80", "token_threshold_percent = 800", "no threshold"),
         ("token_threshold_percent = 80", "token_treshold_percent = 80", "[runtime.relay]"),

@@ -24,6 +24,7 @@ from analyzer.report.writers.text import to_text
 from analyzer.store import Store, catalogue, find, open_store, views
 from analyzer.store.db.connection import connect
 from analyzer.store.db.tables.schema import parse_header
+from tests import each_row
 
 GOLDEN = Path(__file__).with_name("golden")
 SAMPLES = Path(__file__).resolve().parents[3] / "sample_events"
@@ -39,12 +40,23 @@ NIGHTS = {"detection-delivered", "detection-handled", "detection-latest", "detec
 PARAMS = {
     "compare-messages": {"before_until": "2026-11-06", "after_since": "2026-11-06"},
     "detection-late": {"judged_at": "2026-11-01"},
+    "whatif-model": {"model": "claude-opus-4-5", "other": "claude-sonnet-4-5"},
     "timeline-events": {"session": "5e1f0c2a-0000-4000-8000-00000000c0de"},
 }
 """Of queries that answer nothing, or everything there is, when they are asked for nothing."""
-NONE = {"unknown-recoveries", "tools-loops", "limits-ahead", "detection-ahead"}
-"""The samples have no unknown error in a retry chain that ended, no command that fails again and again, and no log that
-states how much of a limit is used."""
+NONE = {
+    "unknown-recoveries",
+    "tools-loops",
+    "limits-ahead",
+    "detection-ahead",
+    "models-served",
+    "tools-by-server",
+    "claim-outages",
+    "changes-noted",
+}
+"""The samples have no unknown error in a retry chain that ended, no command that fails again and again, no log that
+states how much of a limit is used, no model that answered for another one, no tool of an MCP server, no outage
+of a provider, and no change that somebody wrote down."""
 VOLATILE = {
     "ruleset": "the digest of the rules of today",
     "applied_at": "the moment of the test",
@@ -79,7 +91,7 @@ def judged() -> Iterator[Store]:
         yield opened
 
 
-@pytest.mark.parametrize("name", sorted(catalogue()))
+@each_row("name", sorted(catalogue()))
 def test_a_querys_header_and_its_statement_agree(name: str) -> None:
     """One SELECT, the parameters that the header lists, and the columns and types that it promises."""
     header = find(name).header

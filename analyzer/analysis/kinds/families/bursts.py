@@ -20,6 +20,7 @@ from analyzer.analysis.kinds.detection import Detection, ordered
 from analyzer.analysis.kinds.finding import SESSION_ITSELF, Basis, Charted, ChartForm, Finding, Kind
 from analyzer.analysis.kinds.shared import WITH_MESSAGE
 from analyzer.analysis.observations import Observations, end_of, start_of
+from analyzer.readable import counted
 
 MIN_REPEATS = 30
 """The least repeats of one template in one session that are a burst."""
@@ -67,7 +68,7 @@ def _burst(row: dict[str, Any], expected: float | None) -> Detection:
         groups=1,
         template=row["template"],
         scope=row["session"],
-        note=f"one session repeats one text {row['events']} times",
+        note=f"one session met the same error {row['events']:,} times",
     )
 
 
@@ -96,7 +97,8 @@ def longest_bursts(seen: Observations) -> Iterable[Detection]:
         by_message.setdefault((burst.day, burst.caller, burst.template), []).append(burst)
     for own in by_message.values():
         longest, *others = sorted(own, key=lambda burst: (-(burst.observed or 0), burst.scope or ""))
-        yield replace(longest, note=f"{longest.note}, and {len(others)} more do so too") if others else longest
+        more = f"; {counted(len(others), 'other session')} did so too" if others else ""
+        yield replace(longest, note=f"{longest.note}{more}")
 
 
 def burst_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
@@ -183,7 +185,7 @@ BURSTS = {
         by_day=True,
         metric="repeats of the message in the session",
         quotes=True,
-        advice="look at that session; one session is no change of the world",
+        advice="look at that session",
         asks=("show", SESSION_ITSELF),
         scope="session",
         part_of_rise=True,

@@ -92,9 +92,7 @@ def _classifier(errors: pl.DataFrame, day: date, caller: str | None) -> list[Det
             sessions=flip.sessions,
             groups=flip.groups,
             scope=f"{flip.old_reason} → {flip.reason}",
-            note=(
-                f"{counted(flip.groups, 'message')} logged as {flip.old_reason}, and {flip.reason} by the current rules"
-            ),
+            note=(f"{counted(flip.groups, 'message')} logged as {flip.old_reason}; today's rules say {flip.reason}"),
         )
         for flip in flips(errors)
     ]
@@ -113,7 +111,7 @@ def _traffic(errors: pl.DataFrame, day: date, caller: str | None, alpha: float) 
     p_value = min(1.0, p_value * len(tails))
     if p_value > alpha:
         return []
-    shift = f"{reason} in {shown:,} of {after:,} sessions, normally {expected:,.1f}"
+    shift = f"{shown:,} of {after:,} sessions met {reason} errors (normally {expected:,.1f})"
     return [
         Detection(
             day=day,
@@ -277,7 +275,7 @@ CAUSES = {
     "classifier_changed": Kind(
         title="The classifier changed",
         metric="share of distinct errors whose reason differs from the recorded one, 0..1",
-        advice="see what is judged otherwise",
+        advice="list what is classified differently",
         asks=("query", "ruleset-drift"),
         scope="reason",
         cause=True,

@@ -27,6 +27,7 @@ from analyzer.analysis.kinds.families.volumes import (
 )
 from analyzer.analysis.kinds.statistics.naming import UNKNOWN, Names, Suspect
 from analyzer.analysis.kinds.statistics.rates import CountedDay, RateTail, rate_tail
+from analyzer.readable import part_of
 
 WINDOWS = (1, 3, 6, 12)
 """Lengths in hours of the stretches that every night judges."""
@@ -318,9 +319,9 @@ def _detection(
     )
     # Where no log shows sessions without errors, exposure is hours.
     of_sessions = f" of {max(best.sessions, best.exposure):,.0f}" if best.seen else ""
-    note = f"{best.reason} errors in {best.sessions:,}{of_sessions} sessions, normally {best.tail.expected:,.1f}"
+    note = f"{best.sessions:,}{of_sessions} sessions met {best.reason} errors (normally {best.tail.expected:,.1f})"
     if hits is not None:
-        note += f", at {hits[0]} of its {hits[1]} callers"
+        note += f", in {part_of(*hits, 'caller')}"
     return above(
         best.sessions,
         best.tail,

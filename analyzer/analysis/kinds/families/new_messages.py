@@ -35,7 +35,6 @@ from analyzer.analysis.kinds.finding import (
     Finding,
     Kind,
     note_of,
-    since,
 )
 from analyzer.analysis.kinds.finding_fields import warning
 from analyzer.analysis.kinds.sentences import in_sessions
@@ -150,7 +149,7 @@ class _Text:
             return None
         of = f" of {surprise.since:.0f}" if self.finding == "template" else ""
         at = f" of {len(self.callers)} callers" if self.caller is None else ""
-        note = f"first seen {date.fromordinal(self.first)}, in {self.sessions}{of} sessions{at} since"
+        note = f"{self.sessions}{of} sessions{at} met it since {date.fromordinal(self.first)}"
         detection = surprise.detection(self.finding, self.caller, self.template, note)
         return replace(detection, scope=self.reason, state="ongoing" if self.reported else "new")
 
@@ -316,11 +315,11 @@ def _clearest(nights: Iterable[_Night], counts: pl.DataFrame | None, settings: S
             text.reported = day.toordinal()
             more = ""
             if others and text.finding == _WEAK:
-                more = f", and {len(others)} more with it"
+                more = f"; {len(others)} more came with it"
                 for other, _ in others:
                     other.over = True
             elif others:
-                more = f"; with it: {', '.join(other.template for other, _ in others)}"
+                more = f"; with it came: {', '.join(other.template for other, _ in others)}"
             yield replace(detection, q_value=q_value, note=f"{detection.note}{more}")
 
 
@@ -331,21 +330,20 @@ def severity_of_message(day: Detection) -> str:
 
 def new_message(finding: Finding) -> str:
     """Say that the caller has a message that it did not have before."""
-    return f"an unknown message that it did not have before, in {in_sessions(finding)}, {since(finding)}"
+    return f"{in_sessions(finding)} met a new unknown message"
 
 
 def shared_message(finding: Finding) -> str:
     """Say that a message is new to the whole fleet."""
-    text = note_of(finding)
-    return f"an unknown message that nobody had before: {text}"
+    return f"a new unknown message; {note_of(finding)}"
 
 
 def weak_message(finding: Finding) -> str:
     """Say that the reason of a new message rests on weak evidence."""
-    text = f"classified only tentatively as {finding.scope.reason}, by a bare status or weak words"
+    text = f"a new message, classified only tentatively as {finding.scope.reason}"
     if finding.scope.caller is None:
-        return f"a message that nobody had before, {text}: {note_of(finding)}"
-    return f"a message that it did not have before, {text}, in {in_sessions(finding)}, {since(finding)}"
+        return f"{text}; {note_of(finding)}"
+    return f"{in_sessions(finding)} met {text}"
 
 
 def sighting_rows(finding: Finding, basis: Basis) -> pl.DataFrame:

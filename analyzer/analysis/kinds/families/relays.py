@@ -31,7 +31,7 @@ from analyzer.analysis.kinds.daily_charts import (
 from analyzer.analysis.kinds.detection import Detection, above, ordered
 from analyzer.analysis.kinds.finding import Basis, Charted, ChartForm, Evidence, Finding, Kind, ShownErrors, its_days
 from analyzer.analysis.kinds.finding_fields import warning
-from analyzer.analysis.kinds.sentences import as_number, in_sessions
+from analyzer.analysis.kinds.sentences import as_number, in_sessions, on_its_day
 from analyzer.analysis.kinds.statistics.rates import (
     CountedDay,
     RateTail,
@@ -141,12 +141,14 @@ def many_hand_offs(finding: Finding) -> str:
     """Say that there were more hand-offs or compactions than expected, or many of one session."""
     latest = finding.latest
     step, what = finding.scope.step, _called(finding)
-    step = f" in step {step}" if step and step != NO_STEP else ""
+    step = f" in step “{step}”" if step and step != NO_STEP else ""
     if latest.expected is None:
-        rest = f", {as_number(latest.statistic)} of them in one session" if latest.statistic != latest.observed else ""
-        return f"{as_number(latest.observed)} {what}{'' if rest else ' in one session'}{step} on {latest.day}{rest}"
+        does = "compacted its context" if what == "compactions" else "handed its work to a fresh context"
+        of = f" of {as_number(latest.observed)}" if latest.statistic != latest.observed else ""
+        times = f"{as_number(latest.statistic)}{of} times{step}{on_its_day(finding)}"
+        return f"one session {does} {times} (too few days before to say what is normal)"
     normal = f"normally {as_number(latest.expected)}, at most {as_number(latest.high)}"
-    return f"{as_number(latest.observed)} {what}{step} on {latest.day} ({normal}), in {in_sessions(finding)}"
+    return f"{as_number(latest.observed)} {what}{step}{on_its_day(finding)} ({normal}), in {in_sessions(finding)}"
 
 
 def hand_off_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
@@ -198,7 +200,7 @@ HAND_OFFS = ChartForm(
         "hand_offs": "hand-offs to a fresh context in the step",
         "expected": "hand-offs expected; none where there is too little history",
         "high": "the count that such a day stays within in 39 of 40 cases",
-        "unusual": "whether the day alone would be a finding; such days are no part of what is expected of others",
+        "unusual": "whether the day would be a finding by itself; what is expected of others leaves such days out",
         "relay_sessions": "distinct sessions with a hand-off in the step",
         "sessions": "distinct sessions at work: with an error or any hand-off",
     },
@@ -218,7 +220,7 @@ RELAYS = {
         asks=("query", "relays-by-step"),
         scope="step",
         evidence=Evidence({"hand_off": 0}),
-        behind=ShownErrors("of its days", lambda _finding, _seen: pl.lit(False), its_days, hand_offs="Hand-offs"),
+        behind=ShownErrors("Hand-offs", lambda _finding, _seen: pl.lit(False), its_days, hand_offs="Hand-offs"),
         chart=HAND_OFFS,
     )
 }
@@ -229,7 +231,7 @@ RELAYS["compactions"] = replace(
     advice="give its sessions less to read, or begin a new one for each task",
     scope=None,
     evidence=Evidence({"compaction": 0}),
-    behind=replace(RELAYS["relays"].behind, hand_offs="Compactions"),
+    behind=replace(RELAYS["relays"].behind, said="Compactions", hand_offs="Compactions"),
     chart=replace(
         HAND_OFFS,
         title="Days of the caller",

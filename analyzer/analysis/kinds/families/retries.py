@@ -173,23 +173,26 @@ _RECOVERED, _FAILED, _UNTRIED = (GREEN, ""), (VERMILION, "x"), (SILVER, "-")
 def recovery_fell(finding: Finding) -> str:
     """Say that fewer retry chains recover than did."""
     latest = finding.latest
-    text = f"{percent(latest.observed)} of {latest.groups or 0:,} retry chains for {finding.scope.reason} recovered"
-    return f"{text} in the week up to {latest.day}, {expected_share(finding)}"
+    text = f"{_succeeded(finding)} in the week to {latest.day}"
+    return f"{text} ({expected_share(finding)})"
+
+
+def _succeeded(finding: Finding) -> str:
+    latest = finding.latest
+    return f"{percent(latest.observed)} of {latest.groups or 0:,} calls retried after {finding.scope.reason} succeeded"
 
 
 def retry_in_vain(finding: Finding) -> str:
     """Say that retries hardly ever recover."""
     latest = finding.latest
-    text = f"retries for {finding.scope.reason} recovered {percent(latest.observed)} of {latest.groups or 0:,} chains"
-    return f"{text} in the seven weeks up to {latest.day} (surely less than {percent(latest.high)})"
+    return f"{_succeeded(finding)} in the seven weeks to {latest.day} (at best {percent(latest.high)})"
 
 
 def retry_would_pay(finding: Finding) -> str:
     """Say that errors were given up although retries of their reason recover."""
     latest = finding.latest
-    text = f"{latest.groups or 0:,} errors {finding.scope.reason} were not retried in the week up to {latest.day}"
-    text += f", though {percent(latest.observed)} of those that were in the seven weeks up to it recovered"
-    return f"{text} (surely more than {percent(latest.low)})"
+    text = f"{latest.groups or 0:,} {finding.scope.reason} errors were not retried in the week to {latest.day}"
+    return f"{text}; {percent(latest.observed)} of retries succeed (at least {percent(latest.low)}, in seven weeks)"
 
 
 def chain_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
@@ -264,12 +267,12 @@ _RETRIES = Kind(
     metric="share of retry chains that recovered, 0..1",
     severity=warning,
     sentence=recovery_fell,
-    advice="wait longer between calls, or ask the provider",
+    advice="check the provider's status page; wait longer between calls",
     asks=_CHAINS,
     scope="reason",
     evidence=Evidence({"tried": RECENT_DAYS}),
     behind=ShownErrors(
-        "of the last week with its reason", lambda finding, _seen: pl.col("reason") == finding.scope.reason, its_week
+        "Errors of its reason", lambda finding, _seen: pl.col("reason") == finding.scope.reason, its_week
     ),
     chart=RECOVERY,
 )
@@ -277,18 +280,18 @@ RETRIES = {
     "recovery_fell": _RETRIES,
     "retry_in_vain": replace(
         _RETRIES,
-        title="Retries buy nothing",
+        title="Retries hardly ever succeed",
         severity=info,
         sentence=retry_in_vain,
-        advice="stop retrying it: the waits buy nothing",
+        advice="stop retrying it",
         evidence=Evidence({"tried": _WEEKS}),
     ),
     "retry_would_pay": replace(
         _RETRIES,
-        title="Retries are not made that would pay",
+        title="Errors worth a retry are not retried",
         severity=info,
         sentence=retry_would_pay,
-        advice="let it be retried; the recovery table allows it",
+        advice="retry it; the recovery table allows that",
         asks=BY_OUTCOME,
         evidence=Evidence({"tried": _WEEKS, "untried": RECENT_DAYS}),
     ),

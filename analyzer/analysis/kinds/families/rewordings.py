@@ -30,7 +30,7 @@ from analyzer.analysis.kinds.daily_charts import (
 )
 from analyzer.analysis.kinds.detection import Detection, Settings, ordered
 from analyzer.analysis.kinds.families.new_messages import LEAST_HISTORY, MESSAGES, novelty
-from analyzer.analysis.kinds.finding import Basis, Charted, ChartForm, Evidence, Finding, note_of, since
+from analyzer.analysis.kinds.finding import Basis, Charted, ChartForm, Evidence, Finding, note_of
 from analyzer.analysis.kinds.finding_fields import warning
 from analyzer.analysis.kinds.statistics.rates import (
     CountedDay,
@@ -42,6 +42,7 @@ from analyzer.analysis.periods import (
     TEMPLATE_DAYS,
     TEMPLATE_MEMORY_DAYS,
 )
+from analyzer.readable import counted as with_noun
 
 SILENT = 0.2
 """Most sessions in which a rule that fell silent matches, as a part of the expected ones."""
@@ -224,15 +225,13 @@ class _Silence:
     matched: int
     expected: float
     p_value: float
-    before: int
-    """Sessions in which it matched in the baseline."""
 
     def detection(self, day: int, caller: str | None, template: str, sessions: int, callers: int) -> Detection:
         """Build the detection of a day on which the text replaces the rule."""
         at = "" if callers == 1 else f" of {callers} callers"
-        was = f"rule {self.rule} ({self.reason}), which matched in {self.before:,} sessions of the six weeks before"
-        now = f"matched in {self.matched:,} since {date.fromordinal(self.onset)}, normally {self.expected:,.1f}"
-        came = f"a new text that no rule knows came in {sessions:,} sessions{at} instead"
+        rule = f"rule {self.rule} ({self.reason})"
+        sessions_now = f"{with_noun(self.matched, 'session')} since {date.fromordinal(self.onset)}"
+        came = f"{sessions:,} sessions{at} met a new text that no rule knows instead"
         return Detection(
             day=date.fromordinal(day),
             caller=caller,
@@ -248,7 +247,7 @@ class _Silence:
             template=template,
             scope=self.reason,
             rule=self.rule,
-            note=f"{was}, {now}; {came}",
+            note=f"{rule} matched in {sessions_now} (normally {self.expected:,.1f}); {came}",
         )
 
 
@@ -297,7 +296,7 @@ def _silence_of(
     shown = text.count(day, callers)
     if matched > SILENT * expected or not missing / _IN_PLACE <= shown <= missing * _IN_PLACE + 1:
         return None
-    return _Silence(*named, text.first, matched, expected, p_value, before)
+    return _Silence(*named, text.first, matched, expected, p_value)
 
 
 def _same_provider(history: _History, text: _Text, callers: Collection[str], reason: str, day: int) -> bool:
@@ -321,12 +320,6 @@ def _one_text_a_rule(days: list[Detection]) -> Iterator[Detection]:
     return (
         replace(detection, state="new" if detection is own[0] else "ongoing") for own in reported for detection in own
     )
-
-
-def replaced_text(finding: Finding) -> str:
-    """Say that a new text replaces what a rule matched."""
-    text = note_of(finding)
-    return text if finding.wording else f"{text}, {since(finding)}"
 
 
 def wording_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
@@ -380,7 +373,7 @@ REWORDINGS = {
         title="The provider's wording changed",
         metric="sessions in which the rule matched since the new text came",
         severity=warning,
-        sentence=replaced_text,
+        sentence=note_of,
         scope="reason",
         explains=True,
         # Where a rule fell silent, what came in place of the texts that it took is unknown.

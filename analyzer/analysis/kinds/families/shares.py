@@ -30,13 +30,12 @@ from analyzer.analysis.kinds.detection import Detection, Settings, ordered
 from analyzer.analysis.kinds.families.new_messages import new_templates
 from analyzer.analysis.kinds.finding import SHARE, Basis, Charted, ChartForm, Finding, Kind
 from analyzer.analysis.kinds.finding_fields import MANY_SESSIONS
-from analyzer.analysis.kinds.sentences import expected_share, in_sessions
+from analyzer.analysis.kinds.sentences import expected_share, in_sessions, on_its_day
 from analyzer.analysis.kinds.shared import (
     DRAFT_RULES,
     UNKNOWN_ERRORS,
     UNKNOWN_SHOWN,
     WRITE_A_RULE,
-    onset_if_earlier,
 )
 from analyzer.analysis.kinds.statistics.rates import (
     MIN_DAYS_OF_SHARES,
@@ -176,9 +175,9 @@ def more_unknown(finding: Finding) -> str:
     latest = finding.latest
     unknown = latest.groups or 0
     every = round(unknown / latest.observed) if latest.observed else unknown
-    share = f"{percent(latest.observed)}; {expected_share(finding)}"
-    text = f"{unknown:,} of {counted(every, 'distinct error')} on {latest.day} were unknown ({share})"
-    return f"{text}, in {in_sessions(finding)}{onset_if_earlier(finding)}"
+    share = f"{percent(latest.observed)}, {expected_share(finding)}"
+    text = f"{unknown:,} of {counted(every, 'distinct error')}{on_its_day(finding)} matched no rule ({share})"
+    return f"{text}, in {in_sessions(finding)}"
 
 
 def share_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
@@ -205,7 +204,7 @@ def share_chart(case: Charted) -> Chart:
         bars(rows, "unknown_sessions", "sessions with an unknown error", MARKED, lower=True),
         bars(rows, "others", "other sessions", USUAL, lower=True),
     )
-    title = "Unknown share of distinct errors by day, and the sessions behind it"
+    title = "Unknown share of distinct errors by day, and the sessions with them"
     return panels(
         case, title, marks, shares_axis("share (%)", max([*rows["unknown_share"], latest.high or 0.0])), "sessions"
     )

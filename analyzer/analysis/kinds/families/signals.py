@@ -23,9 +23,9 @@ from analyzer.analysis.kinds.daily_charts import (
     counts_chart,
 )
 from analyzer.analysis.kinds.detection import FALSE_ALARM, Detection, above
-from analyzer.analysis.kinds.finding import Basis, Charted, ChartForm, Evidence, Finding, Kind
+from analyzer.analysis.kinds.finding import Basis, Charted, ChartForm, Evidence, Finding, Kind, note_of
 from analyzer.analysis.kinds.finding_fields import warning
-from analyzer.analysis.kinds.shared import noted_of_days, noted_part
+from analyzer.analysis.kinds.shared import noted_part
 from analyzer.analysis.kinds.statistics.rates import MIN_DAYS, CountedDay, rate_tail
 from analyzer.analysis.kinds.statistics.units import LEAST_MORE, Rise, Unit
 from analyzer.analysis.periods import (
@@ -74,7 +74,7 @@ class Signal:
             title=self.title,
             metric=self.metric,
             severity=warning,
-            sentence=noted_of_days,
+            sentence=note_of,
             advice=self.advice,
             asks=self.asks,
             scope=self.name,
@@ -89,11 +89,11 @@ SIGNALS = {
         counted="tool",
         title="A tool fails more often",
         metric="failed calls, three of a session at most",
-        note="the tool {name} failed in {sessions:,} of {exposure:,.0f} sessions that used it {over}, {count:,} times "
-        "(three a session at most)",
+        note="the tool {name} failed in {sessions:,} of {exposure:,.0f} sessions that used it {over}, {count:,} times, "
+        "three a session at most",
         drawn="failed calls",
         drawn_of="sessions that used it",
-        advice="try the tool, and look at what it says",
+        advice="list what it says, and try it",
         asks=("query", "tools-messages"),
         name="tool",
         by=("name", "both"),
@@ -105,7 +105,7 @@ SIGNALS = {
         note="{count:,} of {exposure:,.0f} retry chains waited for {seconds:,} s or more {over}",
         drawn="seconds waited",
         drawn_of="retry chains",
-        advice="ask the provider, or wait for it to recover; call it less often",
+        advice="check the provider's status page; call it less often",
         asks=("query", "retries-outcomes"),
         name="provider",
         by=("name", "caller"),
@@ -118,7 +118,7 @@ SIGNALS = {
         note="{count:,} of {exposure:,.0f} retry chains ran out of tries {over}",
         drawn="chains that ran out",
         drawn_of="retry chains",
-        advice="ask the provider; more tries would only wait for longer",
+        advice="check the provider's status page; more tries would only wait longer",
         asks=("query", "retries-outcomes"),
         name="provider",
         by=("name", "caller"),
@@ -127,11 +127,10 @@ SIGNALS = {
         counted="aborted",
         title="People stop their sessions",
         metric="stopped turns, three of a session at most",
-        note="people stopped {sessions:,} of {exposure:,.0f} sessions {over}, {count:,} times "
-        "(three a session at most)",
+        note="people stopped {sessions:,} of {exposure:,.0f} sessions {over}, {count:,} times, three a session at most",
         drawn="times stopped",
         drawn_of="sessions",
-        advice="ask who stopped them why: it does what nobody wants, or nothing for too long",
+        advice="ask the people who stopped them why",
         against="sessions",
     ),
     "sessions_empty": Signal(
@@ -141,7 +140,7 @@ SIGNALS = {
         note="{sessions:,} of {exposure:,.0f} sessions did nothing {over}",
         drawn="sessions that did nothing",
         drawn_of="sessions",
-        advice="start one by hand: it never reaches its model, or it ends with success and without an answer",
+        advice="start one by hand, and see whether it reaches its model",
         against="sessions",
     ),
     "sessions_unanswered": Signal(
@@ -151,9 +150,21 @@ SIGNALS = {
         note="{sessions:,} of {exposure:,.0f} sessions ended with a failure and without an answer {over}",
         drawn="unanswered sessions",
         drawn_of="sessions",
-        advice="see what they ended with",
+        advice="list what they ended with",
         asks=("query", "endings-sessions"),
         against="sessions",
+    ),
+    "model_swapped": Signal(
+        counted="swap",
+        title="Another model answers",
+        metric="requests that another model answered",
+        note="{count:,} of {exposure:,.0f} requests asked of {swap} {over}",
+        drawn="requests that another model answered",
+        drawn_of="requests asked of the model",
+        advice="see which ones, and ask the provider or change the fallback",
+        asks=("query", "models-served"),
+        name="swap",
+        by=("name", "both"),
     ),
     "shipped_twice": Signal(
         counted="copy",
@@ -162,7 +173,7 @@ SIGNALS = {
         note="the logs have {sessions:,} sessions twice, word for word, under other ids {over}",
         drawn="sessions that are there twice",
         drawn_of="sessions",
-        advice="ship each log once: counts of this host are too high until the copies are gone",
+        advice="ship each log once; until then the counts of this host are too high",
         name="host",
         by=("name", "caller"),
         against="days",
@@ -372,6 +383,7 @@ def _detection(finding: str, signal: Signal, day_rise: _DayRise) -> Detection:
     rise = day_rise.rise
     note = signal.note.format(
         name=day_rise.name,
+        swap=(day_rise.name or "").replace(" → ", " were answered by ", 1),
         sessions=rise.sessions,
         count=rise.count,
         exposure=day_rise.seen,
@@ -388,14 +400,14 @@ def _detection(finding: str, signal: Signal, day_rise: _DayRise) -> Detection:
         sessions=rise.sessions,
         groups=rise.count,
         scope=day_rise.name,
-        note=f"{note}, normally {rise.tail.expected:,.1f}",
+        note=f"{note} (normally {rise.tail.expected:,.1f})",
     )
 
 
 def signal_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
     """Return the rows of the chart, a day each."""
     scope, signal, seen = finding.scope, SIGNALS[finding.finding], basis.seen
-    about = {"name": scope.tool or scope.provider or scope.host, "caller": scope.caller}
+    about = {"name": scope.tool or scope.provider or scope.host or scope.swap, "caller": scope.caller}
     named = [pl.col(column) == name for column, name in about.items() if name is not None]
     own = seen.signals.filter(pl.col("signal") == signal.counted, *named)
     weight = pl.col("groups") * (2 ** pl.col("level") if signal.by_level else 1)

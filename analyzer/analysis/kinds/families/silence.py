@@ -26,14 +26,15 @@ from analyzer.analysis.kinds.daily_charts import (
     sums_by_day,
 )
 from analyzer.analysis.kinds.detection import Detection, ordinal
-from analyzer.analysis.kinds.finding import Basis, Charted, ChartForm, Evidence, Finding, Kind
-from analyzer.analysis.kinds.shared import noted_of_days, noted_part
+from analyzer.analysis.kinds.finding import Basis, Charted, ChartForm, Evidence, Finding, Kind, note_of
+from analyzer.analysis.kinds.shared import noted_part
 from analyzer.analysis.kinds.statistics.rates import (
     CountedDay,
     is_weekend,
     rate_fall,
 )
 from analyzer.analysis.periods import RECENT_DAYS
+from analyzer.readable import counted as with_noun
 
 ALPHA = 2e-4
 """P-value that a day with too few sessions needs."""
@@ -209,7 +210,7 @@ def _detection(caller: str | None, day: int, onset: int, missing: _MissingSessio
     when = f"on {date.fromordinal(day)}" if begins == ends == "00:00" else f"from {begins} to {ends}"
     if missing.length > 4:
         when = f"from {date.fromordinal(day + 1 - missing.length // 4)} to {date.fromordinal(day)}"
-    what = f"{missing.number:,} session{'' if missing.number == 1 else 's'}" if missing.number else "no session"
+    what = with_noun(missing.number, "session") if missing.number else "no session"
     return Detection(
         day=date.fromordinal(day),
         caller=caller,
@@ -219,7 +220,7 @@ def _detection(caller: str | None, day: int, onset: int, missing: _MissingSessio
         expected=missing.expected,
         p_value=missing.p_value,
         sessions=missing.number,
-        note=f"{what} {when}, normally {missing.expected:,.0f}",
+        note=f"{what} {when} (normally {missing.expected:,.0f})",
     )
 
 
@@ -234,7 +235,8 @@ def _joined(detections: list[Detection]) -> Iterator[Detection]:
     )
     names = ", ".join(str(detection.caller) for detection in detections[:_TOGETHER])
     more = f" and {len(detections) - _TOGETHER} more" if len(detections) > _TOGETHER else ""
-    note = f"{len(detections)} callers fell silent together ({names}{more}): {count} sessions, normally {expected:,.0f}"
+    silent = f"{len(detections)} callers fell silent together ({names}{more})"
+    note = f"{silent}: {with_noun(count, 'session')} (normally {expected:,.0f})"
     yield Detection(
         day=detections[0].day,
         caller=None,
@@ -266,7 +268,7 @@ def session_chart(case: Charted) -> Chart:
     """Draw the sessions of each day, and below them those of the fleet."""
     return counts_chart(
         case,
-        "Sessions by day, and those of the fleet",
+        "Sessions by day, and all sessions of the fleet",
         ("sessions", "sessions", "sessions"),
         ("fleet_sessions", "sessions of the fleet", "sessions"),
         note=counted_beside_expected(case.finding.latest, "sessions", ",.0f"),
@@ -279,7 +281,7 @@ _CHART = ChartForm(
     {
         **DAY,
         "sessions": "distinct sessions that the logs show, with errors or without",
-        "fleet_sessions": "those of all callers",
+        "fleet_sessions": "all callers",
     },
     session_rows,
     session_chart,
@@ -308,10 +310,10 @@ def _silent_hours(finding: Finding) -> tuple[datetime, datetime] | None:
 
 SILENCE = {
     "silence": Kind(
-        title="Sessions stay away",
+        title="Sessions are missing",
         metric="sessions of the day, or of 12 or 24 hours",
         severity=severity_of_silence,
-        sentence=noted_of_days,
+        sentence=note_of,
         by_day=True,
         advice="see whether it still runs, and whether its logs still arrive",
         # Its evidence is only what came last, and the few sessions that came all the same.

@@ -184,9 +184,9 @@ class _Rise:
         """Build the detection of its last day."""
         since, (failed, sessions), (failed_then, then) = date.fromordinal(self.first), self.seen, self.then
         note = (
-            f"{percent(failed / sessions)} of {sessions:,} sessions under {agent} {self.release.name} since {since} met"
-            f" errors of their own side, {percent(failed_then / then)} of {then:,} in the week before, under"
-            f" {self.before}"
+            f"{percent(failed / sessions)} of {sessions:,} sessions under {agent} {self.release.name} since {since}"
+            f" met errors that are not the provider's ({percent(failed_then / then)} of {then:,} in the week before,"
+            f" under {self.before})"
         )
         return above(
             failed,
@@ -276,7 +276,7 @@ def version_chart(case: Charted) -> Chart:
     what = "sessions with such errors"
     return counts_chart(
         case,
-        "Sessions with errors of their own side by day",
+        "Sessions by day with errors that are not the provider's",
         ("failed_sessions", what, what),
         ("sessions", "sessions", "sessions"),
         rows=case.numbers.with_columns(**both),
@@ -288,8 +288,7 @@ _CHART = ChartForm(
     SINCE_BASELINE,
     {
         **DAY,
-        "failed_sessions": "sessions under the version or model with an error of the request, of the environment or of "
-        "no known cause",
+        "failed_sessions": "sessions under the version or model with an error that is not the provider's",
         "sessions": "all sessions under it",
         "other_failed_sessions": "such sessions under the agent's other versions or models",
         "other_sessions": "all sessions under these",
@@ -304,11 +303,11 @@ _UNDER = re.compile("sessions under (.+?) since ")
 
 _WORSE = Kind(
     title="Worse under a new version",
-    metric="its sessions with an error of the request, the environment or no known cause",
+    metric="its sessions with an error that is not the provider's",
     severity=warning,
     sentence=note_of,
     by_day=True,
-    advice="stay with the one before until that is mended, and compare the two",
+    advice="go back to the version before, and compare the two",
     asks=("query", "versions-by-agent"),
     asks_all=True,
     scope="version",

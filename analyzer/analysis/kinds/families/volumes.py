@@ -43,7 +43,7 @@ from analyzer.analysis.observations import Observations
 from analyzer.analysis.periods import (
     BASELINE_DAYS,
 )
-from analyzer.readable import counted
+from analyzer.readable import counted, part_of
 
 LEAST_CALLERS = 3
 """Least callers with more errors than usual in an outage of a provider or model; also a third of
@@ -195,7 +195,7 @@ def _callers(
                 seen = any(unit.begins > 0 and day >= unit.begins for unit in by_reason.values())
                 note = _note(tested.rise, day, tested.reason, seen=seen)
                 if tested.reason != named:
-                    note += f", most of those more are {named}"
+                    note += f"; most of the increase is {named}"
                 blamed = names.of("caller", caller, named, tested.rise.first, day + 1, BASELINE_DAYS)
                 yield _detection(kind, day, tested, caller=caller, note=note, reason=named, blamed=blamed)
 
@@ -279,11 +279,11 @@ def _outages(
                         (day, caller, reason)
                         for caller in workers.filter(pl.col("day") == date.fromordinal(day))["caller"]
                     )
-                    hits[reason] = f"{len(hit)} of its {active} callers"
+                    hits[reason] = part_of(len(hit), active, "caller")
             if dimension != "fleet":
                 rises = sorted(rises, key=lambda tested: (-tested.more, tested.reason))[:1]
             for tested in rises:
-                note = f"{_note(tested.rise, day, tested.reason, seen=seen)}, at {hits[tested.reason]}"
+                note = f"{_note(tested.rise, day, tested.reason, seen=seen)}, in {hits[tested.reason]}"
                 scope = tested.reason if dimension == "fleet" else name
                 blamed = names.of(dimension, name, tested.reason, tested.rise.first, day + 1, BASELINE_DAYS)
                 if blamed is not None and blamed.unseen and tested.p_value > budget(day) / UNSEEN_RARER:
@@ -338,9 +338,10 @@ def least_callers(dimension: str, known_callers: int) -> int:
 def _note(rise: Rise, day: int, reason: str, *, seen: bool) -> str:
     """Describe the figures of a rise in words."""
     sessions = f"{min(rise.sessions, rise.exposure):,.0f} of {rise.exposure:,.0f}" if seen else f"{rise.sessions:,}"
-    usual = f"normally {rise.tail.expected:,.1f}" + ("" if seen else " in so many days")
-    errors = f"{rise.count:,} distinct {'' if reason == ANY else f'{reason} '}errors"
-    return f"{errors} in {sessions} sessions {rise.over(day)}, {usual}"
+    distinct = "" if rise.count == rise.sessions else f"{rise.count:,} distinct "
+    errors = f"{distinct}{'' if reason == ANY else f'{reason} '}errors"
+    within = f" within {days} days" if (days := day - rise.first + 1) > 1 else ""
+    return f"{sessions} sessions met {errors}{within} (normally {rise.tail.expected:,.1f})"
 
 
 def _detection(
@@ -365,7 +366,7 @@ def _detection(
         scope = reason if blamed.dimension == "fleet" else scope
         note = _note(rise, day, reason, seen=blamed.exposure >= blamed.sessions)
         if caller is None:
-            note += f", at {blamed.callers} of its {blamed.all_callers} callers"
+            note += f", in {part_of(blamed.callers, blamed.all_callers, 'caller')}"
     return above(
         rise.count,
         rise.tail,
@@ -393,10 +394,8 @@ def severity_of_volume(day: Detection) -> str:
 
 
 def more_errors(finding: Finding) -> str:
-    """Say that there were more errors than expected, and from when to when they came."""
-    if not finding.errors:
-        return f"{note_of(finding)}, up to {finding.last_on}"
-    return f"{note_of(finding)}; {counted(finding.errors, 'error')}, {finding.span}"
+    """Say that there were more errors than expected, and how many."""
+    return note_of(finding) + (f"; {counted(finding.errors, 'error')} in all" if finding.errors else "")
 
 
 def volume_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
@@ -461,7 +460,7 @@ def volume_chart(case: Charted) -> Chart:
         return hours_chart(case.hours, "distinct errors", "sessions in the logs")
     return counts_chart(
         case,
-        "Distinct errors by day, and the sessions behind them",
+        "Distinct errors by day, and the sessions with them",
         ("errors", "distinct errors", "errors"),
         ("sessions", "sessions in the logs", "sessions"),
         note=counted_beside_expected(case.finding.latest, "errors", ",.1f"),
@@ -489,7 +488,7 @@ _RISE = Kind(
     by_day=True,
     sentence=more_errors,
     quotes=True,
-    advice="see which errors they are",
+    advice="list them",
     asks=BY_OUTCOME,
     asks_errors=True,
     priced=True,
@@ -512,13 +511,13 @@ VOLUMES = {
     ),
     "outage": replace(
         _RISE,
-        title="A provider fails at many callers",
+        title="A provider fails for many callers",
         scope="provider",
         advice="check the provider's status page; lengthen retry delays",
     ),
     "model_outage": replace(
         _RISE,
-        title="A model fails at many callers",
+        title="A model fails for many callers",
         scope="model",
         advice="check the provider's status page, or use another model",
     ),
@@ -536,7 +535,7 @@ VOLUMES = {
     ),
     "fleet_outage": replace(
         _RISE,
-        title="Many callers fail alike",
+        title="Many callers fail the same way",
         scope="reason",
         advice="look at what they share: a key, a network, a release",
     ),

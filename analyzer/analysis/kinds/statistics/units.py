@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from datetime import date
 
 import polars as pl
 
@@ -72,9 +73,9 @@ class Rise:
     exposure: float
 
     def over(self, day: int) -> str:
-        """Say how long the span is that ends with a day."""
-        days = day - self.first + 1
-        return "on one day" if days == 1 else f"within {days} days"
+        """Name the days of the span that ends with a day."""
+        last = date.fromordinal(day)
+        return f"on {last}" if day == self.first else f"from {date.fromordinal(self.first)} to {last}"
 
 
 @dataclass(slots=True)

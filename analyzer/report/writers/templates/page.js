@@ -28,13 +28,19 @@
     tool.addEventListener('click', async () => { tool.textContent = await act() ? 'Done' : 'Not copied'; setTimeout(() => { tool.textContent = label; }, 1500); });
     return tool;
   };
+  // A line may end between the words of a command, not at the hyphens of an option.
+  all('code').forEach(code => code.replaceChildren(...code.textContent.split(/( )/).map(text => text.length > 40 ? text : made('span', {className: 'word', textContent: text}))));
   all('code.command').forEach(code => code.after(button('Copy', () => copy(code.textContent), `Copy: ${code.textContent}`)));
 
   // Moments of sentences are in the reader's zone, and in UTC under the pointer; tables name their zone.
   const local = new Intl.DateTimeFormat(undefined, {dateStyle: 'medium', timeStyle: 'short'});
-  if (new Date().getTimezoneOffset()) all('time').filter(time => !time.closest('td')).forEach(time => {
-    const [, day, clock] = /^([\d-]+) ([\d:]+) UTC$/.exec(time.textContent) ?? [];
-    if (clock) { time.title = time.textContent; time.textContent = local.format(new Date(`${day}T${clock}Z`)); }
+  const relative = new Intl.RelativeTimeFormat(undefined, {numeric: 'auto'});
+  all('time').filter(time => !time.closest('td')).forEach(time => {
+    const [text, day, clock] = /^([\d-]+) ([\d:]+) UTC$/.exec(time.textContent) ?? [];
+    if (!clock) return;
+    const moment = new Date(`${day}T${clock}Z`), hours = Math.round((moment - Date.now()) / 3_600_000);
+    time.title = `${text}, ${Math.abs(hours) < 48 ? relative.format(hours, 'hour') : relative.format(Math.round(hours / 24), 'day')}`;
+    if (moment.getTimezoneOffset()) time.textContent = local.format(moment);
   });
 
   // Tables that sort, search, copy and give CSV.

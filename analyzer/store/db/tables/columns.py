@@ -74,6 +74,7 @@ def _columns(**rules: str) -> tuple[_Column, ...]:
     return tuple(columns)
 
 
+_REQUEST_HEADERS = ("request-id", "x-request-id", "x-amzn-requestid", "apim-request-id", "x-ms-request-id")
 _JSON = {"event_v1": "payload", "facts_v1": "facts"}
 """Tables → the JSON column that their typed columns are decoded from."""
 _GROUPS: dict[str, tuple[_Group, ...]] = {
@@ -120,6 +121,10 @@ _GROUPS: dict[str, tuple[_Group, ...]] = {
             # They are looked for in every row: searching for their names first would cost more.
         ),
         _Group(
+            _columns(text="request_id asked_model served_model=served_model|fallback_model service_tier effort"),
+            name="answered",
+        ),
+        _Group(
             _columns(
                 text="night finding_id finding severity resolution explanation scope scope_caller=scope.caller"
                 " scope_reason=scope.reason scope_template=scope.template window_timezone=window.timezone",
@@ -135,7 +140,12 @@ _GROUPS: dict[str, tuple[_Group, ...]] = {
     ),
     "facts_v1": (
         _Group(
-            _columns(long="message=message|stderr|stdout", text="code error_type=type provider model", number="status")
+            _columns(
+                long="message=message|stderr|stdout",
+                text="code error_type=type provider model request_id="
+                + "|".join(f'headers."{name}"' for name in _REQUEST_HEADERS),
+                number="status",
+            )
         ),
     ),
 }

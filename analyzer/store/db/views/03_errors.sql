@@ -48,6 +48,11 @@
 -- column project VARCHAR: The last name of the working directory.
 -- column cwd VARCHAR: The working directory, with ~ for a home.
 -- column branch VARCHAR: The branch that was checked out.
+-- column request_id VARCHAR: Id by which the provider finds the request; null where the log does not say.
+-- column asked_model VARCHAR: The model that was asked, where the log states that apart from the model.
+-- column served_model VARCHAR: The model that answered after the failure, likewise.
+-- column service_tier VARCHAR: The tier of service, as the log names it.
+-- column effort VARCHAR: The effort of reasoning that was asked for, as in high.
 select
   e.event_id,
   e.occurred_at,
@@ -108,7 +113,12 @@ select
   e.work[1].agent_version as agent_version,
   e.work[1].project as project,
   e.work[1].cwd as cwd,
-  e.work[1].branch as branch
+  e.work[1].branch as branch,
+  coalesce(e.answered[1].request_id, e.seen_request_id, internal.request_id(e.said)) as request_id,
+  e.answered[1].asked_model as asked_model,
+  e.answered[1].served_model as served_model,
+  e.answered[1].service_tier as service_tier,
+  e.answered[1].effort as effort
 from internal.error as e
 left join retries as r
   on e.operation = r.operation

@@ -21,6 +21,12 @@
 -- column cost_basis VARCHAR: logged where the agent states the cost, listed where it follows from the list prices of analyzer prices; null without a cost.
 -- column whole_run BOOLEAN: Whether the row stands for all requests of a run, as its result sums them up.
 -- column prompt_cost_usd DOUBLE: The part of cost_usd that the prompt costs: all but the reply; null without a list price.
+-- column request_id VARCHAR: Id by which the provider finds the request; null where the log does not say.
+-- column asked_model VARCHAR: The model that was asked, where the log states that apart from the model.
+-- column served_model VARCHAR: The model that answered, likewise.
+-- column is_swapped BOOLEAN: Whether another model answered than was asked for; null unless the log states both.
+-- column service_tier VARCHAR: The tier of service, as the log names it.
+-- column effort VARCHAR: The effort of reasoning that was asked for, as in high.
 with told as (
   select
     e.event_id,
@@ -32,7 +38,8 @@ with told as (
     work[1].project as project,
     provider,
     model,
-    used[1] as one
+    used[1] as one,
+    e.answered[1] as answered
   from internal.event_v1 as e
   anti join internal.told_twice as w
     on e.event_id = w.event_id
@@ -122,5 +129,13 @@ select
   case
     when one.cost_usd is null then prompt_usd
     when prompt_usd + reply_usd > 0 then one.cost_usd * prompt_usd / (prompt_usd + reply_usd)
-  end as prompt_cost_usd
+  end as prompt_cost_usd,
+  answered.request_id as request_id,
+  answered.asked_model as asked_model,
+  answered.served_model as served_model,
+  -- The same model may be named with a maker or a date; an alias, which has no number, stands for any.
+  internal.model_name(answered.asked_model) <> internal.model_name(answered.served_model)
+  and regexp_matches(internal.model_name(answered.asked_model), '[0-9]') as is_swapped,
+  answered.service_tier as service_tier,
+  answered.effort as effort
 from priced
