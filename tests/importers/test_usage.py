@@ -6,9 +6,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import pytest
-
 from analyzer.events import Event
+from tests import each_row
 from tests.importers.conftest import Read
 
 MS = 1_772_704_800_000
@@ -232,7 +231,7 @@ def _told(events: list[Event]) -> list[Event]:
     return [event for event in events if event.type == "usage.recorded"]
 
 
-@pytest.mark.parametrize("name", COUNTED)
+@each_row("name", COUNTED)
 def test_a_request_tells_its_tokens(read: Read, name: str) -> None:
     """As the view counts them; a reply holds its reasoning, and what costs nothing states no cost."""
     records, expected = COUNTED[name]
@@ -343,8 +342,8 @@ WITH_COUNTS = [
 ]
 
 
-@pytest.mark.parametrize("make", WITH_COUNTS)
-@pytest.mark.parametrize("strange", [-5, "7", [], {}, 10**15, 10**30, True])
+@each_row("make", WITH_COUNTS)
+@each_row("strange", [-5, "7", [], {}, 10**15, 10**30, True])
 def test_a_count_that_is_none_is_refused(read: Read, make: Callable[[object], object], strange: object) -> None:
     """Its line is in quarantine with the cause, and no usage is made of the request's other tokens."""
     events, (reject,) = read(make(strange))

@@ -163,8 +163,8 @@ def _item(kind: str, **keys: Any) -> dict[str, Any]:
     return {"timestamp": "2026-03-05T10:00:00.000Z", "type": "response_item", "payload": {"type": kind, **keys}}
 
 
-@pytest.mark.parametrize(
-    ("output", "kind", "message"),
+@each_row(
+    "output, kind, message",
     [
         ("Exit code: 0\nOutput:\nError: in a file that was read", None, None),
         ("Plan updated", None, None),
@@ -224,8 +224,8 @@ def test_a_command_of_pi_is_told_by_its_end(read: Read) -> None:
     assert (failed["kind"], failed["message"]) == ("exit_code", "Command exited with code 3")
 
 
-@pytest.mark.parametrize(
-    ("agent", "session", "cwd", "command"),
+@each_row(
+    "agent, session, cwd, command",
     [
         ("claude-code", "5e1f-0c2a", None, "claude --resume 5e1f-0c2a"),
         ("codex", "5e1f", "~/my shop", "cd ~/'my shop' && codex resume 5e1f"),
