@@ -198,7 +198,7 @@ class Index:
         """The patterns that match a status in a text."""
         self.telling = frozenset(number for number, pattern in enumerate(self.patterns) if pattern.uses[0][0] == PROSE)
         """The patterns of texts that only speak of errors."""
-        self.held: dict[object, tuple[Any, ...]] = {}
+        self.held: dict[object, Any] = {}
         """What holds without words of languages, by all evidence that it depends on."""
         self.judged: dict[object, tuple[Decision, bool, str | None]] = {}
         """The answers of `deciding`, by the same evidence and the rules whose words are there."""
