@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import pytest
+
 from analyzer.events import Event
 from tests import each_row
 from tests.importers.conftest import Read
