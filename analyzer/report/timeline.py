@@ -18,6 +18,7 @@ _WORDS = {
     "retry.scheduled": "retry",
     "retry.settled": "retries ended",
     "tool.failed": "tool failed",
+    "usage.recorded": "request",
     "relay.triggered": "hand-off began",
     "relay.checkpointed": "hand-off checkpoint",
     "relay.resumed": "handed off",

@@ -204,9 +204,9 @@ def report(store: Store, values: Mapping[str, str], kept: Kept, asking: Asking) 
     blocks: list[Block] = [Paragraph("The window has nothing of this.")]
     if section:
         blocks = [Heading(section.title, 2), *map(linked, section.blocks)]
-    kept = {key: value for key, value in values.items() if key != "section"}
+    others = {key: value for key, value in values.items() if key != "section"}
     links = [
-        other.capitalize() if other == name else Link(other.capitalize(), "/report", section=other, **kept)
+        other.capitalize() if other == name else Link(other.capitalize(), "/report", section=other, **others)
         for other in SECTIONS
     ]
     fields = [Field("section", "", name, kind="hidden"), *window_fields(values)]
@@ -259,7 +259,8 @@ CHART_ROWS = 30
 def _quick_chart(answer: Mapping[str, Any]) -> Chart | None:
     """Draw the first column of numbers by the first other column, a bar a row; None without either."""
     rows = answer["rows"][:CHART_ROWS]
-    numbers, others = [], []
+    numbers: list[str] = []
+    others: list[str] = []
     for name in answer["columns"]:
         values = [row[name] for row in rows if row[name] is not None]
         is_number = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)

@@ -158,7 +158,7 @@ def test_a_second_ingest_is_told_to_come_back(run: Run, samples: Path, tmp_path:
         (["report", "log.jsonl", "-o", "no/such/dir/r.html"], 3, "cannot be written", "--output"),
         (["reprot"], 2, "unknown command 'reprot'", "did you mean 'report'"),
         (["report", "--sinse", "7d"], 2, "No such option", "--help"),
-        (["ingest"], 3, "no logs of agents were found", "name the files or folders"),
+        (["ingest"], 3, "no agent has left logs on this machine", "name a log: analyzer report PATH"),
         (["query"], 2, "no query named", "--list"),
         (["query", "errors-by-resaon"], 2, "unknown query 'errors-by-resaon'", "did you mean 'errors-by-reason', "),
         (["query", "errors-by-reason", "-p", "caller"], 2, "not KEY=VALUE", "-p caller="),

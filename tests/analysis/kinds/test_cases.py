@@ -88,6 +88,7 @@ def test_the_history_has_every_kind_of_finding(cases: dict[str, Case]) -> None:
     assert set(cases) == set(TOLD_ALONE)
     named = {kind: case.finding.scope.who for kind, case in cases.items()}
     others = {"shared_template": "the fleet", "fleet_outage": "the fleet", "version_worse": "version_worse 2.1.8"}
+    others["model_swapped"] = "model_swapped-2 → lesser-1 after no failure"
     assert named == {kind: others.get(kind, kind) for kind in cases}
 
 

@@ -65,8 +65,8 @@ def test_the_negative_binomial_tail_agrees_with_scipy(k: int, shape: float, succ
     assert negative_binomial_tail(k, shape, success) == pytest.approx(theirs, rel=1e-8, abs=1e-60)
 
 
-@pytest.mark.parametrize("k", [1, 5, 40, 120])
-@pytest.mark.parametrize("success", [Fraction(1, 3), Fraction(9, 10)])
+@each_row("k", [1, 5, 40, 120])
+@each_row("success", [Fraction(1, 3), Fraction(9, 10)])
 def test_the_negative_binomial_tail_keeps_nine_digits(k: int, success: Fraction) -> None:
     """With a shape of two, where P(X >= k) has a closed form: q^k (1 + k p)."""
     exact = float((1 - success) ** k * (1 + k * success))

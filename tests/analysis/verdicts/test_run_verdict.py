@@ -15,7 +15,7 @@ from analyzer.analysis.verdict.answer import EXIT_CODES, GRAVEST, MEANINGS, RunV
 from analyzer.analysis.verdict.output import read_output
 from analyzer.errors import InputError
 from analyzer.importers.acts import SAYS_WORK
-from tests import REPOSITORY
+from tests import REPOSITORY, each_row
 from tests.analysis.verdicts.outputs import (
     DONE,
     Case,
@@ -78,7 +78,7 @@ def judged(tmp_path: Path) -> Judge:
     return call
 
 
-@pytest.mark.parametrize("case", DEV, ids=lambda case: case.name)
+@each_row("case", DEV)
 def test_every_run_that_it_was_built_with_has_its_verdict(case: Case, judged: Judge) -> None:
     """The answer and its reason are right."""
     found = judged(case.text, exit_code=case.exit_code, agent=case.agent)

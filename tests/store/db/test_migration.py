@@ -48,7 +48,7 @@ NEW = {
     ),
 }
 """Columns that views got since."""
-LATER = ("tool_failures", "tool_calls", "usage", "endings", "limits")
+LATER = ("answers", "tool_failures", "tool_calls", "usage", "endings", "limits")
 """Views that there were not."""
 NAMES = [name for name, header in views().items() if not header.params and name not in LATER]
 Rows = dict[str, list[tuple[Any, ...]]]
