@@ -35,7 +35,7 @@ def command(provider: str, status: str | None, store: NamedStore, words: WindowW
     path or prompt is in it. The sum counts only what the log shows to be the provider's fault.
     """
     from analyzer.analysis.claim import TABLES, claim
-    from analyzer.report.claim import claim_document
+    from analyzer.report.store_work import claim_document
 
     content = None
     if status is not None:
