@@ -12,7 +12,7 @@ def main() -> None:
         gc.disable()  # it ends before anything is worth collecting
         from analyzer.recovery.hooks import AGENTS, run
 
-        if len(words) == 1 or words[1] in AGENTS or words[1:] == ["status"]:
+        if len(words) == 1 or words[1] in {*AGENTS, "stop"} or words[1:] == ["status"]:
             # Everything is written by then, and the interpreter's tear-down takes as long as the
             # append.
             os._exit(run(*words[1:]) if len(words) > 1 else run(None))

@@ -24,8 +24,8 @@ import click
 from analyzer.analysis.verdict.answer import EXIT_CODES as EXIT_CODES_OF_RUNS
 from analyzer.analysis.verdict.answer import MEANINGS
 from analyzer.classifier import Ruleset
+from analyzer.classifier.reading.reset_times import TIME_PATTERNS
 from analyzer.classifier.rules import loading
-from analyzer.classifier.rules.index import ENGINE_PATTERNS
 from analyzer.classifier.rules.loading import PATTERNS, READ_BEFORE, text_number
 from analyzer.cli import COMMANDS, cli, command_named
 from analyzer.importers.formats import FORMATS
@@ -89,6 +89,11 @@ EXIT_CODES: dict[str, dict[int, str]] = {
     "query": dict.fromkeys((0, 2, 3, 75), ""),
     "sql": dict.fromkeys((0, 2, 3, 75, 124), ""),
     "compare": dict.fromkeys((0, 2, 3, 75), ""),
+    "whatif": dict.fromkeys((0, 2, 3, 75), ""),
+    "change": {0: "", 2: "also: no such change to withdraw", 3: "", 75: ""},
+    "objectives": {0: "", 1: "an objective is missed, or its budget burns fast", 2: "", 3: "", 75: ""},
+    "budget": {0: "", 1: "the budget is passed", 2: "", 3: "", 75: ""},
+    "claim": dict.fromkeys((0, 2, 3, 75), ""),
     "show": {0: "", 2: "no such ID, or several that begin so", 3: "", 75: ""},
     "push": dict.fromkeys((0, 2, 3, 75), ""),
     "export": dict.fromkeys((0, 2, 3, 75), ""),
@@ -491,7 +496,7 @@ def built_in_rules() -> str:
 
 def _words(ruleset: Ruleset) -> list[list[list[str]]]:
     """For each part of each pattern, what a text that it finds has one of."""
-    parts = [*(pattern.parts for pattern in ruleset.compiled.patterns), *((text,) for _, text in ENGINE_PATTERNS)]
+    parts = [*(pattern.parts for pattern in ruleset.compiled.patterns), *((text,) for text in TIME_PATTERNS)]
     return [[sorted(needed_words(part)) for part in each] for each in parts]
 
 
@@ -500,6 +505,14 @@ def trace_words() -> str:
     traces = engine._traces()
     words = ",\n".join(json.dumps(sorted(needed_words(trace, over_bytes=True))) for trace in traces)
     return f'{{\n"traces": {json.dumps(traces_number(traces))},\n"words": [\n{words}\n]\n}}\n'
+
+
+def llms_txt() -> str:
+    """The map of the documentation for language models (https://llmstxt.org), made of the first page of docs/."""
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
+    _, _, lists = (DOCS / "README.md").read_text("utf-8").partition("\n## ")
+    links = re.sub(r"\]\((?!\w+:)([^)]+)\)", r"](docs/\1)", f"## {lists}")
+    return f"# analyzer\n\n> {project['description']}\n\nStart: [README](README.md).\n\n{links}"
 
 
 PAGES: dict[str, Callable[[], str]] = {
@@ -530,6 +543,7 @@ def main() -> int:
         texts = iter([part() for part in parts])
         (REPOSITORY / name).write_text(PART.sub(lambda _, texts=texts: next(texts), text), "utf-8")
         print(name)
+    (REPOSITORY / "llms.txt").write_text(llms_txt(), "utf-8")
     for path, text in ((READ_BEFORE, built_in_rules()), (WORDS_FILE, trace_words())):
         Path(path).write_text(text, "utf-8")
         print(Path(path).relative_to(REPOSITORY))

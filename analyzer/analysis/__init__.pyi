@@ -1,3 +1,11 @@
+from analyzer.analysis.budget import BudgetState as BudgetState
+from analyzer.analysis.budget import budget_state as budget_state
+from analyzer.analysis.changes import ChangeOutcome as ChangeOutcome
+from analyzer.analysis.changes import Expectation as Expectation
+from analyzer.analysis.changes import NotedChange as NotedChange
+from analyzer.analysis.changes import change_outcomes as change_outcomes
+from analyzer.analysis.changes import note_change as note_change
+from analyzer.analysis.changes import withdraw_change as withdraw_change
 from analyzer.analysis.comparison import ComparedFigure as ComparedFigure
 from analyzer.analysis.comparison import ComparedSide as ComparedSide
 from analyzer.analysis.comparison import Comparison as Comparison
@@ -18,6 +26,10 @@ from analyzer.analysis.nightly.check import each_night as each_night
 from analyzer.analysis.nightly.decisions import findings as findings
 from analyzer.analysis.nightly.decisions import handle as handle
 from analyzer.analysis.nightly.night import Night as Night
+from analyzer.analysis.objectives import Objective as Objective
+from analyzer.analysis.objectives import ObjectiveState as ObjectiveState
+from analyzer.analysis.objectives import objective_states as objective_states
+from analyzer.analysis.objectives import objectives_of as objectives_of
 from analyzer.analysis.rules.drafts import Recoveries as Recoveries
 from analyzer.analysis.rules.drafts import RuleDraft as RuleDraft
 from analyzer.analysis.rules.drafts import Taken as Taken
@@ -54,3 +66,9 @@ from analyzer.analysis.tables import window as window
 from analyzer.analysis.verdict.answer import RunEvidence as RunEvidence
 from analyzer.analysis.verdict.answer import RunVerdict as RunVerdict
 from analyzer.analysis.verdict.answer import run_verdict as run_verdict
+from analyzer.analysis.whatif import ModelWhatIf as ModelWhatIf
+from analyzer.analysis.whatif import ReplayedGroup as ReplayedGroup
+from analyzer.analysis.whatif import RetryPolicy as RetryPolicy
+from analyzer.analysis.whatif import RetryWhatIf as RetryWhatIf
+from analyzer.analysis.whatif import whatif_model as whatif_model
+from analyzer.analysis.whatif import whatif_retry as whatif_retry

@@ -299,6 +299,8 @@ _RATIOS: tuple[tuple[str, str, str, str, str | None, int], ...] = (
 )
 """Name, title, unit, dividend, divisor (None: sessions), and 1 if more is worse, -1 if better, 0 if
 neither."""
+FIGURES = ("failed_sessions", *(row[0] for row in _RATIOS))
+"""The names of all figures but `sessions_REASON`, one for each reason."""
 
 
 def _share(
@@ -312,7 +314,7 @@ def _share(
     change = after - before
 
     def interval(z: float) -> tuple[float, float]:
-        (low, high), (low_after, high_after) = (_wilson(hit, total, z) for hit, total in zip(hits, totals, strict=True))
+        (low, high), (low_after, high_after) = (wilson(hit, total, z) for hit, total in zip(hits, totals, strict=True))
         return (
             change - math.hypot(after - low_after, high - before),
             change + math.hypot(high_after - after, before - low),
@@ -330,7 +332,7 @@ def _quantile(outside: float) -> float:
     return NormalDist().inv_cdf(1 - outside / 2)
 
 
-def _wilson(hits: int, total: int, z: float) -> tuple[float, float]:
+def wilson(hits: int, total: int, z: float) -> tuple[float, float]:
     """Return the score interval of a share (Wilson 1927)."""
     share, weight = hits / total, z * z / total
     middle = (share + weight / 2) / (1 + weight)

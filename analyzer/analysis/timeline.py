@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import MISSING, asdict, dataclass, fields, replace
 from datetime import datetime
 from typing import Any, NoReturn
 
@@ -110,6 +110,7 @@ def timeline_of(store: Store, kind: str, whole: str) -> Timeline:
         sentence, parameters = finding.explanation, {"event_ids": json.dumps(event_ids)}
     with store.part([whole]) if kind == "session" else nullcontext(store) as near:
         rows = [Happening(**row) for row in near.query("timeline-events", **parameters).iter_rows(named=True)]
+    rows = sorted([*rows, *_changes_between(store, rows)], key=lambda happening: happening.occurred_at)
     texts = store.excerpts(
         {
             (happening.source_path, happening.source_line)
@@ -135,6 +136,18 @@ def timeline_of(store: Store, kind: str, whole: str) -> Timeline:
         tuple(filter(None, commands)),
         tuple(sorted(filter(None, gone))),
     )
+
+
+def _changes_between(store: Store, rows: list[Happening]) -> list[Happening]:
+    """Return the changes that people wrote down between the first and the last of some events."""
+    if not rows:
+        return []
+    nothing = dict.fromkeys(field.name for field in fields(Happening) if field.default is MISSING)
+    ends = {"since": rows[0].occurred_at, "until": rows[-1].occurred_at}
+    return [
+        Happening(**{**nothing, "event_id": event, "occurred_at": at, "type": "change.noted", "message": text})
+        for at, text, event in store.query("changes-noted", **ends).select("changed_at", "change", "id").iter_rows()
+    ]
 
 
 def identified(store: Store, name: str) -> tuple[str, str] | None:

@@ -21,6 +21,7 @@ from analyzer.config_files import content, opened, toml
 from analyzer.errors import USAGE, AnalyzerError, InputError, system_text
 
 if TYPE_CHECKING:
+    from analyzer.analysis.objectives import Objective
     from analyzer.classifier import Ruleset
 
 FILE = "analyzer.toml"
@@ -70,6 +71,20 @@ def sections(names: Iterable[str]) -> dict[str, Any]:
         name = next(iter(tables))
         raise _refused(path, f"others may write it, so [{name}] is not used", "own it, and take their right to write")
     return tables
+
+
+def objectives_in_use() -> tuple[Objective, ...]:
+    """Return the objectives of analyzer.toml; none without that file or its table.
+
+    Raises:
+        AnalyzerError: analyzer.toml cannot be understood, or other users can change it.
+    """
+    table = sections(("objective",))
+    if not table:
+        return ()
+    from analyzer.analysis.objectives import objectives_of
+
+    return objectives_of(table["objective"])
 
 
 def path_in_config(path: str) -> str:

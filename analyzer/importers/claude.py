@@ -349,9 +349,9 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         return f"side:{self.record.get('agentId') or ''}" if self.role else MAIN
 
     def _events_of(self, record: Mapping[str, Any]) -> list[Event]:
-        origin = mapping(record.get("forkedFrom"))
+        self.copied_from = text(mapping(record.get("forkedFrom")).get("sessionId"))
         own = text(record.get("sessionId")) or text(record.get("session_id")) or self.session
-        self.session = text(origin.get("sessionId")) or own
+        self.session = self.copied_from or own
         try:
             self._take(record)
             return self._dispatch(record)
@@ -564,21 +564,18 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         meta = mapping(record.get("compactMetadata")) or mapping(record.get("compact_metadata"))
         duration = number(meta.get("durationMs"))
         relay = {
-            "relay": self.identity("relay", meta.get("preTokens")),
-            "caller": self.caller,
             "trigger": text(meta.get("trigger")),
             "strategy": "compact",
             "pre_tokens": number(meta.get("preTokens")) or number(meta.get("pre_tokens")),
             "duration_seconds": duration / 1000 if duration is not None else None,
         }
         post_tokens = number(meta.get("postTokens")) or number(meta.get("post_tokens"))
-        events = [self.event("relay.triggered", relay, "relay")]
-        done = {"relay": relay["relay"], "caller": self.caller}
+        begun = self.relay(relay, "relay")
+        done = {"relay": begun.id, "caller": self.caller}
         if post_tokens is None:
             self._compaction = done
-        else:
-            events.append(self.event("relay.resumed", {**done, "post_tokens": post_tokens}, "relay"))
-        return events
+            return [begun]
+        return [begun, self.event("relay.resumed", {**done, "post_tokens": post_tokens}, "relay")]
 
     def _after_compaction(self, record: Mapping[str, Any]) -> list[Event]:
         """End a compaction with the first reply after it, whose prompt is what is left."""
@@ -610,10 +607,6 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
     def identity(self, kind: str, *identity: object) -> str:
         """Derive the id of an event from the name of its record."""
         return derived_id("claude", self._unique, kind, *identity)
-
-    def chain_name(self, _kind: str, *identity: object) -> str:
-        """Derive the name of a chain from its first attempt."""
-        return self.identity("operation", *identity)
 
     def session_facts(self) -> Mapping[str, Any]:
         """Return the facts about the session at the record in hand.

@@ -180,11 +180,12 @@ def place_of(folder: object) -> dict[str, str]:
 def _project_of_worktree(parts: Sequence[str]) -> str:
     """Return the project that a worktree was made of, by the parts of its path; empty if it is none.
 
-    Worktrees are in `NAME/.worktrees/`, `NAME/.AGENT/worktrees/`, `NAME.worktrees/`, `NAME-worktrees/` or
-    `~/.cursor/worktrees/NAME/`.
+    Worktrees are in `NAME/.worktrees/`, `NAME/.AGENT/worktrees/`, `NAME.worktrees/`, `NAME-worktrees/`,
+    `~/.cursor/worktrees/NAME/` or `~/.claude-worktrees/NAME/`.
     """
-    if parts[:3] == ["~", ".cursor", "worktrees"]:
-        return parts[3] if len(parts) > 4 else ""
+    for home in (["~", ".cursor", "worktrees"], ["~", ".claude-worktrees"]):
+        if list(parts[: len(home)]) == home:
+            return parts[len(home)] if len(parts) > len(home) + 1 else ""
     for place in range(len(parts) - 2, 0, -1):
         part, before = parts[place], parts[place - 1]
         if part in {".worktrees", ".worktree"} and before != "~":

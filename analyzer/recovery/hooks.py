@@ -41,9 +41,15 @@ def hook_folder() -> str:
 def run(what: str | None, argument: str | None = None) -> int:
     """Take a hook's input, its argument or else standard input; with `status` write a status line.
 
+    With `stop` the argument is a file: while it is there, the agent is asked to end its turn.
+
     Return 0.
     """
     try:
+        if what == "stop":
+            sys.stdout.write(stop_answer(argument or ""))
+            sys.stdout.flush()
+            return 0
         data = _input(argument if argument is not None else sys.stdin.buffer.read(_LONGEST + 1))
         if what == "status":
             sys.stdout.write(status_line(data, time.time()) + "\n")
@@ -59,6 +65,16 @@ def run(what: str | None, argument: str | None = None) -> int:
         except Exception:  # noqa: BLE001 - stderr is closed
             return 0
     return 0
+
+
+def stop_answer(path: str) -> str:
+    """Return what tells Claude Code to end its turn, with the reason that the file holds; empty without the file."""
+    path = os.path.expanduser(path)
+    if not os.path.isfile(path):
+        return ""
+    with open(path, encoding="utf-8", errors="replace") as file:
+        reason = file.read(_KEPT).strip()
+    return json.dumps({"continue": False, "stopReason": reason or "The budget is passed."}) + "\n"
 
 
 def _input(data: str | bytes) -> Any:

@@ -1,15 +1,18 @@
-"""Documents about changes: between two groups of sessions, and of history under another ruleset."""
+"""Documents about changes: between two groups of sessions, noted by people, and of history under other rules, another
+retry policy or another model."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from analyzer.analysis.changes import ChangeOutcome, Expectation
 from analyzer.analysis.comparison import CHANCE, LEAST_SESSIONS, ComparedFigure, Comparison, OneSidedMessage
 from analyzer.analysis.kinds.finding import kind_of
 from analyzer.analysis.rules.drafts import Recoveries
 from analyzer.analysis.rules.ruleset_changes import AlarmChanges, Churn, Rejudged
+from analyzer.analysis.whatif import ModelWhatIf, RetryWhatIf
 from analyzer.command_lines import HERE, Asking
-from analyzer.readable import counted, percent
+from analyzer.readable import counted, duration, percent
 from analyzer.report.document import (
     Block,
     Command,
@@ -27,6 +30,9 @@ from analyzer.store import Reclassification
 
 MAX_SHOWN = 10
 """The number of templates or messages that a list shows."""
+MAX_GROUPS = 30
+"""The number of reasons and callers, or of callers, that a replay shows."""
+_NO_CHAINS = "No chain of retries ended in this window: nothing to replay."
 MAX_CELLS = 12
 """The number of changes from one reason to another that are shown."""
 _WORDS = {"worse": "WORSE", "better": "BETTER", "other": "CHANGED", "noise": "noise", "too_few": "too few"}
@@ -212,3 +218,134 @@ def _number(value: float, unit: str) -> str:
 def _message(message: OneSidedMessage) -> str:
     doubt = "" if message.p_value <= CHANCE else ", perhaps by chance"
     return f"{counted(message.sessions, 'session')}{doubt}: {message.reason}: {message.message}"
+
+
+_EXPECTATIONS = {
+    "as_expected": "as expected",
+    "more": "more than expected",
+    "less": "less than expected",
+    "opposite": "the other way",
+    "not_seen": "not seen",
+    "unclear": "perhaps: the week is too noisy to tell",
+    "too_few": "too few sessions to judge",
+}
+
+
+def change_outcomes_document(outcomes: Sequence[ChangeOutcome], asking: Asking = HERE) -> Document:
+    """Return the changes that people wrote down, with what they expected and what became of it."""
+    if not outcomes:
+        return [Paragraph("No change is written down.")]
+    blocks: list[Block] = []
+    for outcome in outcomes:
+        change, comparison = outcome.change, outcome.comparison
+        by = f" by {quote(change.by)}" if change.by else ""
+        texts: list[str | Command] = []
+        if comparison is None:
+            texts = [f"{figure}: expected {_signed(share)}" for figure, share in change.expected.items()]
+            texts.append(f"Judged from {outcome.judged_from:%Y-%m-%d %H:%M} UTC on, after a week.")
+        else:
+            texts = [*map(_expectation_sentence, outcome.expectations), comparison_verdict(comparison)]
+        if outcome.others:
+            names = "; ".join(quote(text, 60) for text in shortened(outcome.others, 3))
+            texts.append(f"Not to be told apart from other changes of these two weeks: {names}")
+        title = f"{change.changed_at:%Y-%m-%d %H:%M} UTC{by}: {quote(change.text)}"
+        withdraw = Command(asking.command("change", "--withdraw", change.id), "if this was a mistake")
+        blocks.append(Items([*texts, withdraw], title))
+    return blocks
+
+
+def _signed(share: float) -> str:
+    return f"{'-' if share < 0 else '+'}{percent(abs(share))}"
+
+
+def _expectation_sentence(expectation: Expectation) -> str:
+    sentence = f"{expectation.title}: expected {_signed(expectation.expected)}"
+    if expectation.realised is not None and expectation.low is not None and expectation.high is not None:
+        ends = f"{_signed(expectation.low)} to {_signed(expectation.high)}"
+        sentence += f", realised {_signed(expectation.realised)} ({ends})"
+    return f"{sentence}: {_EXPECTATIONS[expectation.verdict]}."
+
+
+def whatif_retry_document(result: RetryWhatIf) -> Document:
+    """Return what the policy keeps and saves, by reason and caller, and what history cannot tell."""
+    total = result.total
+    if not total.chains:
+        return [Heading(_NO_CHAINS)]
+    kept = f"{total.kept} of {counted(total.kept + total.lost, 'recovery', 'recoveries')} kept"
+    if total.kept_share is not None:
+        kept += f" ({percent(total.kept_share)}; {percent(total.kept_low)} to {percent(total.kept_high)})"
+    saved = f"{_seconds(total.seconds_saved)} of waiting saved"
+    saved += f" ({_seconds(total.seconds_low)} to {_seconds(total.seconds_high)})"
+    money = f", {_usd(total.usd_saved)} ({_usd(total.usd_low)} to {_usd(total.usd_high)})" if total.usd_saved else ""
+    policy = f"at most {counted(result.policy.attempts, 'call')} a chain"
+    if result.policy.first_seconds is not None:
+        policy += f", waits from {result.policy.first_seconds:g} s doubling to {result.policy.most_seconds:g} s"
+    rows = [
+        (
+            group.reason,
+            quote(group.caller, 40),
+            count(group.chains),
+            f"{group.kept} of {group.recovered}",
+            count(group.lost),
+            count(group.unclear + group.cut),
+            _seconds(group.seconds_saved),
+            _usd(group.usd_saved),
+        )
+        for group in result.groups[:MAX_GROUPS]
+    ]
+    names = ("reason", "caller", "chains", "kept", "lost", "unknown", "waiting saved", "saved")
+    hidden = len(result.groups) - MAX_GROUPS
+    blocks: list[Block] = [
+        Heading(f"{kept}; {saved}{money}."),
+        Paragraph(f"{counted(total.chains, 'chain')} of history with {policy}."),
+        TableBlock(names, rows, more=f"{hidden} more: --json lists them" if hidden > 0 else ""),
+    ]
+    return [*blocks, Items(_unknown(result), "What history cannot tell:")]
+
+
+def _unknown(result: RetryWhatIf) -> list[str]:
+    total = result.total
+    texts = [f"More than {counted(result.most_attempts, 'call')}: no chain made more."]
+    if total.cut:
+        texts.append(
+            f"{counted(total.cut, 'chain')} failed where the old limit cut them: further calls might have helped."
+        )
+    if total.unclear:
+        chains = counted(total.unclear, "chain")
+        texts.append(f"{chains} recovered between two calls of history: nobody knows when, or no log has the waits.")
+    if result.left_out:
+        texts.append(
+            f"{counted(result.left_out, 'chain')} left out: stopped by somebody, or without an end in the log."
+        )
+    return [*texts, "How long calls take: only waits are replayed. Savings leave out what is unknown."]
+
+
+def _seconds(seconds: float) -> str:
+    sign, amount = "-" if seconds < 0 else "", abs(seconds)
+    return f"{sign}{duration(amount) if amount >= 60 else f'{amount:.1f} s'}"
+
+
+def _usd(dollars: float | None) -> str:
+    return "–" if dollars is None else f"{'-' if dollars < 0 else ''}${abs(dollars):,.2f}"
+
+
+def whatif_model_document(result: ModelWhatIf) -> Document:
+    """Return what the tokens of one model cost at the list prices of another, by caller."""
+    sums, saved = result.sums, result.saved_usd
+    cost, other = _usd(sums["cost_usd"]), _usd(sums["other_usd"])
+    change = f"{_usd(abs(saved))} {'less' if saved >= 0 else 'more'}"
+    rows = [
+        (quote(row["caller"], 40), count(row["requests"]), _usd(row["cost_usd"]), _usd(row["other_usd"]))
+        for row in result.callers.frame.head(MAX_GROUPS).iter_rows(named=True)
+    ]
+    requests = f"{count(int(sums['unpriced']))} of {counted(int(sums['requests']), 'request')}"
+    limits = [
+        f"{requests} have no list price of both models." if sums["unpriced"] else "",
+        "Whether the other model does the work, and with as many tokens and calls: compare sessions of both.",
+    ]
+    model, instead = quote(result.model, 60), quote(result.other, 60)
+    return [
+        Heading(f"{instead} would have cost {other} in place of {cost}: {change}, at list prices."),
+        TableBlock(("caller", "requests", model, instead), rows),
+        Items(limits, "What history cannot tell:"),
+    ]

@@ -32,6 +32,7 @@ from analyzer.report.document import (
     quote,
 )
 from analyzer.report.escape import json_text
+from analyzer.report.objectives import objective_sentences
 from analyzer.report.overview_words import (
     BESIDE,
     NEWS,
@@ -177,6 +178,8 @@ def first_screen(overview: Overview, asking: Asking, rest: Iterable[Block]) -> S
         blocks.append(Paragraph(_window(overview)))
         if overview.latest and (moved := figures(overview.latest)).figures:
             blocks.append(moved)
+        if overview.objectives:
+            blocks.append(Items(objective_sentences(overview.objectives)))
         blocks += rest
     return Section("latest", "Now", blocks, level)
 

@@ -40,6 +40,7 @@ def verdict_summary(verdict: RunVerdict) -> Document:
         "tokens": ", ".join(
             f"{count:,} {name.removesuffix('_tokens')}" for name, count in (verdict.tokens or {}).items()
         ),
+        "model": verdict.model,
         "cost": f"${verdict.cost_usd:.4f}" if verdict.cost_usd is not None else None,
         "evidence": "; ".join(f"{source.file}:{source.line}" for source in _places(verdict)),
     }
@@ -50,7 +51,7 @@ def verdict_summary(verdict: RunVerdict) -> Document:
 def workflow_outputs(verdict: RunVerdict) -> str:
     """Write the outputs of a step, one a line; a field without a value is empty."""
     fields = verdict.to_dict()
-    names = ("verdict", "reason", "rule", "party", "reset_at", "retry_after_seconds", "sentence")
+    names = ("verdict", "reason", "rule", "party", "reset_at", "retry_after_seconds", "sentence", "model", "cost_usd")
     return "".join(f"{name}={one_line(str(fields[name])) if fields[name] is not None else ''}\n" for name in names)
 
 

@@ -58,7 +58,7 @@ _CHARTS: dict[str, Callable[[Table], Chart]] = {
 }
 _OPENED = frozenset(
     {"unknown-messages", "errors-messages", "exhaustions-list", "tools-by-tool", "tools-messages"}
-    | {"cost-of-failure", "cost-by-model"}
+    | {"cost-of-failure", "cost-by-model", "changes-noted"}
 )
 """The tables without a chart that are open; the others are a click away."""
 _HEAT = "errors-by-reason-caller-outcome"
@@ -94,7 +94,7 @@ def _blocks(overview: Overview, tables: list[tuple[str, TableBlock]], asking: As
     """Yield the charts and the open tables, then the folded ones."""
     for query, block in tables:
         if query in _CHARTS:
-            yield from charted(partial(_CHARTS[query], overview.tables[query]), f"chart-{query}", block)
+            yield from charted(partial(_chart, overview, query), f"chart-{query}", block)
         elif query in _OPENED:
             yield block
         if query == "errors-timeline":
@@ -102,6 +102,12 @@ def _blocks(overview: Overview, tables: list[tuple[str, TableBlock]], asking: As
     for query, block in tables:
         if query not in _CHARTS and query not in _OPENED:
             yield Fold(f"{block.title}: {counted(overview.tables[query].frame.height, 'row')}", [block])
+
+
+def _chart(overview: Overview, query: str) -> Chart:
+    """Draw a query's chart; one over days marks the changes that people wrote down."""
+    chart = _CHARTS[query](overview.tables[query])
+    return charts.with_changes(chart, overview.tables["changes-noted"])
 
 
 def charted(chart: Callable[[], Chart], name: str, table: TableBlock, height: int | None = None) -> list[Block]:

@@ -18,6 +18,7 @@ _WORDS = {
     "retry.scheduled": "retry",
     "retry.settled": "retries ended",
     "tool.failed": "tool failed",
+    "usage.recorded": "request",
     "relay.triggered": "hand-off began",
     "relay.checkpointed": "hand-off checkpoint",
     "relay.resumed": "handed off",
@@ -28,6 +29,7 @@ _WORDS = {
     "agent.exhausted": "usage limit",
     "agent.restored": "usage limit over",
     "session.observed": "log read",
+    "change.noted": "somebody changed",
 }
 _OF_COMPACTIONS = {
     "relay.triggered": "compaction began",

@@ -147,6 +147,8 @@ DECISIONS = (
     "finding.delivered",
     "night.judged",
     "history.pruned",
+    "change.noted",
+    "change.withdrawn",
 )
 """Types that only this program writes into a journal; they are never pruned."""
 DECIDED = "source_path is null"

@@ -24,13 +24,21 @@ from analyzer.store.db.frames import quoted, sql
 
 KINDS = ("input", "output", "cache_read", "cache_write", "cache_write_hour")
 """The kinds of tokens that have a price of their own."""
-_MAKERS = r"^(?:.*/)?(?:[a-z][a-z-]*\.)+|^.*/"
+_MAKERS = r"^(?:.*/)?(?:[a-z][a-z-]*\.)+|^(?:.*/)?databricks-|^.*/"
 """The path of an ARN, a gateway or a cloud, and then the region and the maker of Bedrock."""
 _SUFFIXES = (
     r"(?:\[1m\]|-v\d(?::\d+k?)*|[:@][a-z]+|[-@]20\d\d-?\d\d-?\d\d|-latest|-preview(?:-\d\d-\d\d|-\d\d-20\d\d)?)+$"
 )
 _NUMBER_FIRST, _NUMBER_LAST = r"^claude-([4-9](?:[.-]\d)?)-(opus|sonnet|haiku)$", r"claude-\2-\1"
 """Names as claude-4.5-sonnet, which gateways and editors have: since version 4 the number is last."""
+_EFFORT, _WITHOUT_EFFORT = (
+    r"^((?:claude|gpt|gemini|o\d)-.*?)(?:-(?:thinking|minimal|low|medium|high|xhigh|chat|0))+$",
+    r"\1",
+)
+"""Names that editors and gateways make of a model and how hard it thinks, which changes no price, and of an alias.
+
+Only of these makers: others have models whose own names end so.
+"""
 FACTORS = ("fast", "priority", "us")
 """Tiers and regions in which a model has other prices: factors of all of them."""
 _LITELLM = {
@@ -54,8 +62,8 @@ _MAKERS_THERE = {
 _CLOSE = 1e-6
 _STATEMENTS = (
     """create or replace macro internal.model_name(model) as (
-        replace(regexp_replace(regexp_replace(regexp_replace(lower(model), {makers}, ''), {suffixes}, ''),
-            {number_first}, {number_last}), '.', '-'))""",
+        replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(lower(model), {makers}, ''),
+            {suffixes}, ''), {effort}, {without_effort}), {number_first}, {number_last}), '.', '-'))""",
     # Whoever asks OpenRouter for the free variant of a model pays nothing, whatever the model costs.
     "create or replace macro internal.is_free(model) as (ends_with(lower(model), ':free'))",
     # A sum of fractions depends on the order of its terms, which shows at half a millionth.
@@ -132,15 +140,15 @@ def digest() -> str:
 
     A store that holds another digest gets this table.
     """
-    return hashlib.sha256(_content() + f"{_MAKERS}{_SUFFIXES}{_NUMBER_FIRST}".encode()).hexdigest()[:16]
+    return hashlib.sha256(_content() + f"{_MAKERS}{_SUFFIXES}{_EFFORT}{_NUMBER_FIRST}-fast".encode()).hexdigest()[:16]
 
 
 def model_name(model: str) -> str:
-    """Return the name by which a model is priced: no maker's path, date or suffix.
+    """Return the name by which a model is priced: no maker's path, date, suffix or effort.
 
     Hyphens for dots.
     """
-    short = re2.sub(_SUFFIXES, "", re2.sub(_MAKERS, "", model.lower()))
+    short = re2.sub(_EFFORT, _WITHOUT_EFFORT, re2.sub(_SUFFIXES, "", re2.sub(_MAKERS, "", model.lower())))
     return str(re2.sub(_NUMBER_FIRST, _NUMBER_LAST, short)).replace(".", "-")
 
 
@@ -171,14 +179,20 @@ def statements() -> tuple[str, ...]:
         since, until = price.valid_from or date(1970, 1, 1), min(ends, default=date(2200, 1, 1))
         bounds = price.above_tokens, min(tiers, default=2**62)
         extras = (*(table["factors"][name].get(price.model, 1) for name in FACTORS), searches.get(price.provider, 0))
-        numbers = ", ".join(f"{number:.9f}e0" for number in (*costs, *extras))
-        rows.append(
-            f"({quoted(model_name(price.model))}, {numbers}, timestamp '{since}',"
-            f" timestamp '{until}', {bounds[0]}, {bounds[1]})"
-        )
+        fast, name = extras[0], model_name(price.model)
+        variants = [(name, costs)]
+        if fast != 1:  # gateways name the model in its fast mode so
+            variants.append((f"{name}-fast", tuple(cost * fast for cost in costs)))
+        for variant, dollars in variants:
+            numbers = ", ".join(f"{number:.9f}e0" for number in (*dollars, *extras))
+            rows.append(
+                f"({quoted(variant)}, {numbers}, timestamp '{since}', timestamp '{until}', {bounds[0]}, {bounds[1]})"
+            )
     parts = {
         "makers": quoted(_MAKERS),
         "suffixes": quoted(_SUFFIXES),
+        "effort": quoted(_EFFORT),
+        "without_effort": quoted(_WITHOUT_EFFORT),
         "number_first": quoted(_NUMBER_FIRST),
         "number_last": quoted(_NUMBER_LAST),
         "local": ", ".join(map(quoted, table["local"])),

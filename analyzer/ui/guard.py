@@ -28,8 +28,8 @@ HEADERS = {
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Cache-Control": "private, no-cache",
 }
+_UNKEPT = "private, no-cache"
 
 
 class Guard:
@@ -48,7 +48,9 @@ class Guard:
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(HEADERS)
+                sent = MutableHeaders(scope=message)
+                sent.update(HEADERS)
+                sent.setdefault("Cache-Control", _UNKEPT)
             await send(message)
 
         answer = self._refusal(scope) or self._entry(scope)

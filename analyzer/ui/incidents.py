@@ -7,20 +7,25 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from analyzer.analysis.nightly.decisions import findings, handle, identified
+from analyzer.analysis.observations import observe
+from analyzer.analysis.summary.window_findings import cases
 from analyzer.errors import AnalyzerError
-from analyzer.report.document import Heading, TableBlock
+from analyzer.report.document import Heading, Paragraph, TableBlock
 from analyzer.report.night.document import finding_document, findings_document
-from analyzer.report.overview_words import title_of
+from analyzer.report.overview_words import cost_words, title_of
+from analyzer.report.sections import evidence
 from analyzer.store import span
-from analyzer.ui.page import Field, Link, Page, finding_link, table_of
+from analyzer.ui.page import Field, Page, finding_link, linked, session_link, table_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from analyzer.analysis.kinds.finding import Finding
+    from analyzer.analysis.summary.window_findings import Case
     from analyzer.command_lines import Asking
     from analyzer.report.document import Block
     from analyzer.store import Store
+    from analyzer.ui.kept import Kept
 
 MAX_NOTE = 500
 """Characters of a note."""
@@ -50,21 +55,29 @@ def listing(store: Store, values: Mapping[str, str]) -> Page:
     return Page("Incidents", listed(findings(store, every=field.value == "all")), [field])
 
 
-def finding(store: Store, values: Mapping[str, str], asking: Asking) -> Page:
-    """Return the page of an incident with the buttons that decide about it."""
+def finding(store: Store, values: Mapping[str, str], kept: Kept, asking: Asking) -> Page:
+    """Return the page of an incident with the buttons that decide about it: what happened, its cost, its evidence."""
     name = identified(store, values.get("id", ""))
     shown = next(finding for finding in findings(store, every=True) if finding.id == name)
-    document = [*finding_document(shown, asking)]
-    if shown.evidence:
+    case = kept.of(store, ("case", name), lambda: _case(store, shown))
+    _, sentence, facts, advice, *_ = finding_document(shown, asking)
+    document: list[Block] = [sentence]
+    if cost := cost_words(shown):
+        document.append(Paragraph(f"Cost: {cost}."))
+    document += [advice, *map(linked, evidence(case, 0)), Heading("Facts", 3), facts]
+    if shown.evidence and case.sessions.is_empty():
         frame = store.sql(_SESSIONS, {"events": list(shown.evidence)}, timeout=10)
-        document += [Heading("Sessions", 3), table_of(frame, {"session_id": _session})]
+        document += [Heading("Sessions", 3), table_of(frame, {"session_id": session_link})]
     decision = [Field("id", "", name, kind="hidden"), Field("note", "Note"), Field("span", "Snooze for", "7d")]
     buttons = {act: act.capitalize() for act in ACTS if act != "reopen" or shown.handling}
-    return Page(title_of(shown), document[1:], buttons=buttons if shown.is_open else {}, decision=decision)
+    return Page(title_of(shown), document, buttons=buttons if shown.is_open else {}, decision=decision)
 
 
-def _session(row: Mapping[str, object]) -> Link:
-    return Link(str(row["session_id"]), "/session", id=row["session_id"])
+def _case(store: Store, shown: Finding) -> Case:
+    """Return an incident with the numbers that its last day rests on."""
+    last = shown.last_on
+    seen = observe(store, last, judged_from=shown.onset)
+    return cases(store, [shown], seen, last)[0]
 
 
 def decide(store: Store, form: Mapping[str, str], person: str) -> str:

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlencode
 
 from analyzer.analysis import WindowWords
-from analyzer.report.charts.picture import draw
-from analyzer.report.document import ChartBlock, Document, TableBlock, quote, walk
+from analyzer.report.charts.picture import Drawing, draw, figure_data
+from analyzer.report.document import Block, ChartBlock, Document, Fold, TableBlock, quote, walk
 from analyzer.report.escape import terminal_safe
-from analyzer.report.rows import plain_heading, shown
+from analyzer.report.rows import NOTHING, plain_heading, shown
 from analyzer.report.writers.html import environment
 
 if TYPE_CHECKING:
@@ -113,9 +113,15 @@ def to_part(page: Page) -> str:
 
 def _render(frame: str, page: Page, values: Mapping[str, Any]) -> str:
     charts = [block for block in walk(page.document) if isinstance(block, ChartBlock)]
-    drawings = {block.name: draw(block.chart, block.name, block.height) for block in charts}
+    drawings = {block.name: _drawing(block) for block in charts}
     template = _templates().get_template(frame)
     return template.render(shown=page.document, title=page.title, drawings=drawings, **values)
+
+
+def _drawing(block: ChartBlock) -> Drawing:
+    chart = block.chart
+    drawing = draw(chart, block.name, block.height)
+    return replace(drawing, data=figure_data(chart, drawing))
 
 
 def table_of(
@@ -161,3 +167,25 @@ def words_of(values: Mapping[str, str], last: str = "30d") -> WindowWords:
     if "since" not in words and "last" not in words and "until" not in words:
         words["last"] = last
     return words  # type: ignore[return-value]
+
+
+_LINKS = {"session_id": "/session", "session": "/session", "fingerprint": "/error"}
+"""Columns of the report with ids, and the pages of these."""
+
+
+def linked(block: Block) -> Block:
+    """Return a block of the report whose ids of sessions and of groups of errors are links."""
+    if isinstance(block, Fold):
+        return replace(block, blocks=[*map(linked, block.blocks)])
+    if not isinstance(block, TableBlock) or not _LINKS.keys() & {*block.columns}:
+        return block
+    names = [*block.columns]
+    rows = [[_cell_link(name, text) for name, text in zip(names, row, strict=True)] for row in block.rows]
+    return replace(block, rows=rows)
+
+
+def _cell_link(name: str, text: str) -> str:
+    path = _LINKS.get(name)
+    if path is None or text in {NOTHING, "(no text)"}:
+        return text
+    return Link(text, path, **{"fingerprint" if path == "/error" else "id": text})

@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from analyzer.analysis import overview, table, window
+from analyzer.analysis.charts.chart import MAX_DAILY, WATER, Axis, Bars, Chart, counts, day_axis, day_bars, short
 from analyzer.analysis.nightly.decisions import findings
 from analyzer.analysis.rules.unknowns import unknowns
 from analyzer.analysis.summary.overview import SECTIONS
 from analyzer.classifier import classify
 from analyzer.errors import AnalyzerError
 from analyzer.readable import counted
-from analyzer.report.document import Block, Command, Fold, Heading, Items, Paragraph, TableBlock, quote
-from analyzer.report.rows import NOTHING
+from analyzer.report.document import Block, ChartBlock, Command, Heading, Items, Paragraph, TableBlock, quote
 from analyzer.report.rules import verdict_document
 from analyzer.report.sections import sections
 from analyzer.report.timeline import happening_words
@@ -24,7 +25,7 @@ from analyzer.report.unknowns import render_rules, unknowns_document
 from analyzer.store import Selection, catalogue
 from analyzer.ui.incidents import listed
 from analyzer.ui.live import View, waiting
-from analyzer.ui.page import Field, Link, Page, error_link, session_link, table_of, window_fields, words_of
+from analyzer.ui.page import Field, Link, Page, error_link, linked, session_link, table_of, window_fields, words_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -133,8 +134,11 @@ _DIMENSIONS = {
     "Callers": "caller",
     "Versions": "agent, agent_version",
     "Providers": "provider, model",
-    "Days": "cast(occurred_at as date)",
 }
+_DAYS = """
+select cast(occurred_at as date) as day, count(*) as errors
+from errors where fingerprint = $id group by day order by day
+"""
 _LATEST = """
 select session_id, occurred_at, outcome, message from errors where fingerprint = $id order by occurred_at desc limit 20
 """
@@ -147,14 +151,21 @@ def error(store: Store, values: Mapping[str, str], rules: Callable[[], Ruleset],
     if latest.is_empty():
         raise AnalyzerError(f"no error of the group {asked['id']!r}", "the page Errors lists the groups")
     message = str(latest["message"][0])
-    blocks: list[Block] = [*verdict_document(classify(message, rules=rules()))]
+    days = dict(store.sql(_DAYS, asked, timeout=SECONDS).iter_rows())
+    blocks: list[Block] = [
+        *verdict_document(classify(message, rules=rules())),
+        ChartBlock(partial(_trend, days), "chart-trend", 160),
+    ]
     for name, columns in _DIMENSIONS.items():
         frame = store.sql(_GROUP.format(columns), asked, timeout=SECONDS)
-        if name == "Days":
-            frame = frame.rename({frame.columns[0]: "day"}).sort("day")
         blocks += [Heading(name, 3), table_of(frame)]
     blocks += [Heading("Latest", 3), table_of(latest, {"session_id": session_link})]
     return Page(quote(message, 160), [*blocks, *_draft(store, asked["id"], rules(), asking)])
+
+
+def _trend(days: Mapping[date, int]) -> Chart:
+    bars = day_bars(days, "errors", (WATER, ""), weekly=len(days) > MAX_DAILY)
+    return Chart("Errors by day", "", day_axis([*days]), counts(""), (bars,))
 
 
 def _draft(store: Store, fingerprint: str, rules: Ruleset, asking: Asking) -> list[Block]:
@@ -171,7 +182,7 @@ def _draft(store: Store, fingerprint: str, rules: Ruleset, asking: Asking) -> li
     return [
         Heading("Draft of a rule", 2),
         *unknowns_document(own, asking)[1:2],
-        Command(render_rules(own)),
+        Items([*map(Command, render_rules(own).splitlines())]),
         Command(accept, "It goes into analyzer.toml, or the file of --rules, by"),
     ]
 
@@ -192,37 +203,15 @@ def report(store: Store, values: Mapping[str, str], kept: Kept, asking: Asking) 
     section = next((section for section in sections(shown, asking) if section.name == name), None)
     blocks: list[Block] = [Paragraph("The window has nothing of this.")]
     if section:
-        blocks = [Heading(section.title, 2), *map(_linked, section.blocks)]
-    kept = {key: value for key, value in values.items() if key != "section"}
+        blocks = [Heading(section.title, 2), *map(linked, section.blocks)]
+    others = {key: value for key, value in values.items() if key != "section"}
     links = [
-        other.capitalize() if other == name else Link(other.capitalize(), "/report", section=other, **kept)
+        other.capitalize() if other == name else Link(other.capitalize(), "/report", section=other, **others)
         for other in SECTIONS
     ]
     fields = [Field("section", "", name, kind="hidden"), *window_fields(values)]
     fields += [Field(other, other.capitalize(), values.get(other, "")) for other in _SELECTED]
     return Page("Report", blocks, fields, links=links)
-
-
-_LINKS = {"session_id": "/session", "fingerprint": "/error"}
-"""Columns of the report with ids, and the pages of these."""
-
-
-def _linked(block: Block) -> Block:
-    """Return a block of the report whose ids of sessions and of groups of errors are links."""
-    if isinstance(block, Fold):
-        return replace(block, blocks=[*map(_linked, block.blocks)])
-    if not isinstance(block, TableBlock) or not _LINKS.keys() & {*block.columns}:
-        return block
-    names = [*block.columns]
-    rows = [[_cell_link(name, text) for name, text in zip(names, row, strict=True)] for row in block.rows]
-    return replace(block, rows=rows)
-
-
-def _cell_link(name: str, text: str) -> str:
-    path = _LINKS.get(name)
-    if path is None or text in {NOTHING, "(no text)"}:
-        return text
-    return Link(text, path, **{"fingerprint" if path == "/error" else "id": text})
 
 
 def ask(store: Store, values: Mapping[str, str], answer: dict[str, Any] | AnalyzerError | None) -> Page:
@@ -256,9 +245,35 @@ def _rows(answer: dict[str, Any]) -> list[Block]:
     more = f"{_SHOWN_ROWS:,} of {len(answer['rows']):,} rows." if len(answer["rows"]) > _SHOWN_ROWS else ""
     if not rows:
         return [Paragraph("No row.")]
+    charted = _quick_chart(answer)
     if answer["truncated"]:
         more += " There are more rows: the limit cut them off."
-    return [Items([f"{counted(len(answer['rows']), 'row')}"]), TableBlock(answer["columns"], rows, more=more)]
+    chart = [ChartBlock(lambda: charted, "chart-ask")] if charted else []
+    return [Items([counted(len(answer["rows"]), "row")]), *chart, TableBlock(answer["columns"], rows, more=more)]
+
+
+CHART_ROWS = 30
+"""Rows of an answer that its chart shows."""
+
+
+def _quick_chart(answer: Mapping[str, Any]) -> Chart | None:
+    """Draw the first column of numbers by the first other column, a bar a row; None without either."""
+    rows = answer["rows"][:CHART_ROWS]
+    numbers: list[str] = []
+    others: list[str] = []
+    for name in answer["columns"]:
+        values = [row[name] for row in rows if row[name] is not None]
+        is_number = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+        (numbers if values and is_number else others).append(name)
+    if not numbers or not others or len(rows) < 2:
+        return None
+    number, other = numbers[0], others[0]
+    drawn = {f"{index + 1}. {short(_cell(row[other]))}": row[number] or 0 for index, row in enumerate(rows)}
+    tips = tuple(f"{name}: {value:,}" for name, value in drawn.items())
+    bars = Bars(number, (WATER, ""), (*drawn,), (*drawn.values(),), tips)
+    more = f"The first {CHART_ROWS} rows." if len(answer["rows"]) > CHART_ROWS else ""
+    height = 100 + 22 * len(drawn)
+    return Chart(f"{number} by {other}", more, Axis("", form=",~r"), Axis(kind="category"), (bars,), height=height)
 
 
 def _cell(value: object) -> str:

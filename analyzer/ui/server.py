@@ -29,6 +29,7 @@ from starlette.types import ASGIApp
 from analyzer.errors import AnalyzerError, StoreBusyError, system_text
 from analyzer.events.times import now
 from analyzer.report.charts.elements import palette
+from analyzer.report.charts.picture import plotly_script
 from analyzer.report.document import Items
 from analyzer.report.writers.html import resource
 from analyzer.ui import incidents, pages, sessions
@@ -52,6 +53,8 @@ STORE_SECONDS = 15.0
 _LOOK_SECONDS = 0.25
 _SILENT_SECONDS = 15.0
 """Seconds after which a page comes again without news, as waits end and silence grows."""
+_UNCHANGING = {"Cache-Control": "private, max-age=3600"}
+"""Of the four megabytes of plotly, which a new release of it changes."""
 _TYPES = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet"}
 
 
@@ -95,7 +98,7 @@ class Pages:
         shown: dict[str, Make] = {
             "/now": self._now,
             "/incidents": incidents.listing,
-            "/incident": partial(incidents.finding, asking=asking),
+            "/incident": partial(incidents.finding, kept=self._answers, asking=asking),
             "/errors": partial(pages.errors, kept=self._answers),
             "/error": partial(pages.error, rules=self._access.rules, asking=asking),
             "/sessions": partial(sessions.listing, kept=self._answers),
@@ -110,6 +113,7 @@ class Pages:
             Route("/rows", self._rows),
             Route("/decide", self._decide, methods=["POST"]),
             Route("/page.css", lambda _: Response(_style(), media_type="text/css")),
+            Route("/plotly.js", lambda _: Response(plotly_script(), headers=_UNCHANGING, media_type="text/javascript")),
             Route("/page.js", lambda _: Response(_resource("page.js"), media_type="text/javascript")),
         ]
         return Guard(Starlette(routes=routes), self._token, host, port)

@@ -45,7 +45,7 @@ FILTERS = ("agent", "caller", "project", "model", "ending")
 _EVERY = """
 select
   s.session_id, s.started_at, s.ended_at, s.agent, s.caller, s.project, s.model,
-  coalesce(e.ending, 'no problem seen') as ending, s.errors, s.tool_failures,
+  e.ending, s.errors, s.tool_failures,
   s.input_tokens + coalesce(s.output_tokens, 0) as tokens, s.cost_usd,
   epoch(s.ended_at) - epoch(s.started_at) as seconds
 from sessions as s left join endings as e on s.session_id = e.session_id
@@ -64,8 +64,10 @@ SUM_SECONDS = 120.0
 """Seconds that the sums of all sessions may take, once after each change of the store."""
 MAX_CHOICES = 200
 """Names of a filter."""
+_PROBLEMS = {"no problem seen": False, "any problem": True}
+"""Choices of an ending, and whether a session has one then."""
 _ENDINGS = (
-    "no problem seen", "endless_retries", "in_retry", "after_error", "after_tool", "hollow", "grown_compaction",
+    *_PROBLEMS, "endless_retries", "in_retry", "after_error", "after_tool", "hollow", "grown_compaction",
 )  # fmt: skip
 
 
@@ -99,7 +101,9 @@ def _conditions(store: Store, values: Mapping[str, str], chosen: Window, kept: K
     if chosen.until is not None:
         yield pl.col("started_at") < chosen.until
     for name in FILTERS:
-        if values.get(name):
+        if name == "ending" and values.get(name) in _PROBLEMS:
+            yield pl.col(name).is_not_null() == _PROBLEMS[values[name]]
+        elif values.get(name):
             yield pl.col(name) == values[name]
     if (least := _least(values.get("least_usd", ""))) is not None:
         yield pl.col("cost_usd") >= least
@@ -139,7 +143,7 @@ select u.occurred_at, coalesce(u.input_tokens, 0) + coalesce(u.cache_read_tokens
 from usage as u inner join internal.event_v1 as e on u.event_id = e.event_id
 where u.session_id = $id order by u.occurred_at, u.event_id
 """
-_EVENT_NAMES = ("Time (UTC)", "Event", "Tokens so far", "Cost so far ($)")
+_EVENT_NAMES = ("Time (UTC)", "Event", "Tokens", "Cost so far ($)")
 
 
 def session(store: Store, values: Mapping[str, str], asking: Asking) -> Page:

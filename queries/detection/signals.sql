@@ -1,16 +1,16 @@
 -- title: Counts of each day beside errors
--- description: Counts of each day beside errors: sessions that saw a tool fail, retry chains that waited for so long or ran out, sessions that were stopped, that did nothing, that ended without an answer, that were logged twice, and that met errors that a version or model can cause.
+-- description: Counts of each day beside errors: sessions that saw a tool fail, retry chains that waited for so long or ran out, sessions that were stopped, that did nothing, that ended without an answer, that were logged twice, and that met errors that a version or model can cause, and requests that another model answered.
 -- param since TIMESTAMP = null : first instant, inclusive, UTC
 -- param until TIMESTAMP = null : last instant, exclusive, UTC
 -- param timezone VARCHAR = 'UTC' : time zone in which days begin and end
 -- column day DATE: day in the time zone
 -- column caller VARCHAR: whose sessions or chains
--- column signal VARCHAR: tool, wait, exhausted, aborted, empty, unanswered, copy, version or model
--- column name VARCHAR: the tool, of chains the provider, of copies the host, of versions and models the agent, a tab, and the version or model; empty where the log does not say, and of other signals
+-- column signal VARCHAR: tool, wait, exhausted, aborted, empty, unanswered, copy, version, model or swap
+-- column name VARCHAR: the tool, of chains the provider, of copies the host, of versions and models the agent, a tab, and the version or model, of swaps the words of `answers`; empty where the log does not say, and of other signals
 -- column level INTEGER: of waits, the power of two of their seconds, 0 for less than two; of other signals 0
 -- column sessions BIGINT: distinct sessions in which that was so; of versions and models those with errors that are not the provider's
 -- column groups BIGINT: how often, three times a session at most; of chains, their number
--- column exposure BIGINT: what it is compared with: distinct sessions that used the tool, or the chains, or the sessions under the version or model; 0 where that is not counted here
+-- column exposure BIGINT: what it is compared with: distinct sessions that used the tool, or the chains, or the sessions under the version or model, or the requests asked of the model; 0 where that is not counted here
 with event as (
   select
     cast(timezone($timezone, timezone('UTC', occurred_at)) as date) as day,
@@ -185,6 +185,27 @@ session as (
   having max(aborted) > 0 or max(requests) = 0 or bool_or(is_hollow) or max(ended_at) is not null
 ),
 
+-- Each request asked of a model that another one answered for at some time, once for each of its swaps.
+asked as (
+  select
+    cast(timezone($timezone, timezone('UTC', a.occurred_at)) as date) as day,
+    a.caller,
+    s.swap as name,
+    coalesce(a.session_id, a.event_id) as session_id,
+    cast(coalesce(a.swap = s.swap, false) as bigint) as times
+  from answers as a
+  inner join (
+    select distinct
+      asked_model,
+      swap
+    from answers
+    where is_swapped
+  ) as s
+    on a.asked_model = s.asked_model
+  where ($since is null or a.occurred_at >= $since)
+    and ($until is null or a.occurred_at < $until)
+),
+
 counted as (
   select
     day,
@@ -263,6 +284,17 @@ counted as (
     1
   from release
   where one.name is not null
+  union all
+  select
+    day,
+    caller,
+    'swap',
+    name,
+    0,
+    session_id,
+    times,
+    1
+  from asked
 )
 
 select

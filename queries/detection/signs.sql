@@ -8,7 +8,7 @@
 -- column event_id VARCHAR: the event
 -- column occurred_at TIMESTAMP: when, UTC
 -- column session_id VARCHAR: the agent's session
--- column sign VARCHAR: what it is a sign of: hand_off, compaction, tool, wait, exhausted, tried, untried, aborted, empty, unanswered, copy, version, model, at_work or before
+-- column sign VARCHAR: what it is a sign of: hand_off, compaction, tool, wait, exhausted, tried, untried, aborted, empty, unanswered, copy, version, model, swap, at_work or before
 -- column message VARCHAR: what the failed tool or the error said, of a chain its last error; redacted and capped
 -- column confidence VARCHAR: how sure the verdict on that error is
 -- column halted BIGINT: of all hand-offs or compactions, how many were halted
@@ -313,6 +313,18 @@ shown as (
     caller,
     unnest([named_version, named_model]) as name
   from failed
+  union all by name
+  select
+    'swap' as sign,
+    event_id,
+    occurred_at,
+    session_id,
+    caller,
+    swap as name
+  from answers
+  where is_swapped
+    and occurred_at >= (select since from span)
+    and occurred_at < (select until from span)
   union all by name
   select
     'copy' as sign,

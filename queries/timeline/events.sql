@@ -80,7 +80,7 @@ left join exhaustions as x
 left join sessions as s
   on c.session_id = s.session_id
 -- Every request's tokens and every step of a limit would hide what happened; what an agent's log and its telemetry both tell is told once.
-where c.type not in ('usage.recorded', 'limit.observed')
+where (c.type not in ('usage.recorded', 'limit.observed') or $event_ids is not null)
   and (
     c.type not in ('error.classified', 'tool.failed')
     or e.event_id is not null

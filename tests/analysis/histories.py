@@ -297,6 +297,15 @@ def _model_worse(number: int) -> Iterator[bytes]:
     yield from _under("model_worse", number, old, new)
 
 
+def _model_swapped(number: int) -> Iterator[bytes]:
+    """Requests of three callers, of which most are refused and answered by another model on the last day."""
+    for session in range(24):
+        name, known = f"model_swapped-{number}-{session}", {"caller": f"asks-{session % 3}", "model": "model_swapped-2"}
+        known |= {"request": name, "asked_model": "model_swapped-2", "output_tokens": 9}
+        served = "lesser-1" if number == DAYS - 1 and session < 14 else "model_swapped-2"
+        yield line(f"{name}-u", "usage.recorded", at(number, session), name, served_model=served, **known)
+
+
 _STORIES = (
     _spike,
     _drift,
@@ -320,6 +329,7 @@ _STORIES = (
     _waits_grow,
     _version_worse,
     _model_worse,
+    _model_swapped,
     _host_outage,
     _project_outage,
     _retries_exhausted,

@@ -9,6 +9,7 @@ import pytest
 
 from analyzer.analysis import Window, as_window, window
 from analyzer.errors import AnalyzerError
+from tests import each_row
 
 NOW = datetime(2026, 11, 10, 12)
 
@@ -19,8 +20,8 @@ def _at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(import_module("analyzer.analysis.tables"), "now", lambda: NOW)
 
 
-@pytest.mark.parametrize(
-    ("text", "same"),
+@each_row(
+    "text, same",
     [
         ("7d", window("2026-11-03T12:00")),
         (" 36h ", window("2026-11-09")),

@@ -63,6 +63,7 @@ def answer(facts):
     return (found.reason, found.detail, found.retryable, found.action, found.rule, found.confidence)
 
 
+@pytest.mark.no_cover  # it runs what other tests reach, many thousand times
 @given(st.lists(FACTS, max_size=4))
 def test_batch_and_single_agree(many):
     """Facts, mappings and JSON texts in a batch get the answers of `classify_facts`, in order."""
@@ -136,6 +137,7 @@ def test_a_batch_can_go_to_another_process():
     assert pickle.loads(pickle.dumps(judge_json)) is judge_json
 
 
+@pytest.mark.no_cover  # it runs what other tests reach, many thousand times
 @given(st.lists(WORDS, max_size=6).map("\n".join))
 def test_both_automata_give_the_same_answer(text):
     """On ASCII texts the automaton for ASCII finds what the one for UTF-8 finds."""
@@ -229,6 +231,7 @@ def test_hostile_texts_cost_no_more_than_others():
         assert classify_facts(facts).reason
 
 
+@pytest.mark.no_cover  # it runs what other tests reach, many thousand times
 def test_benchmark_runs(capsys, monkeypatch):
     """The benchmark prints its table, with a line for each contender."""
     root = Path(__file__).parents[2]

@@ -19,6 +19,7 @@ from tests.cli.test_rules import OWN, PACK
 ENDLESS = {("watch",), ("ingest", "--follow")}
 """Those that go on until they are stopped, one JSON object a line."""
 ARGUMENTS = {
+    "budget": ["--daily", "20"],
     "classify": ["HTTP 529 Overloaded"],
     "export": ["errors", "--to", "out"],
     "findings show": ["ID"],
@@ -32,6 +33,9 @@ ARGUMENTS = {
     "show": ["ID"],
     "sql": ["select 1 as n"],
     "verdict": ["run.jsonl"],
+    "whatif model": ["claude-opus-4-5=claude-sonnet-4-5"],
+    "whatif retry": ["--attempts", "3"],
+    "whatif rules": ["mine.toml"],
 }
 """What commands want besides their flags."""
 

@@ -8,7 +8,7 @@ import pytest
 
 from analyzer.events.model import derived_id, new_id
 from analyzer.events.times import format_time, parse_time
-from tests import named
+from tests import each_row, named
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_parse_time_reads_what_logs_hold(value: object, expected: datetime | Non
     assert expected == parse_time(value)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "value",
     ["21st of May 2026", "2026-02-30T00:00:00Z", True, 1e30, [], 10**400, -1, "1969-12-31T23:59:59Z", "2200-01-01"],
 )

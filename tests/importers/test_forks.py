@@ -117,7 +117,7 @@ def _names(events: list[Event]) -> set[tuple[str, str]]:
     return {(event.payload["caller"].partition("@")[0], event.payload["agent"]) for event in errors}
 
 
-@pytest.mark.parametrize("name", THEIRS)
+@each_row("name", THEIRS)
 def test_a_fork_has_its_own_name(read: Read, name: str) -> None:
     """As a caller and as an agent, whichever of its marks the log has."""
     agent = name.partition(" ")[0]

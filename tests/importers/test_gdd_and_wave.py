@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from analyzer.classifier import Facts, classify_facts
+from tests import each_row
 from tests.importers.conftest import Read
 
 RELAY = [
@@ -189,8 +190,8 @@ def test_a_failure_that_a_step_went_on_from_is_no_chain(read: Read) -> None:
     assert [event.type for event in events] == ["error.classified"]
 
 
-@pytest.mark.parametrize(
-    ("message", "keys", "reason", "detail"),
+@each_row(
+    "message, keys, reason, detail",
     [
         ("The step did not finish", {"failure_reason": "context_exhaustion"}, "context_overflow", "prompt_too_long"),
         ("context deadline exceeded", {"failure_reason": "context_exhaustion"}, "context_overflow", "prompt_too_long"),

@@ -143,10 +143,15 @@ def _codex(session: str) -> Records:
     ]
 
 
-def _codex_fork(records: Records, session: str, *, stamped: bool) -> Records:
-    """Copy lines as Codex does for a sub-agent: after a first line of its own, with their times or its own time."""
-    own = {**records[0], "timestamp": _AT.format(40), "payload": {**records[0]["payload"], "id": session}}
-    return [own, *({**row, "timestamp": _AT.format(40)} if stamped else row for row in records)]
+def _codex_fork(records: Records, session: str, *, stamped: bool, named: bool = False) -> Records:
+    """Copy lines as Codex does for a sub-agent: after a first line of its own, with their times or its own time.
+
+    If `named`, that line names the origin, whose first line is left out.
+    """
+    origin = {"forked_from_id": records[0]["payload"]["id"]} if named else {}
+    own = {**records[0], "timestamp": _AT.format(40), "payload": {**records[0]["payload"], "id": session, **origin}}
+    copied = records[1:] if named else records
+    return [own, *({**row, "timestamp": _AT.format(40)} if stamped else row for row in copied)]
 
 
 def _qwen(session: str) -> Records:
@@ -194,14 +199,18 @@ _ORIGINAL = {
     "qwen": _QWEN,
     "opencode": [_DATABASE, *_opencode("ses_1")],
 }
+_SDK_FORK = _claude_fork(_claude("s-1"), "s-2", renamed=True)
 _FORKS: list[tuple[str, str, Records]] = [
     ("claude", "a resumed copy", [{**row, "sessionId": "s-2"} for row in _claude("s-1")]),
     ("claude", "/branch", _claude_fork(_claude("s-1"), "s-2", renamed=False)),
     ("claude", "fork_session of the SDK", _claude_fork(_claude("s-1"), "s-2", renamed=True)),
+    ("claude", "a fork of a fork of the SDK", _claude_fork(_SDK_FORK, "s-3", renamed=True)),
     ("pi", "a fork", _pi_fork(_pi("p-1"), "p-2")),
     ("pi", "a fork of a fork", _pi_fork(_pi_fork(_pi("p-1"), "p-2"), "p-3", at=50)),
     ("codex", "a fork", _codex_fork(_codex("th-1"), "th-2", stamped=False)),
     ("codex", "a sub-agent's copy with the time of the spawn", _codex_fork(_codex("th-1"), "th-2", stamped=True)),
+    ("codex", "a fork that names its origin", _codex_fork(_codex("th-1"), "th-2", stamped=False, named=True)),
+    ("codex", "such a fork with its own time", _codex_fork(_codex("th-1"), "th-2", stamped=True, named=True)),
     ("qwen", "a resumed copy", [{**row, "sessionId": "q-2"} for row in _QWEN]),
     ("qwen", "/branch", _claude_fork(_QWEN, "q-2", renamed=True)),
     ("opencode", "a fork", [_DATABASE, *_opencode("ses_1"), *_opencode("ses_2", began=60, made="b")]),

@@ -83,6 +83,26 @@ def test_a_request_that_is_answered_ends_a_chain_of_cline(read: Read) -> None:
     assert ends(read(again(1, 1), row(2, "api_req_started", {"tokensIn": 900, "cost": 0.1}))[0]) == [("recovered", 2)]
 
 
+def test_cline_pays_for_requests_that_were_cancelled_or_deleted_and_for_sub_agents(read: Read) -> None:
+    """Each row with tokens counts: a cancelled request, the sum of deleted ones, and the sum of sub-agents."""
+    rows = [
+        row(1, "api_req_started", {"tokensIn": 100, "tokensOut": 7, "cost": 0.1, "cancelReason": "user_cancelled"}),
+        row(2, "api_req_started", {"tokensIn": 200, "tokensOut": 8, "cost": 0.2, **STREAM}),
+        row(3, "deleted_api_reqs", {"tokensIn": 300, "tokensOut": 9, "cost": 0.3}),
+        row(4, "subagent_usage", {"source": "subagents", "tokensIn": 400, "tokensOut": 10, "cost": 0.4}),
+    ]
+    spent = of(read(*rows)[0], "usage.recorded")
+    assert [
+        (event.payload["input_tokens"], event.payload["output_tokens"], event.payload["cost_usd"]) for event in spent
+    ] == [
+        (100, 7, 0.1),
+        (200, 8, 0.2),
+        (300, 9, 0.3),
+        (400, 10, 0.4),
+    ]
+    assert [event.payload["caller"] for event in spent] == ["cline", "cline", "cline", "cline/subagent"]
+
+
 def test_retries_and_condensations_of_roo(read: Read) -> None:
     """The status leads the text; the tokens are of the context before and after."""
     condensed = row(2, "condense_context", contextCondense={"prevContextTokens": 124_669, "newContextTokens": 57_960})

@@ -6,9 +6,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import pytest
-
 from analyzer.events import Event
+from tests import each_row
 from tests.importers.conftest import Read
 
 MS = 1_772_704_800_000
@@ -104,6 +103,26 @@ COUNTED = {
             )
         ],
         (170, 100, 700, 30, 60, None),
+    ),
+    "a span of the AI SDK 6": (
+        [
+            _span(
+                {"ai.operationId": "ai.streamText.doStream"},
+                {"inputTokens": 900, "outputTokens": 100, "inputTokenDetails.cacheReadTokens": 700},
+                "ai.usage.",
+            )
+        ],
+        (200, 100, 700, 0, 0, None),
+    ),
+    "a span of pydantic-ai": (
+        [
+            _span(
+                {"gen_ai.operation.name": "chat"},
+                {"input_tokens": 900, "output_tokens": 100, "details.cached_tokens": 700},
+                "gen_ai.usage.",
+            )
+        ],
+        (200, 100, 700, 0, 0, None),
     ),
     "a span by the conventions": (
         [
@@ -212,7 +231,7 @@ def _told(events: list[Event]) -> list[Event]:
     return [event for event in events if event.type == "usage.recorded"]
 
 
-@pytest.mark.parametrize("name", COUNTED)
+@each_row("name", COUNTED)
 def test_a_request_tells_its_tokens(read: Read, name: str) -> None:
     """As the view counts them; a reply holds its reasoning, and what costs nothing states no cost."""
     records, expected = COUNTED[name]
@@ -252,6 +271,19 @@ def test_the_end_of_a_resumed_session_tells_what_was_used_since_the_end_before(r
     )
     told = [tuple(event.payload[key] for key in ("model", "input_tokens", "output_tokens")) for event in _told(events)]
     assert told == [("a", 900, 10), ("b", 500, 7), ("a", 100, 2), ("a", 300, 4), ("a", 400, 5)]
+
+
+@pytest.mark.parametrize("split", [1, 9])
+def test_what_a_broken_off_run_of_copilot_replied_counts(read: Read, split: int) -> None:
+    """The end of the next run sums up only that run; a log that is read in parts tells the same."""
+    rows = [
+        _copilot("assistant.message", 1, outputTokens=100),
+        _copilot("session.resume", 2),
+        _copilot("assistant.message", 3, outputTokens=50),
+        _copilot("session.shutdown", 4, modelMetrics={"m": _metrics(inputTokens=90, outputTokens=50)}),
+    ]
+    events, _ = read(*HEADS["copilot"], *rows, split=split)
+    assert sum(event.payload["output_tokens"] or 0 for event in _told(events)) == 150
 
 
 def test_what_a_compaction_of_copilot_took_is_a_request_of_its_own(read: Read) -> None:
@@ -310,8 +342,8 @@ WITH_COUNTS = [
 ]
 
 
-@pytest.mark.parametrize("make", WITH_COUNTS)
-@pytest.mark.parametrize("strange", [-5, "7", [], {}, 10**15, 10**30, True])
+@each_row("make", WITH_COUNTS)
+@each_row("strange", [-5, "7", [], {}, 10**15, 10**30, True])
 def test_a_count_that_is_none_is_refused(read: Read, make: Callable[[object], object], strange: object) -> None:
     """Its line is in quarantine with the cause, and no usage is made of the request's other tokens."""
     events, (reject,) = read(make(strange))

@@ -163,8 +163,8 @@ def _item(kind: str, **keys: Any) -> dict[str, Any]:
     return {"timestamp": "2026-03-05T10:00:00.000Z", "type": "response_item", "payload": {"type": kind, **keys}}
 
 
-@pytest.mark.parametrize(
-    ("output", "kind", "message"),
+@each_row(
+    "output, kind, message",
     [
         ("Exit code: 0\nOutput:\nError: in a file that was read", None, None),
         ("Plan updated", None, None),
@@ -224,8 +224,8 @@ def test_a_command_of_pi_is_told_by_its_end(read: Read) -> None:
     assert (failed["kind"], failed["message"]) == ("exit_code", "Command exited with code 3")
 
 
-@pytest.mark.parametrize(
-    ("agent", "session", "cwd", "command"),
+@each_row(
+    "agent, session, cwd, command",
     [
         ("claude-code", "5e1f-0c2a", None, "claude --resume 5e1f-0c2a"),
         ("codex", "5e1f", "~/my shop", "cd ~/'my shop' && codex resume 5e1f"),
@@ -254,6 +254,7 @@ def test_a_session_is_taken_up_again(agent: str | None, session: str, cwd: str |
         "/home/me/shop.worktrees/fix",
         "/home/me/.cursor/worktrees/shop/x1",
         "/home/me/.codex/worktrees/8f2a/shop",
+        "/home/me/.claude-worktrees/shop/brave-lamarr",
         "C:\\work\\shop\\.claude\\worktrees\\a1",
     ],
 )

@@ -67,7 +67,7 @@ def by_turns(name: str) -> Sequence[tuple[str, str]]:
 
 
 HOSTILE = ("\\\\", "\\n", "\\u005c", "\\u005cu005c", "%25", "%41", "&amp;", "&#38;", "\x1b[0m", "\x00", "+", "'\"'\"'")
-dresses = pytest.mark.parametrize("name", DRESSES)
+dresses = each_row("name", DRESSES)
 
 
 @pytest.mark.no_cover  # it runs what other tests reach, many thousand times
@@ -96,6 +96,7 @@ def test_no_place_survives_a_dress(name: str) -> None:
     assert left == []
 
 
+@pytest.mark.no_cover  # it runs what other tests reach, many thousand times
 @pytest.mark.parametrize("name", BROKEN)
 def test_few_secrets_survive_an_early_break(name: str) -> None:
     """Of the families, no more survive a line that ends soon behind the beginning of a secret than its floor says."""
@@ -158,7 +159,8 @@ def test_no_family_survives_dresses_upon_each_other(first: str, others: list[str
     assert not survives(secret[0], redact(worn))
 
 
-@pytest.mark.parametrize("cut", _CUT)
+@pytest.mark.no_cover  # it runs what other tests reach, many thousand times
+@each_row("cut", _CUT)
 @dresses
 def test_a_private_key_goes_as_a_whole(name: str, cut: str) -> None:
     """All lines of a key go, with anything before them, and what stands around the key stays."""

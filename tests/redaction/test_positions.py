@@ -69,6 +69,7 @@ def test_no_text_with_a_password_brings_it_into_facts(position: str) -> None:
     assert found == []
 
 
+@pytest.mark.no_cover  # it runs what other tests reach, many thousand times
 @each_row("position", POSITIONS)
 @each_row("value", STRUCTURES)
 def test_no_value_with_a_password_brings_it_into_facts(position: str, value: Any) -> None:
@@ -76,6 +77,7 @@ def test_no_value_with_a_password_brings_it_into_facts(position: str, value: Any
     assert PASSWORD not in json.dumps(classify(POSITIONS[position](value)).facts.to_dict())
 
 
+@pytest.mark.no_cover  # it runs what other tests reach, many thousand times
 def test_no_payload_brings_a_password_into_a_log(tmp_path: Path) -> None:
     """What a program appends by itself is cleaned on its way, in every position of a payload."""
     with EventLog(tmp_path) as log:

@@ -29,6 +29,7 @@ from analyzer.report.writers.mail import to_mail
 from analyzer.report.writers.markdown import to_markdown
 from analyzer.report.writers.monospace import width_of
 from analyzer.report.writers.text import to_text
+from tests import each_row
 from tests.analysis.made_nights import night_of
 
 FINDING = FindingBlock(
@@ -65,7 +66,7 @@ WRITERS: dict[str, Callable[[tuple[Block, ...]], str]] = {
 }
 
 
-@pytest.mark.parametrize("writer", WRITERS)
+@each_row("writer", WRITERS)
 def test_every_writer_writes_every_block(writer: str) -> None:
     """Rows with their notes, lists, verdicts and commands stand in every medium, and chats read them as lines."""
     written = WRITERS[writer]((*DOCUMENT, ENTRIES)).replace("\\", "").replace("\u200b", "")

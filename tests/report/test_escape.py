@@ -114,8 +114,8 @@ def test_markdown_is_taken_literally(hostile: str, shown: str) -> None:
     assert markdown_text(hostile) == shown
 
 
-@pytest.mark.parametrize(
-    ("hostile", "shown"),
+@each_row(
+    "hostile, shown",
     [
         ("@everyone", "@\u200beveryone"),
         ("<!channel> & <@U1>", "&lt;!channel&gt; &amp; &lt;@\u200bU1&gt;"),

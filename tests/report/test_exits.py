@@ -43,6 +43,7 @@ from analyzer.report.writers.mail import to_mail
 from analyzer.report.writers.markdown import to_markdown
 from analyzer.report.writers.text import to_text
 from analyzer.store.shown import Shown
+from tests import each_row
 from tests.analysis.made_nights import night_of
 
 STEERS = "\x1b[31m \r \n \x00 \x7f \x9b1m \u202e \u2066 \u061c \u2028 \u2029 \ud800"
@@ -148,7 +149,7 @@ EXITS: dict[str, Callable[[Night], Any]] = {
 """Exits → what arrives there of a night, or of the text itself."""
 
 
-@pytest.mark.parametrize("name", EXITS)
+@each_row("name", EXITS)
 def test_nothing_that_steers_or_hides_arrives(night: Night, name: str) -> None:
     """Every exit: what is there and cannot be seen is shown as its code, or as a plain space."""
     found = EXITS[name](night)

@@ -21,7 +21,7 @@ from analyzer.report.charts.picture import Drawing, draw
 from analyzer.report.document import TableBlock, walk
 from analyzer.report.sections import evidence
 from analyzer.store import open_store
-from tests import REPOSITORY
+from tests import REPOSITORY, each_row
 from tests.analysis.histories import every_finding
 
 KINDS = sorted(name for name, kind in ALL_KINDS.items() if not kind.cause)
@@ -67,7 +67,7 @@ def test_every_finding_that_is_told_alone_has_a_chart() -> None:
     assert {name for name, chart in charts.items() if chart} == set(KINDS)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each_row("kind", KINDS)
 def test_a_finding_is_shown_with_all_that_was_promised(found: Overview, articles: dict[str, str], kind: str) -> None:
     """Chart, title, legend, numbers as a table, sessions, messages where it is about errors, and what to do."""
     shown, first = articles[kind], found.cases[0].finding.finding
@@ -88,7 +88,7 @@ def test_a_page_with_everything_is_light(found: Overview) -> None:
     assert len(render_html(found).encode("utf-8")) < 32_000 * len(found.cases)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each_row("kind", KINDS)
 def test_both_axes_say_what_they_count(found: Overview, kind: str) -> None:
     """With a unit, in each plot."""
     layout = finding_chart(case_of(found, kind)).layout
@@ -98,7 +98,7 @@ def test_both_axes_say_what_they_count(found: Overview, kind: str) -> None:
     assert all(titles)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each_row("kind", KINDS)
 def test_a_chart_needs_no_colour(found: Overview, kind: str) -> None:
     """Every series has a look of its own: a line, dashes, a band, or a pattern."""
     keys = drawing(case_of(found, kind)).keys
@@ -107,7 +107,7 @@ def test_a_chart_needs_no_colour(found: Overview, kind: str) -> None:
     assert len(looks) == len(keys)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each_row("kind", KINDS)
 def test_the_table_has_every_number_of_the_chart(found: Overview, kind: str) -> None:
     """Each column is explained, and what JSON gives is documented."""
     case = case_of(found, kind)
@@ -122,7 +122,7 @@ def test_the_table_has_every_number_of_the_chart(found: Overview, kind: str) -> 
     assert len(data["sessions_behind"]) == case.sessions.height
 
 
-@pytest.mark.parametrize("kind", sorted(set(KINDS) - {"burst"}))
+@each_row("kind", sorted(set(KINDS) - {"burst"}))
 def test_a_chart_by_day_marks_the_onset(found: Overview, kind: str) -> None:
     """With a line and its date, inside the plot."""
     case = case_of(found, kind)
@@ -134,7 +134,7 @@ def test_a_chart_by_day_marks_the_onset(found: Overview, kind: str) -> None:
     assert low < line.x0 == line.x1 < high
 
 
-@pytest.mark.parametrize("kind", sorted(set(KINDS) - {"burst"}))
+@each_row("kind", sorted(set(KINDS) - {"burst"}))
 def test_a_chart_by_day_ends_on_the_last_day(found: Overview, kind: str) -> None:
     """Whether or not the finding shows on it: what is over is seen to be over."""
     later = replace(case_of(found, kind), last=case_of(found, kind).last + timedelta(days=30))

@@ -16,6 +16,7 @@ from analyzer.report.document import Document
 from analyzer.report.unknowns import trend, unknowns_document
 from analyzer.report.writers.monospace import width_of
 from analyzer.report.writers.text import to_text
+from tests import each_row
 
 LONG = "Canvas \x1b[2J shard <*> is parked \u202e " + "far away " * 40
 GROUP = UnknownGroup(
@@ -52,12 +53,8 @@ def _churn(count: int) -> Churn:
     return Churn("abc", changes, changes, (), rate, rate, ChangedShare(0, 0), 3, 1, 0.625, pl.DataFrame())
 
 
-@pytest.mark.parametrize("width", [60, 80, 120, 200])
-@pytest.mark.parametrize(
-    "document",
-    [unknowns_document(_unknowns(GROUP, GROUP)), churn_document(_churn(12))],
-    ids=["unknowns", "churn"],
-)
+@each_row("width", [60, 80, 120, 200])
+@each_row("document", [unknowns_document(_unknowns(GROUP, GROUP)), churn_document(_churn(12))])
 def test_no_line_is_wider_than_asked_and_none_steers(document: Document, width: int) -> None:
     """Long and wide texts are folded or cut with a mark; what is invisible is shown."""
     text = to_text(document, width)

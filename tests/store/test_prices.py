@@ -105,13 +105,31 @@ def test_a_price_holds_from_its_day_on() -> None:
         ("gemini-2.5-pro-preview-05-06", "gemini-2-5-pro"),
         ("GPT-4o-2024-08-06", "gpt-4o"),
         ("gpt-5.1-codex-mini", "gpt-5-1-codex-mini"),
+        (
+            "arn:aws-us-gov:bedrock:us-gov-west-1:1:inference-profile/us-gov.anthropic.claude-haiku-4-5-v1:0",
+            "claude-haiku-4-5",
+        ),
+        ("publishers/anthropic/models/claude-sonnet-4-5@20250929", "claude-sonnet-4-5"),
+        ("databricks/databricks-claude-sonnet-4-5", "claude-sonnet-4-5"),
+        ("claude-4.6-opus-high-thinking", "claude-opus-4-6"),
+        ("claude-sonnet-4-0", "claude-sonnet-4"),
+        ("gpt-5.1-codex-max-xhigh", "gpt-5-1-codex-max"),
+        ("gpt-5-chat-latest", "gpt-5"),
+        ("moonshotai/kimi-k2-thinking", "kimi-k2-thinking"),
+        ("mistral-medium-3", "mistral-medium-3"),
     ],
 )
 def test_a_model_has_one_name(model: str, name: str) -> None:
-    """Whatever path, date or suffix it is called with, in SQL as in Python."""
+    """Whatever path, date, suffix or effort it is called with, in SQL as in Python."""
     with open_store(":memory:") as store:
         ((there,),) = store.sql(f"select internal.model_name('{model}')").rows()
     assert model_name(model) == there == name
+
+
+def test_a_fast_model_costs_what_its_fast_mode_costs(log: EventLog, tmp_path: Path) -> None:
+    """Some gateways have a name of its own for it."""
+    price = 6 * priced("claude-opus-4-6").output
+    assert spent(log, tmp_path, model="anthropic/claude-opus-4.6-fast", output_tokens=MILLION) == (price, "listed")
 
 
 def test_a_new_table_prices_old_requests(tmp_path: Path) -> None:

@@ -136,6 +136,14 @@ def test_keys_open_a_row_and_back_leads_to_the_filters(browser: Browser, go: Cal
     assert browser.value("document.getElementById('keys').open")
 
 
+def test_a_chart_zooms_once_the_mouse_reaches_it(browser: Browser, go: Callable[[str], None]) -> None:
+    """Plotly comes from this server and draws the picture again, under the policy of the pages."""
+    go("/ask?sql=select+caller,count(*)+from+errors+group+by+all")
+    assert browser.value("document.querySelector('figure svg.plot') !== null && !window.Plotly")
+    browser.value("document.querySelector('figure .chart').dispatchEvent(new PointerEvent('pointerenter'))")
+    until(browser, "document.querySelector('figure .plotly-graph-div .barlayer .point') !== null")
+
+
 def press(browser: Browser, name: str) -> None:
     """Press a key as a person does; a longer text than a character is typed."""
     if name == "Enter":

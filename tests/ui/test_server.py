@@ -241,6 +241,60 @@ def test_a_question_that_makes_no_sense_is_answered_in_words(client: TestClient,
     assert message in answer.text
 
 
+def test_a_session_shows_what_it_had_spent_and_a_lane_for_each_further_log(
+    client: TestClient, held: Busy, tmp_path: Path, native: Callable[..., bytes]
+) -> None:
+    """Tokens and cost grow from event to event; a sub-agent writes a log of its own. An ingest makes new answers."""
+    assert "no session, finding" in client.get("/session?id=work-1", headers=COOKIE).text
+    assert "work-1" not in client.get(f"/sessions?{ALL}&text=work-1", headers=COOKIE).text.partition("<main>")[2]
+    spent = {"session": "work-1", "model": "made-up", "output_tokens": 50, "cost_usd": 0.25}
+
+    def failed(number: int) -> bytes:
+        return native(f"f-{number}", "tool.failed", f"2026-10-07T10:00:{number:02}", session="work-1", tool="bash")
+
+    def request(number: int) -> bytes:
+        at = f"2026-10-07T10:00:{number:02}"
+        return native(f"r-{number}", "usage.recorded", at, request=f"r-{number}", input_tokens=1000, **spent)
+
+    (tmp_path / "work.jsonl").write_bytes(failed(1) + request(2) + failed(3) + request(5) + failed(6))
+    (tmp_path / "agent-explore.jsonl").write_bytes(request(4))
+    with open_store(held.store.name, writable=True) as store:
+        store.ingest([str(tmp_path / "work.jsonl"), str(tmp_path / "agent-explore.jsonl")])
+    page = client.get("/session?id=work-1", headers=COOKIE).text
+    assert re.findall(r'<td class="number">([\d.,]+)</td>', page)[:6] == ["0", "0.00", "1,050", "0.25", "3,150", "0.75"]
+    for lane in ("requests, 3", "tools, 3", "log agent-explore.jsonl, 1"):
+        assert f">{lane}<" in page
+    assert "work-1" in client.get(f"/sessions?{ALL}&text=work-1", headers=COOKIE).text.partition("<main>")[2]
+
+
+def test_an_incident_begins_with_its_cost_and_shows_its_chart(client: TestClient, incident: str) -> None:
+    """What happened, what it cost and what to do come first; the chart, messages, lines and sessions follow."""
+    page = client.get(f"/incident?id={incident}", headers=COOKIE).text.partition("<main>")[2]
+    parts = [
+        "Cost: 6 sessions failed",
+        "analyzer unknowns --suggest",
+        "<svg",
+        "Messages",
+        "/session?id=planner",
+        ".jsonl:",
+    ]
+    places = [page.find(part) for part in parts]
+    assert -1 not in places and places == sorted(places)
+
+
+def test_an_answer_with_numbers_has_a_chart(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first column of numbers is drawn by the first other one; hostile names stay texts, in the figure, too."""
+    rows = [{"who": HOSTILE, "n": 3}, {"who": None, "n": 1.5}, {"who": "b", "n": None}]
+    monkeypatch.setitem(ANSWER, "rows", rows)
+    monkeypatch.setitem(ANSWER, "columns", ["who", "n"])
+    page = client.get("/ask?sql=x", headers=COOKIE).text
+    assert "n by who" in page and 'class="plot"' in page
+    figure = json.loads(re.findall(r'<script type="application/json">(.*?)</script>', page)[0])
+    assert figure["data"][0]["x"] == [3, 1.5, 0]
+    assert "<script>document" not in page
+    assert client.get("/plotly.js", headers=COOKIE).headers["cache-control"] == "private, max-age=3600"
+
+
 def test_a_statement_is_answered_as_by_sql(client: TestClient) -> None:
     """Its rows are a table and a file; what the database refuses, or is too long, is said below the statement."""
     refused = client.get("/ask?sql=" + "x" * (MAX_SQL + 1), headers=COOKIE)

@@ -18,6 +18,7 @@ from analyzer.analysis.charts.tables import (
     rules,
     unknown_share,
     utilization,
+    with_changes,
 )
 
 if TYPE_CHECKING:
@@ -78,4 +79,5 @@ __all__ = [
     "unknown_share_chart",
     "utilization",
     "utilization_chart",
+    "with_changes",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from typing import Any, Protocol
 
@@ -35,6 +36,7 @@ from analyzer.analysis.charts.chart import (
     Side,
     Style,
     Upright,
+    as_number,
     counts,
     day_axis,
     day_bars,
@@ -428,3 +430,14 @@ def rules(drifts: RuledDays) -> Chart:
         ),
         uprights=tuple(Upright(milliseconds(day), "rules applied", left=True) for day in applied[-_MAX_MARKED:]),
     )
+
+
+def with_changes(chart: Chart, changes: Table) -> Chart:
+    """Mark the latest changes that people wrote down, on a chart over days; of `changes-noted`."""
+    if chart.x.kind != "date" or chart.x.ends is None:
+        return chart
+    first, last = chart.x.ends
+    marks = [(as_number(at), short(text)) for at, text in changes.frame.select("changed_at", "change").iter_rows()]
+    shown = [(at, text) for at, text in marks if first <= at <= last][-_MAX_MARKED:]
+    uprights = (Upright(at, text, left=at - first > last - at) for at, text in shown)
+    return replace(chart, uprights=(*chart.uprights, *uprights))

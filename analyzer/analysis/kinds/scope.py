@@ -10,7 +10,7 @@ from analyzer.events.model import derived_id
 
 SHARED_OF_ERRORS = ("provider", "model", "host", "project")
 """What callers share that their errors name."""
-SHARED = (*SHARED_OF_ERRORS, "tool", "version")
+SHARED = (*SHARED_OF_ERRORS, "tool", "version", "swap")
 """What callers share that a finding may be about: each is a field of `Scope`."""
 WHO_CHARS = 80
 """So much of a caller's name is shown."""
@@ -39,6 +39,8 @@ class Scope:
     """An agent and its version."""
     project: str | None = None
     host: str | None = None
+    swap: str | None = None
+    """The model that was asked, the one that answered, and after what."""
 
     @property
     def who(self) -> str:

@@ -12,6 +12,7 @@ from typing import Any, Unpack
 from analyzer.analysis.kinds.families.causes import Drifts, drifts
 from analyzer.analysis.kinds.finding import Finding
 from analyzer.analysis.kinds.sentences import LEAST_USD
+from analyzer.analysis.objectives import ObjectiveState
 from analyzer.analysis.summary.day_figures import FORTNIGHT, LatestDay, latest_day
 from analyzer.analysis.summary.leading import Leading, leading
 from analyzer.analysis.summary.window_findings import (
@@ -52,7 +53,7 @@ SECTIONS = {
     "cost": "cost-of-failure cost-by-model cost-by-day",
     "endings": "endings-by-kind endings-sessions",
     "tools": "tools-by-tool tools-by-kind tools-by-project tools-by-day tools-messages tools-loops",
-    "rules": "ruleset-applied",
+    "rules": "ruleset-applied changes-noted",
     "completeness": "sources-completeness quarantine-lines",
 }
 """The sections of a report in their order, each with the catalogue queries that it shows."""
@@ -189,6 +190,8 @@ class Overview(Shown):
     """The part of the store that it is about; None for all of it."""
     latest: LatestDay | None = None
     """The last whole day, with what it is held against; None without any event."""
+    objectives: tuple[ObjectiveState, ...] = ()
+    """How the objectives of analyzer.toml stand at the end of the window, if a command gave them."""
     asked: Window | None = None
     """The window that was asked for, where it is empty and this is about all there is; None where it is not."""
 
@@ -261,6 +264,7 @@ class Overview(Shown):
             "unjudged": self.spikes.unjudged,
             "not_replayed": self.not_replayed,
             "warnings_a_week": self.warnings_a_week,
+            "objectives": [state.to_dict() for state in self.objectives],
             "drifts": {
                 "since": self.drifts.split.isoformat() if self.drifts.split else None,
                 "changes": json_ready(self.drifts.found),

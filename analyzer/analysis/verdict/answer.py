@@ -96,6 +96,8 @@ class RunVerdict:
     """`input_tokens` and `output_tokens` of the run; None if its output does not count them."""
     cost_usd: float | None = None
     """US dollars, if the output tells them."""
+    model: str | None = None
+    """The model that answered last; None if the output names none."""
     agent: str | None = None
     exit_code: int | None = None
     """The command's own."""
@@ -166,6 +168,7 @@ def judge(
         agent=name,
         tokens=counting.tokens if counting else None,
         cost_usd=counting.cost_usd if counting else None,
+        model=next((output.run.model for output in logs if output.run.model), None),
     )
 
 

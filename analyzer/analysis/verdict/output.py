@@ -18,6 +18,7 @@ from analyzer.events.codec import parsed, repeated_key
 from analyzer.events.times import parse_time
 from analyzer.importers import HEAD_BYTES, Source, block_of, detect, head_of
 from analyzer.importers.acts import (
+    SYNTHETIC,
     Act,
     acts_in,
     acts_in_chat_line,
@@ -64,6 +65,8 @@ class RunState:
     came_back: set[str] = field(default_factory=set)
     tokens: Mapping[str, int] | None = None
     cost_usd: float | None = None
+    model: str | None = None
+    """The model that answered last in the main conversation."""
 
     @property
     def has_ended(self) -> bool:
@@ -220,6 +223,9 @@ class RunOutput:
             done = ()
         for act in done:
             self.act(act, number, at, rules, failed_here=failed_here)
+        if record is not None and not record.get("parent_tool_use_id"):
+            own = record.get("model") or mapping(record.get("message")).get("model")
+            self.run.model = own if isinstance(own, str) and own != SYNTHETIC else self.run.model
         if done:
             is_doubtful = done[-1].kind == "ended" and repeated_key(raw) is not None
         elif record is None:

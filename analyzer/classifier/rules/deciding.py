@@ -61,7 +61,7 @@ def judge(facts: Facts, index: Index) -> tuple[Decision, Facts, bool, str | None
         return _judge(facts, index, holding(facts, index))
     message = match_message(facts, index)
     key = (
-        None if message is None else (*message.numbers, message.loose, message.stated, message.name, message.codes),
+        None if message is None else (*message.numbers, message.loose, *message[3:]),
         *(facts.status, facts.code, facts.type, facts.exception_class, facts.provider, facts.is_error, facts.exit_code),
         *(facts.subtype, facts.terminal_reason, facts.failure_reason),
     )
@@ -187,7 +187,7 @@ def _holding(facts: Facts, index: Index, passages: list[Passage] | None = None, 
         rules |= index.by_terminal_reason.get(facts.terminal_reason, 0)
     if facts.failure_reason is not None:
         rules |= index.by_failure_reason.get(facts.failure_reason, 0)
-    happened = text_mask & (index.report | index.status) or _is_reported(facts)
+    happened = text_mask & index.report or _is_reported(facts)
     # The first segment is that of whole lines.
     strong = (rules | (worded if happened else text_mask)) & ~index.unsure
     rules |= worded

@@ -6,7 +6,7 @@ The first texts of a process are matched without the automaton of all patterns, 
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import count
 from typing import Any, NamedTuple, TypeVar
 
@@ -102,26 +102,7 @@ Answer = tuple[str, str | None, bool, str, str]
 """`(reason, detail, retryable, action, rule)`."""
 
 _Member = TypeVar("_Member")
-_TIME, _REPORT, _CODE = "time", "report", "code"
-_NAME = r"(?-i:[A-Z][a-z]+(?:[A-Z][A-Za-z]*)+|[a-z]+(?:[A-Z][a-z]+)+|[a-z]+(?:_[a-z]+)+|[A-Z]+(?:_[A-Z]+)+)"
-CODE_PATTERN = (
-    r"(?i)\b(?:code|status|status_?code|reason|type|error_?code|\w{0,40}runtimeexception|exceptions?)[\x22']?\s?[:=.]\s?"
-    rf"[\x22']?(?:[a-z]\w*\.){{0,4}}([a-z][a-z]\w{{1,60}})\b|[(\[]({_NAME})[)\]]|(?<![^\s.:])({_NAME})(?=:|$)"
-    rf"|\berror:? ?[\x22'(:]?({_NAME})\b"
-)
-"""The places at which a program writes a code into a text: `code: X`, `(X)`, `X: …`, `error: X`."""
-_MARKS_OF_REPORTS = (
-    r"(?m:^)[\s>*•⎿│|\[(\-–✗✘×⚠❌]*(?:[a-z_.]*(?:error|exception)|fatal|failed|failure|panic)\b[^\w\n]{0,3}[:(\[\-]",
-    r"(?-i:\b[A-Z]\w*(?:Error|Exception)\b) ?[:(]",
-    r"\b(?:error|failed|exception|fatal|failure)\b[\x22']?(?: [\w/]+){0,4} ?[:=]|\bcaused by:",
-    r"(?-i:\bE[A-Z]{4,}\b|\bUND_ERR|\bERR_[A-Z])",
-    r"[{,] ?[\x22']?[\w-]+[\x22']? ?: ?[\x22'\d{\[]|\{ ?[\x22']?\w+[\x22']? ?:",
-)
-"""What a program writes around an error: a label, an exception, an errno, a body."""
-ENGINE_PATTERNS = tuple((_TIME, text) for text in TIME_PATTERNS) + tuple((_REPORT, text) for text in _MARKS_OF_REPORTS)
-# RE2 looks neither behind nor ahead.
-ENGINE_PATTERNS += ((_CODE, CODE_PATTERN.replace(r"(?<![^\s.:])", r"(?:[\s.:]|^)").replace("(?=", "(?:")),)
-"""Patterns that every ruleset has after its own, with their kinds."""
+_TIME = "time"
 _SEGMENTS = (LINE, SIGNAL, TEXT, ONLY, NOT)
 # Reasons for which it matters when to come back; a spent quota names its reset too.
 _WITH_TIMES = frozenset(("rate_limited", "network_transient", "auth_error"))
@@ -175,9 +156,9 @@ class Index:
         "match_ascii",
         "mentions",
         "mentions_with_times",
-        "naming",
         "not_prose",
         "nothing",
+        "numbers_in_name",
         "objecting",
         "only_text",
         "patterns",
@@ -206,7 +187,7 @@ class Index:
         self.ruleset = ruleset
         # New patterns: those of a ruleset from before a fork may be compiled, and belong to the other process.
         own = (Pattern(pattern.uses, pattern.text, pattern.parts) for pattern in compiled.patterns)
-        self.patterns = [*own, *(Pattern(((kind, -1),), text) for kind, text in ENGINE_PATTERNS)]
+        self.patterns = [*own, *(Pattern(((_TIME, -1),), text) for text in TIME_PATTERNS)]
         self._without_ids = bool(compiled.words)
         if compiled.words:
             self._match_few(compiled.words)
@@ -217,8 +198,6 @@ class Index:
         """The patterns that match a status in a text."""
         self.telling = frozenset(number for number, pattern in enumerate(self.patterns) if pattern.uses[0][0] == PROSE)
         """The patterns of texts that only speak of errors."""
-        self.naming = frozenset(number for number, pattern in enumerate(self.patterns) if pattern.uses[0][0] == _CODE)
-        """The pattern of texts that have a code."""
         self.held: dict[object, tuple[Any, ...]] = {}
         """What holds without words of languages, by all evidence that it depends on."""
         self.judged: dict[object, tuple[Decision, bool, str | None]] = {}
@@ -227,6 +206,8 @@ class Index:
         self.nothing = _decision(-1, None)
         self.silent = _decision(-1, None, "no_detail")
         self._weigh()
+        self.numbers_in_name = lru_cache(maxsize=1_024)(self.numbers_in)
+        """Return the numbers of the patterns that the words of a name match; names come again and again."""
         self.by_name = _masks(compiled.names)
         self.by_machine_name = {
             name: self.by_name.get(name, 0) | _mask(compiled.types.get(name, ()))
@@ -290,7 +271,7 @@ class Index:
         """The bit of a text that states a status."""
         self.prose = self.status << 1
         """The bit of a text that only speaks of errors."""
-        special = {_CODE: 0, _TIME: self.timely, _REPORT: self.report, STATUS: self.status, PROSE: self.prose}
+        special = {_TIME: self.timely, STATUS: self.status, PROSE: self.prose}
         self.weights: list[int] = [
             _mask((shift[kind] + rule) for kind, rule in pattern.uses if rule >= 0) or special[pattern.uses[0][0]]
             for pattern in self.patterns

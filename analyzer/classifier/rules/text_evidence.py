@@ -15,7 +15,7 @@ import re2
 
 from analyzer.classifier.reading.facts import MESSAGE_CHARS, STREAM_CHARS, Facts
 from analyzer.classifier.reading.flattening import flat, flat_output, words_of
-from analyzer.classifier.rules.index import CODE_PATTERN, Index
+from analyzer.classifier.rules.index import Index
 from analyzer.classifier.rules.ruleset import normal_name
 from analyzer.redaction.automata import LazyPattern, all_spans_in, kept_until_fork, spans_in
 
@@ -158,8 +158,35 @@ def succeeded(facts: Facts) -> bool:
     return facts.exit_code == 0
 
 
-_CODE = LazyPattern(CODE_PATTERN.encode())
+_NAME = r"(?-i:[A-Z][a-z]+(?:[A-Z][A-Za-z]*)+|[a-z]+(?:[A-Z][a-z]+)+|[a-z]+(?:_[a-z]+)+|[A-Z]+(?:_[A-Z]+)+)"
+_CODE = (
+    r"(?i)\b(?:code|status|status_?code|reason|type|error_?code|\w{0,40}runtimeexception|exceptions?)[\x22']?\s?[:=.]\s?"
+    rf"[\x22']?(?:[a-z]\w*\.){{0,4}}([a-z][a-z]\w{{1,60}})\b|[(\[]({_NAME})[)\]]|(?<![^\s.:])({_NAME})(?=:|$)"
+    rf"|\berror:? ?[\x22'(:]?({_NAME})\b"
+)
+"""The places at which a program writes a code into a text: `code: X`, `(X)`, `X: …`, `error: X`."""
+_CODES = LazyPattern(_CODE.encode())
 _MOST_CODES = 4
+_REPORT = (
+    r"(?i)(?m:^)[\s>*•⎿│|\[(\-–✗✘×⚠❌]*(?:[a-z_.]*(?:error|exception)|fatal|failed|failure|panic)\b[^\w\n]{0,3}[:(\[\-]"
+    r"|(?-i:\b[A-Z]\w*(?:Error|Exception)\b) ?[:(]"
+    r"|\b(?:error|failed|exception|fatal|failure)\b[\x22']?(?: [\w/]+){0,4} ?[:=]|\bcaused by:"
+    r"|(?-i:\bE[A-Z]{4,}\b|\bUND_ERR|\bERR_[A-Z])"
+    r"|(?m:^)\W*(?:http(?:/[\d.]+)? |status(?:[ _]code)?:? )?[45]\d\d(?:[:,]| [\-–{\[<]| (?-i:[A-Z]))"
+    r"|[{,] ?[\x22']?[\w-]+[\x22']? ?: ?[\x22'\d{\[]|\{ ?[\x22']?\w+[\x22']? ?:"
+)
+"""What a program writes around an error: a label, an exception, an errno, a status, a body."""
+
+
+@kept_until_fork
+def _may_have_codes() -> Any:
+    # RE2 looks neither behind nor ahead; it passes quickly over the texts without a code.
+    return re2.compile(_CODE.replace(r"(?<![^\s.:])", r"(?:[\s.:]|^)").replace("(?=", "(?:").encode())
+
+
+@kept_until_fork
+def _report() -> Any:
+    return re2.compile(_REPORT.encode())
 
 
 class Message(NamedTuple):
@@ -173,6 +200,8 @@ class Message(NamedTuple):
     """The status that the text states, if the error has none."""
     telling: bool
     """True if the text only speaks of errors."""
+    reported: bool
+    """True if it has the mark of a program's report."""
     name: str
     """The name that it begins with; empty if there is none."""
     codes: tuple[str, ...]
@@ -191,13 +220,16 @@ def match_message(facts: Facts, index: Index) -> Message | None:
         stated = _stated_status(index, text, numbers)
     loose = len(text) <= LOOSE_CHARS or (status is not None and status >= 400)
     telling = status is None and not index.telling.isdisjoint(numbers)
-    has_codes = loose and not telling and not index.naming.isdisjoint(numbers)
-    return Message(text, numbers, loose, stated, telling, _first_name(text), codes_in(text) if has_codes else ())
+    reported = spans_in(_report(), text) is not None
+    codes = codes_in(text) if loose and not telling else ()
+    return Message(text, numbers, loose, stated, telling, reported, _first_name(text), codes)
 
 
 def codes_in(text: bytes) -> tuple[str, ...]:
     """Return the first names in a text that stand where programs write a code."""
-    names = (group for match in islice(_CODE.finditer(text), _MOST_CODES) for group in match.groups() if group)
+    if spans_in(_may_have_codes(), text) is None:
+        return ()
+    names = (group for match in islice(_CODES.finditer(text), _MOST_CODES) for group in match.groups() if group)
     return tuple(dict.fromkeys(name.decode("utf-8", "replace") for name in names))
 
 
@@ -217,6 +249,8 @@ def match_texts(
     if message is not None:
         counting = index.words if message.loose else index.strict
         text_mask, status = _weigh(index, message.text, message.numbers, counting, status, passages, status is None)
+        if message.reported:
+            text_mask |= index.report
         if message.name:
             name_mask = _rules_of_name(index.by_name.get(normal_name(message.name)), message.name, unknown_names)
         for name in message.codes:
@@ -232,7 +266,8 @@ def match_texts(
         )
     for name in unknown_names:
         counting = index.words & ~index.status
-        text_mask |= _match(index, words_of(name).encode(), counting, status, passages, False)[0]
+        words = words_of(name).encode()
+        text_mask |= _weigh(index, words, index.numbers_in_name(words), counting, status, passages, False)[0]
     if facts.stderr or facts.stdout:
         more, status = _match_streams(facts, index, status, passages)
         text_mask |= more

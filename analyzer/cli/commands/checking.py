@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from analyzer.cli.inputs import rules_in_use
+from analyzer.cli.inputs import objectives_in_use, rules_in_use
 from analyzer.cli.options import (
     ListingGroup,
     chosen_window,
@@ -150,11 +150,12 @@ def _narrow(store: Store, nights: list[Night], only: Selection) -> list[Night]:
 
 
 def night_gauges(store: Store, night: Night) -> bytes:
-    """Render the gauges of a night for node exporter's textfile collector."""
+    """Render the gauges of a night, and of objectives as they stand now, for node exporter's textfile collector."""
+    from analyzer.analysis.objectives import objective_states
     from analyzer.analysis.summary.day_figures import night_figures
     from analyzer.report.night.metrics import render_prometheus
 
-    return render_prometheus(night, night_figures(store, night))
+    return render_prometheus(night, night_figures(store, night), objective_states(store, objectives_in_use()))
 
 
 def _render(nights: list[Night], each_day: bool, out: Out, asking: Asking) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from analyzer.cli.inputs import rules_in_use
+from analyzer.cli.inputs import objectives_in_use, rules_in_use
 from analyzer.cli.options import (
     PathsCommand,
     chosen_window,
@@ -120,6 +120,11 @@ def command(
         from analyzer.report.overview import Made
 
         content = overview(opened, chosen, rules=rules_in_use(None), only=only)
+        if objectives := objectives_in_use():
+            from analyzer.analysis.objectives import objective_states
+
+            with opened.selecting(only):
+                content = replace(content, objectives=objective_states(opened, objectives, chosen.until))
     target = output or "report.html"
     elsewhere, asking = store.asking(paths, elsewhere=True), store.asking(paths)
     made = Made(node(), "" if store.name == MEMORY else store.name, elsewhere)

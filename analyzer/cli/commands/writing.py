@@ -29,7 +29,7 @@ KEPT_FACTS = frozenset({"failure_reason"})
 
 
 @click.command("hook")
-@click.argument("what", type=click.Choice(["status", "codex", "gemini"]), required=False)
+@click.argument("what", type=click.Choice(["status", "stop", "codex", "gemini"]), required=False)
 @click.argument("payload", metavar="[GIVEN]", required=False)
 def hook_command(what: str | None, payload: str | None) -> int:
     """Log failures from an agent's hooks, or print a status line.
@@ -37,13 +37,15 @@ def hook_command(what: str | None, payload: str | None) -> int:
     \b
       analyzer hook < input.json
       analyzer hook status < input.json
+      analyzer hook stop ~/.analyzer-stop < input.json
       analyzer hook codex '{"type": "agent-turn-complete", "thread-id": "t-1"}'
       analyzer watch ~/.local/share/analyzer/hooks
 
     It reads StopFailure, PostToolUseFailure and SessionEnd of Claude Code; with gemini, AfterTool and SessionEnd
     of Gemini CLI; with codex, the JSON of Codex's `notify`. It writes to $ANALYZER_HOOKS, default
     ~/.local/share/analyzer/hooks. With status it prints a status line for Claude Code: retries, their cause, and
-    how full the limits are. It always exits with 0.
+    how full the limits are. With stop it ends the turn of Claude Code while the file of analyzer budget --stop is
+    there. It always exits with 0.
     """
     from analyzer.recovery.hooks import run  # `analyzer.__main__` calls it without this package
 

@@ -84,6 +84,7 @@ class ClineReader(RecordReader, name="cline", agent="cline", visibility="full"):
         """
         request, events = mapping(parsed(content)), self._unreported_failure()
         self._request = {}
+        events += self._spent(request)
         cause = request.get("cancelReason")
         if cause == "user_cancelled":
             self.count_session(aborted=1)
@@ -91,11 +92,19 @@ class ClineReader(RecordReader, name="cline", agent="cline", visibility="full"):
         if cause in ("streaming_failed", "retries_exhausted"):
             self._request = {"message": text(request.get("streamingFailedMessage")), "unique": unique}
         elif request.get("tokensIn") is not None or request.get("cost") is not None:
-            return [*events, *self._spent(request), *self.settled("recovered", made=1)]
+            return [*events, *self.settled("recovered", made=1)]
         return events
 
-    def _spent(self, request: Mapping[str, Any]) -> list[Event]:
-        """Record the tokens of a request.
+    def _on_sum(self, row: Mapping[str, Any], content: str | None, _unique: object) -> list[Event]:
+        """Read the tokens of requests that have no row: deleted ones, as a task was restored, or a sub-agent's."""
+        kind = str(row.get("say"))
+        self.role = "subagent" if kind == "subagent_usage" else None
+        events = self._spent(mapping(parsed(content)), kind)
+        self.role = None
+        return events
+
+    def _spent(self, request: Mapping[str, Any], *kind: str) -> list[Event]:
+        """Record the tokens of a request, which may have been cancelled, or of a `kind` of sum.
 
         APIs other than Anthropic's count cached tokens into the prompt.
         """
@@ -103,6 +112,7 @@ class ClineReader(RecordReader, name="cline", agent="cline", visibility="full"):
         return self.spent(
             self.session,
             format_time(self.at),
+            *kind,
             input_tokens=prompt - read - written if read + written <= prompt else prompt,
             output_tokens=self.counted(request, "tokensOut"),
             cache_read_tokens=read,
@@ -170,6 +180,8 @@ def task_of(path: str) -> str:
 _ROWS: dict[str, Callable[[ClineReader, Mapping[str, Any], str | None, object], list[Event]]] = {
     "error_retry": ClineReader._on_error_retry,
     "api_req_started": ClineReader._on_request,
+    "deleted_api_reqs": ClineReader._on_sum,
+    "subagent_usage": ClineReader._on_sum,
     "api_req_failed": ClineReader._on_question,
     "resume_task": ClineReader._on_question,
     "compaction": ClineReader._on_compaction,

@@ -271,6 +271,9 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
             branch=mapping(meta.get("git")).get("branch"),
         )
         self._settings(meta)
+        if (origin := text(meta.get("forked_from_id"))) and self._began:
+            # What is copied may have no first line of its own.
+            self._copying, self.copied_from, self._origin = [self._began, self._began], origin, origin
         self.count_session()
 
     def _settings(self, settings: Mapping[str, Any]) -> None:
@@ -459,7 +462,7 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
             if self._shared is None:
                 names = self.name, "usage.recorded"
                 session = self.copied_from or self.session
-                self._shared = shared(session, names, self.known, caller=self.caller)
+                self._shared = shared(session, names, self.known, caller=self.caller, forked_from=self.copied_from)
             request = derived_id(self.name, "request", self._origin, reply, sorted(last.items()))
             self.count_recorded(request)
             stamp = at or (format_time(self.at) if self.timed else None)

@@ -34,6 +34,8 @@ class CopilotReader(RecordReader, name="copilot", agent="copilot", visibility="t
     """Tokens of the session by model and kind, as its last `session.shutdown` summed them."""
     _replied: dict[str, int] = kept({})
     """Output tokens of the messages since that, by model."""
+    _resumed: dict[str, int] = kept({})
+    """Those of them that were there when the session was last resumed, as it had been broken off."""
     _early: dict[str, int] = kept({})
     """Those of them that have an event, as a log had no `session.shutdown` after them when it was read."""
 
@@ -67,7 +69,9 @@ class CopilotReader(RecordReader, name="copilot", agent="copilot", visibility="t
         if kind == "session.start":
             self._started(data)
         self.count_session()
-        if kind == "session.model_change":
+        if kind == "session.resume":
+            self._resumed = dict(self._replied)
+        elif kind == "session.model_change":
             self._learn_model(data.get("newModel"))
         elif kind == "session.auto_mode_resolved":
             self._learn_model(data.get("chosenModel"))
@@ -107,11 +111,15 @@ class CopilotReader(RecordReader, name="copilot", agent="copilot", visibility="t
         The end of a resumed session sums up the whole session, or what was since it was resumed: its
         messages tell which.
         """
-        events = []
+        events: list[Event] = []
         total = sum(self._tokens(mapping(metrics).get("usage"))["output_tokens"] for metrics in models.values())
         earlier = sum(summed.get("output_tokens", 0) for summed in self._summed.values())
         if total < earlier + sum(self._replied.values()):
             self._summed = {}
+            for model, output in self._resumed.items():
+                counted = min(output, self._early.get(model, 0))
+                self._early[model] = self._early.get(model, 0) - counted
+                events += self._request(model or None, {"output_tokens": output - counted}, "broken off", output, model)
         for model, metrics in models.items():
             summed = self._tokens(mapping(metrics).get("usage"))
             before = self._summed.get(model) or {}
@@ -119,9 +127,10 @@ class CopilotReader(RecordReader, name="copilot", agent="copilot", visibility="t
                 before = {}  # the sum began anew
             self._summed[model] = summed
             spent = {name: tokens - before.get(name, 0) for name, tokens in summed.items()}
-            spent["output_tokens"] = max(spent["output_tokens"] - self._early.pop(model, 0), 0)
+            early = self._early.pop(model, 0) or self._early.pop("", 0)  # messages may name no model
+            spent["output_tokens"] = max(spent["output_tokens"] - early, 0)
             events += self._request(model, spent, format_time(self.at), model)
-        self._replied, self._early = {}, {}
+        self._replied, self._resumed, self._early = {}, {}, {}
         return events
 
     def _tokens(self, usage: object) -> dict[str, int]:
@@ -140,7 +149,7 @@ class CopilotReader(RecordReader, name="copilot", agent="copilot", visibility="t
         return events
 
     def _started(self, data: Mapping[str, Any]) -> None:
-        self._summed, self._replied, self._early = {}, {}, {}
+        self._summed, self._replied, self._resumed, self._early = {}, {}, {}, {}
         context = mapping(data.get("context"))
         self.begin(
             text(data.get("sessionId")) or self.session,

@@ -37,7 +37,7 @@ class LitellmReader(RecordReader, name="litellm", agent="litellm", visibility="f
         again = self._again(key, began, unique) if trace is not None and key in self.chains else []
         if status == "failure":
             return [*again, self._failed(call, key if trace is not None else None, ended, unique)]
-        if call.get("cache_hit") is not True:
+        if call.get("cache_hit") not in (True, "True"):
             self.count_session(requests=1)
             again += self._spent(call, unique)
         self._ended.pop(key, None)

@@ -107,7 +107,9 @@ _TOKENS = {
         "gen_ai.usage.cache_read_input_tokens",
         "gen_ai.usage.details.cache_read_tokens",
         "gen_ai.usage.details.cache_read_input_tokens",
+        "gen_ai.usage.details.cached_tokens",
         "ai.usage.cachedInputTokens",
+        "ai.usage.inputTokenDetails.cacheReadTokens",
         "llm.token_count.prompt_details.cache_read",
     ),
     "cache_write_tokens": (

@@ -146,6 +146,8 @@ class Drawing:
     """The element that plotly draws into; empty without plotly."""
     script: str = ""
     """The script of plotly without its tags."""
+    data: str = ""
+    """The figure of plotly as JSON, for a page with a script of its own; empty without one."""
 
 
 def draw(chart: Chart, name: str, height: int | None = None, *, interactive: bool = False) -> Drawing:
@@ -169,6 +171,17 @@ def _interactive(drawing: Drawing, chart: Chart, name: str) -> Drawing:
     match = _FRAGMENT.search(fragment)
     assert match is not None, "plotly's fragment is an element and a script"
     return replace(drawing, place=match[1], script=match[2])
+
+
+def figure_data(chart: Chart, drawing: Drawing) -> str:
+    """Return the figure of a chart as JSON for a script that draws it, which lets people zoom by dragging."""
+    from analyzer.analysis.charts.figures import figure_of
+
+    figure = figure_of(chart)
+    margin = {"l": 8, "r": 12, "t": 12, "b": 8}
+    figure.update_layout(title=None, showlegend=False, height=drawing.height, margin=margin, dragmode="zoom")
+    # As in the fragments of plotly: no text ends the element that holds it.
+    return str(figure.to_json()).replace("<", "\\u003c").replace(">", "\\u003e")
 
 
 def plotly_script() -> str:

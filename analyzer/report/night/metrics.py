@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import product
 
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry, Gauge, generate_latest
 from analyzer.analysis.kinds.finding import STATES
 from analyzer.analysis.kinds.finding_fields import SEVERITIES
 from analyzer.analysis.nightly.night import Night
+from analyzer.analysis.objectives import ObjectiveState
 from analyzer.analysis.summary.day_figures import NightFigures
 from analyzer.report.escape import one_line
 
@@ -17,8 +18,8 @@ MAX_FINDINGS = 100
 """The most findings with series of their own; the counts have all findings."""
 
 
-def render_prometheus(night: Night, figures: NightFigures) -> bytes:
-    """Write the exposition of one night and its figures, in the text format 0.0.4."""
+def render_prometheus(night: Night, figures: NightFigures, objectives: Sequence[ObjectiveState] = ()) -> bytes:
+    """Write the exposition of one night, its figures and the objectives, in the text format 0.0.4."""
     registry = CollectorRegistry()
     count = Gauge("analyzer_findings", "Findings of the last judged night.", ("severity", "state"), registry=registry)
     for severity, state in product(SEVERITIES, STATES):
@@ -71,4 +72,22 @@ def render_prometheus(night: Night, figures: NightFigures) -> bytes:
     ):
         if value is not None:
             Gauge(name, words, registry=registry).set(value)
+    if objectives:
+        _add_objectives(objectives, registry)
     return generate_latest(registry)
+
+
+def _add_objectives(objectives: Sequence[ObjectiveState], registry: CollectorRegistry) -> None:
+    """Add the gauges of objectives; one without a session has none."""
+    names = ("objective", "caller")
+    words = "Share of the error budget that is left: 1 untouched, 0 spent, negative overspent."
+    left = Gauge("analyzer_objective_budget_left", words, names, registry=registry)
+    words = "Budget used by the last hours, per what is allowed for their sessions."
+    burn = Gauge("analyzer_objective_burn_rate", words, (*names, "hours"), registry=registry)
+    for state in objectives:
+        labels = {"objective": state.objective.measure, "caller": one_line(state.objective.caller or "")}
+        if state.budget_left is not None:
+            left.labels(**labels).set(state.budget_left)
+        for hours, rate in (("1", state.burn_1h), ("6", state.burn_6h)):
+            if rate is not None:
+                burn.labels(**labels, hours=hours).set(rate)

@@ -22,7 +22,7 @@ from analyzer.store.query.selection import Selection, moment, span
 _Answer = TypeVar("_Answer", bound=Sized)
 _FIRST = ("overview", "errors", "unknown", "retries", "relays", "exhaustions", "tools", "timeline")
 """Areas that people ask for first, in order; others follow by name."""
-_INNER = ("compare", "detection")
+_INNER = ("compare", "detection", "objectives", "whatif")
 """Areas of queries that commands run for themselves: they come last."""
 
 

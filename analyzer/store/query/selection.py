@@ -86,6 +86,7 @@ _ROWS = (
     "tool_failures",
     "tool_calls",
     "usage",
+    "answers",
     "endings",
     "limits",
 )

@@ -50,6 +50,24 @@
     if (actions[event.key]) { event.preventDefault(); actions[event.key](); }
   });
 
+  // A chart that the mouse reaches is drawn again by plotly, to be looked at closely: drag zooms, two clicks lead back.
+  const script = () => new Promise((loaded, failed) => {
+    if (window.Plotly) { loaded(); return; }
+    const element = Object.assign(document.createElement('script'), {src: '/plotly.js', onload: loaded, onerror: failed});
+    document.head.append(element);
+  });
+  all('figure').forEach(figure => {
+    const data = figure.querySelector('script[type="application/json"]'), chart = figure.querySelector('.chart');
+    if (data) chart.addEventListener('pointerenter', async () => {
+      await script();
+      const {data: traces, layout} = JSON.parse(data.textContent), place = document.createElement('div');
+      place.className = 'plotly-graph-div';
+      place.style.height = `${layout.height}px`;
+      chart.replaceChildren(place);
+      Plotly.newPlot(place, traces, layout, {displayModeBar: false, responsive: true, doubleClick: 'reset'});
+    }, {once: true});
+  });
+
   // The document of a live page comes whole. What is read, marked or has the focus stays where it is.
   if (document.body.dataset.live) {
     const sign = document.querySelector('.alive');

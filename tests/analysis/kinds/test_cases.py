@@ -19,7 +19,7 @@ from analyzer.analysis.kinds.statistics.rates import MIN_DAYS
 from analyzer.analysis.nightly.detections import detections
 from analyzer.analysis.nightly.incidents import incidents
 from analyzer.analysis.observations import exposed
-from analyzer.analysis.summary.window_findings import MAX_CASES, judge_seen, observe_window
+from analyzer.analysis.summary.window_findings import MAX_CASES, observe_window
 from analyzer.analysis.summary.window_findings import cases as look_behind
 from analyzer.classifier.fingerprint import fingerprint
 from analyzer.store import Store, open_store
@@ -40,10 +40,22 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
         yield opened
 
 
+ASKED: Counter[str] = Counter()
+"""How often each query was asked for the findings."""
+
+
 @pytest.fixture(scope="module")
 def cases(store: Store) -> dict[str, Case]:
     """The findings by their kind."""
-    return {case.finding.finding: case for case in overview(store, Window()).cases}
+    query = Store.query
+
+    def counted(self: Store, name: str, **params: object) -> pl.DataFrame:
+        ASKED[name] += 1
+        return query(self, name, **params)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Store, "query", counted)
+        return {case.finding.finding: case for case in overview(store, Window()).cases}
 
 
 def last_row(case: Case) -> dict[str, object]:
@@ -76,6 +88,7 @@ def test_the_history_has_every_kind_of_finding(cases: dict[str, Case]) -> None:
     assert set(cases) == set(TOLD_ALONE)
     named = {kind: case.finding.scope.who for kind, case in cases.items()}
     others = {"shared_template": "the fleet", "fleet_outage": "the fleet", "version_worse": "version_worse 2.1.8"}
+    others["model_swapped"] = "model_swapped-2 → lesser-1 after no failure"
     assert named == {kind: others.get(kind, kind) for kind in cases}
 
 
@@ -91,19 +104,11 @@ def test_every_finding_comes_with_its_numbers_chart_and_sessions(cases: dict[str
     assert case.chart.title
 
 
-def test_the_store_is_asked_once_for_all_findings(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_store_is_asked_once_for_all_findings(cases: dict[str, Case]) -> None:
     """For texts, for bursts, and for what else changed in the fleet: not once a finding."""
-    asked: Counter[str] = Counter()
-    query = Store.query
-
-    def counted(self: Store, name: str, **params: object) -> pl.DataFrame:
-        asked[name] += 1
-        return query(self, name, **params)
-
-    monkeypatch.setattr(Store, "query", counted)
-    assert len(overview(store, Window()).cases) == len(TOLD_ALONE)
-    assert (asked["detection-repeats"], asked["ruleset-groups"]) == (1, 1)
-    assert asked["detection-messages"] == 2  # once for the findings, once for what else changed
+    assert len(cases) == len(TOLD_ALONE)
+    assert (ASKED["detection-repeats"], ASKED["ruleset-groups"]) == (1, 1)
+    assert ASKED["detection-messages"] == 2  # once for the findings, once for what else changed
 
 
 def test_the_numbers_of_a_rise_end_with_what_its_sentence_says(cases: dict[str, Case]) -> None:
@@ -230,11 +235,11 @@ def test_what_is_behind_a_finding_is_capped(cases: dict[str, Case]) -> None:
     assert shown["day"].is_sorted(descending=True)
 
 
-def test_a_report_of_very_many_findings_looks_behind_the_gravest(store: Store) -> None:
+@pytest.mark.no_cover  # it runs what other tests reach
+def test_a_report_of_very_many_findings_looks_behind_the_gravest(store: Store, cases: dict[str, Case]) -> None:
     """Of more than thirty findings the others are told with frames that have no rows."""
     seen = observe_window(store, Window(), store.judge_history())
-    judged = judge_seen(store, Window(), seen)
-    many = look_behind(store, [judged.cases[0].finding] * (MAX_CASES + 5), seen, seen.days[-1])
+    many = look_behind(store, [cases["drift"].finding] * (MAX_CASES + 5), seen, seen.days[-1])
     assert len(many) == MAX_CASES + 5
     assert not many[MAX_CASES - 1].sessions.is_empty()
     left = many[MAX_CASES]

@@ -8,14 +8,13 @@ from dataclasses import replace
 from datetime import date, datetime
 from typing import Any
 
-import pytest
-
 from analyzer.analysis.kinds.detection import Detection
 from analyzer.analysis.kinds.finding import Finding
 from analyzer.analysis.kinds.finding_fields import Cost, cost_of, with_cost
 from analyzer.analysis.kinds.sentences import sentence
 from analyzer.analysis.nightly.incidents import gravest_first
 from analyzer.store import Store, open_store
+from tests import each_row
 from tests.analysis.histories import OVERLOADED, line
 
 DAY = Detection(day=date(2026, 10, 9), caller="bot", finding="volume", observed=100.0, expected=0.0, note="100 errors")
@@ -102,8 +101,8 @@ def test_the_hour_from_which_on_more_fail_is_told(tmp_path: Any) -> None:
     assert sentence(one).endswith(f"{said}.")
 
 
-@pytest.mark.parametrize(
-    ("before", "expected", "cost", "after"),
+@each_row(
+    "before, expected, cost, after",
     [
         ("warning", 0.0, {"sessions_failed": 10, "sessions_seen": 20}, "critical"),
         ("warning", 0.0, {"sessions_failed": 10, "sessions_seen": 21}, "warning"),

@@ -16,6 +16,7 @@ from tests.analysis.detection_data import FIRST
 from tests.analysis.kinds.test_volume import fleet, found
 
 
+@pytest.mark.no_cover  # it runs what other tests reach, many thousand times
 @pytest.mark.parametrize("seen", [True, False])
 def test_days_that_cannot_be_a_rise_are_left_out_alone(seen: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of rises that end, last, follow each other, or are those of many callers: a close look at all finds no others."""

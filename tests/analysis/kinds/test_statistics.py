@@ -32,6 +32,7 @@ def _exact_beta_binomial_tail(k: int, n: int, a: Fraction, b: Fraction) -> Fract
     return sum((math.comb(n, j) * rising(a, j) * rising(b, n - j) / whole for j in range(k, n + 1)), Fraction(0))
 
 
+@pytest.mark.no_cover  # it runs what other tests reach, many thousand times
 @each_row("n", [1, 7, 40, 150])
 @each_row("share, correlation", [("1/33", "1/50"), ("1/10", "1/6"), ("1/2", "1/500"), ("2/3", "1/3")])
 def test_the_beta_binomial_tail_keeps_nine_digits_however_far_out(n: int, share: str, correlation: str) -> None:
@@ -45,6 +46,7 @@ def test_the_beta_binomial_tail_keeps_nine_digits_however_far_out(n: int, share:
         )
 
 
+@pytest.mark.no_cover  # it runs what other tests reach, many thousand times
 @given(n=st.integers(1, 400), share=st.floats(0.01, 0.9), correlation=st.floats(0.001, 0.5), data=st.data())
 def test_the_beta_binomial_tail_agrees_with_scipy(
     n: int, share: float, correlation: float, data: st.DataObject
@@ -63,8 +65,8 @@ def test_the_negative_binomial_tail_agrees_with_scipy(k: int, shape: float, succ
     assert negative_binomial_tail(k, shape, success) == pytest.approx(theirs, rel=1e-8, abs=1e-60)
 
 
-@pytest.mark.parametrize("k", [1, 5, 40, 120])
-@pytest.mark.parametrize("success", [Fraction(1, 3), Fraction(9, 10)])
+@each_row("k", [1, 5, 40, 120])
+@each_row("success", [Fraction(1, 3), Fraction(9, 10)])
 def test_the_negative_binomial_tail_keeps_nine_digits(k: int, success: Fraction) -> None:
     """With a shape of two, where P(X >= k) has a closed form: q^k (1 + k p)."""
     exact = float((1 - success) ** k * (1 + k * success))

@@ -46,6 +46,7 @@ def fleet(seed: int, factor: float, every: int = 4, last: int = DAYS) -> Iterato
                 yield day, caller, f"2.{version}", failed, sessions
 
 
+@pytest.mark.no_cover  # it runs what other tests reach, many thousand times
 def test_a_version_that_doubles_errors_is_found_within_two_nights() -> None:
     """In nine of ten made-up fleets; it is named with the day on which it came, and the version before it."""
     delays = []
@@ -59,6 +60,7 @@ def test_a_version_that_doubles_errors_is_found_within_two_nights() -> None:
     assert sum(delay <= 1 for delay in delays) >= 18
 
 
+@pytest.mark.no_cover  # it runs what other tests reach, many thousand times
 def test_versions_that_change_nothing_are_told_in_one_of_forty_histories_at_most() -> None:
     """Of 58 days and eight callers each, whether a version lasts a day or four: 0.05 of 1,000 days of a caller."""
     histories = [fleet(seed, 1.0, every=every) for seed in range(20) for every in (1, 4)]

@@ -12,6 +12,7 @@ from analyzer.analysis.kinds.detection import Detection
 from analyzer.analysis.kinds.families.rewordings import reworded
 from analyzer.analysis.kinds.statistics.rates import CountedDay, rate_fall
 from analyzer.analysis.kinds.statistics.tails import negative_binomial_lower, negative_binomial_tail
+from tests import each_row
 
 START = date(2026, 3, 2)
 CHANGE = 40
@@ -134,7 +135,7 @@ def _one_off(fleet: Fleet) -> None:
     fleet.texts = [(*row[:2], f"new-{row[0]}", 2) for row in fleet.texts]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "otherwise",
     [
         _goes_on,

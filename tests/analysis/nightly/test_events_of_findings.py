@@ -129,6 +129,7 @@ def test_a_day_without_new_evidence_fails_no_night(tmp_path: Path, samples: Path
 TYPES = {
     **dict.fromkeys(("relays", "compactions"), "relay.triggered"),
     "tool_failures": "tool.failed",
+    "model_swapped": "usage.recorded",
     **dict.fromkeys(("recovery_fell", "retry_in_vain", "retry_would_pay", "waits_grow"), "retry.settled"),
     "retries_exhausted": "retry.settled",
     **dict.fromkeys(("sessions_aborted", "sessions_empty", "shipped_twice", "silence"), "session.observed"),

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
 import re2
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -22,6 +21,7 @@ from analyzer.classifier.rules.lint import lint
 from analyzer.classifier.rules.loading import ruleset_for
 from analyzer.report.unknowns import render_rules
 from analyzer.store import Store
+from tests import each_row
 
 OVERLOADED = KnownTemplate(
     "Canvas <*> is overloaded", "Canvas 7 is overloaded", "network_transient", "overloaded_text", 9
@@ -122,8 +122,8 @@ def _explained(text: str) -> Any:
     return explain(text).matches
 
 
-@pytest.mark.parametrize(
-    ("template", "texts", "pattern"),
+@each_row(
+    "template, texts, pattern",
     [
         ("shard <*> is parked", ["shard 4 is parked", "shard 17 is parked"], r"\bshard \d+ is parked\b"),
         ("took <*> too long", ["took 1.5 too long", "took -2 too long"], r"\btook [+-]?\d[\d.,]* too long\b"),

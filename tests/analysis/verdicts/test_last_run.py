@@ -12,7 +12,7 @@ import pytest
 
 from analyzer.analysis.verdict.answer import RunVerdict, run_verdict
 from analyzer.errors import InputError
-from tests import LONG_RUNS
+from tests import LONG_RUNS, each_row
 from tests.analysis.verdicts.outputs import (
     DONE,
     OC_START,
@@ -161,8 +161,8 @@ def test_a_stream_that_is_cut_is_never_green(name: str, judge: Judge) -> None:
     assert [cut for cut in cuts(data) if is_green(judge(data[:cut]))] == []
 
 
-@pytest.mark.parametrize("name", GOOD)
-@pytest.mark.parametrize("first", GOOD)
+@each_row("name", GOOD)
+@each_row("first", GOOD)
 def test_the_last_run_of_a_file_decides(first: str, name: str, judge: Judge) -> None:
     """After a run that passed or failed, the next one is green if it ended well, and not if it failed or broke off."""
     for before in (GOOD[first].encode(), BAD[first].encode()):
@@ -183,8 +183,8 @@ def test_a_session_without_an_end_passes_by_the_reply_to_its_last_prompt(name: s
     assert not is_green(judge(data + data[: data.rstrip().rfind(b"\n") + 1]))
 
 
-@pytest.mark.parametrize("name", GOOD)
-@pytest.mark.parametrize("line", UNREAD, ids=range(len(UNREAD)))
+@each_row("name", GOOD)
+@each_row("line", UNREAD)
 def test_what_cannot_be_read_after_the_end_is_never_green(name: str, line: bytes, judge: Judge) -> None:
     """Such a line after the last record is what decides; one that the end follows changes nothing."""
     *records, last = GOOD[name].encode().splitlines(keepends=True)
@@ -226,7 +226,7 @@ def test_a_packed_output_that_is_cut_is_never_green(name: str, judge: Judge) -> 
     assert not is_green(judge(text_data[:-1], agent="claude"))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "last",
     [
         {**end("Done."), "session_id": "another"},
@@ -240,7 +240,6 @@ def test_a_packed_output_that_is_cut_is_never_green(name: str, judge: Judge) -> 
         {"type": "result", "session_id": "s"},
         json.dumps(end("Done."))[:-1] + ', "is_error": false}',
     ],
-    ids=["session", "subtype", "text", "number", "capital", "errors", "error", "terminal", "nothing", "twice"],
 )
 def test_an_end_is_a_success_only_where_it_says_so(last: dict[str, object] | str, judge: Judge) -> None:
     """Another session's end, an unknown outcome, a flag of the wrong type or a key that stands twice is none."""
@@ -295,8 +294,8 @@ def test_records_after_a_long_text_are_read(judge: Judge) -> None:
     assert not is_green(judge(before + b'{"a": 1}\n' + before + GOOD["codex"].encode(), agent="claude"))
 
 
-@pytest.mark.parametrize(
-    ("output", "verdict"),
+@each_row(
+    "output, verdict",
     [
         ("", "hollow"),
         (" \n\t\n", "hollow"),

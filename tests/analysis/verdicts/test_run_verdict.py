@@ -15,7 +15,7 @@ from analyzer.analysis.verdict.answer import EXIT_CODES, GRAVEST, MEANINGS, RunV
 from analyzer.analysis.verdict.output import read_output
 from analyzer.errors import InputError
 from analyzer.importers.acts import SAYS_WORK
-from tests import REPOSITORY
+from tests import REPOSITORY, each_row
 from tests.analysis.verdicts.outputs import (
     DONE,
     Case,
@@ -78,7 +78,7 @@ def judged(tmp_path: Path) -> Judge:
     return call
 
 
-@pytest.mark.parametrize("case", DEV, ids=lambda case: case.name)
+@each_row("case", DEV)
 def test_every_run_that_it_was_built_with_has_its_verdict(case: Case, judged: Judge) -> None:
     """The answer and its reason are right."""
     found = judged(case.text, exit_code=case.exit_code, agent=case.agent)
@@ -177,6 +177,7 @@ def test_tokens_and_cost_are_told_where_the_output_counts_them(judged: Judge) ->
     """Of Claude Code both, of Codex tokens alone, of a text neither."""
     found = judged(claude(*answer("Done.")), exit_code=0)
     assert (found.tokens, found.cost_usd) == ({"input_tokens": 900, "output_tokens": 80}, 0.02)
+    assert found.model == answer("Done.")[0]["message"]["model"]
     found = judged(codex(said("Done."), DONE), exit_code=0)
     assert (found.tokens, found.cost_usd) == ({"input_tokens": 500, "output_tokens": 40}, None)
     assert judged("Done.\n", agent="claude").tokens is None

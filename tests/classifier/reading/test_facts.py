@@ -104,6 +104,7 @@ FACTS = st.recursive(
 )
 
 
+@pytest.mark.no_cover  # it runs what other tests reach, many thousand times
 @given(FACTS)
 def test_round_trip(facts):
     """Any facts come back equal from their own JSON."""
@@ -111,6 +112,7 @@ def test_round_trip(facts):
     assert Facts.from_dict(json.loads(json.dumps(facts.to_dict()))) == facts
 
 
+@pytest.mark.no_cover  # it runs what other tests reach, many thousand times
 @given(ERRORS)
 def test_replay_gives_the_same_classification(error):
     """Stored facts, judged again by the same ruleset, give the very same classification."""

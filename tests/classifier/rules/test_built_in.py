@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from analyzer.classifier.rules import loading
 from analyzer.classifier.rules.loading import READ_BEFORE, read_before
 from tests import reference
@@ -28,6 +30,7 @@ def test_both_ways_give_one_ruleset():
     assert [(p.uses, p.text) for p in kept.compiled.patterns] == [(p.uses, p.text) for p in anew.compiled.patterns]
 
 
+@pytest.mark.no_cover  # it reads all rules again
 def test_another_toml_is_read_itself(tmp_path, monkeypatch):
     """A rule that somebody has changed in `rules.toml` counts, whatever was read before."""
     changed = TOML.replace(b"ERR_HTTP2_STREAM_ERROR", b"ERR_HTTP3_STREAM_ERROR", 1)
@@ -38,6 +41,7 @@ def test_another_toml_is_read_itself(tmp_path, monkeypatch):
     assert found.digest == loading.read_anew(changed).digest != loading.read_anew(TOML).digest
 
 
+@pytest.mark.no_cover  # it reads all rules again
 def test_a_missing_or_broken_file_is_no_obstacle(tmp_path, monkeypatch):
     """Without the file, and with one that breaks off, the TOML is read."""
     for content in (None, b"", json.dumps({"toml": "1-00000000"}).encode()):

@@ -15,6 +15,7 @@ from analyzer.recovery import ContextRecovery, ContextSettings, TokenLimit, outl
 from analyzer.recovery.context.conversation import calls_of, estimated_tokens, results_of, role_of, text_of, tokens_of
 from analyzer.recovery.context.recovery import STRATEGIES
 from analyzer.recovery.context.strategies import removable, turns_of
+from tests import each_row
 
 Message = dict[str, Any]
 Script = list[tuple[int, list[list[int]], int | None]]
@@ -262,8 +263,8 @@ def test_objects_of_client_libraries_are_messages_too() -> None:
     assert messages == [{"role": "user", "content": "next"}]
 
 
-@pytest.mark.parametrize(
-    ("message", "tokens"),
+@each_row(
+    "message, tokens",
     [
         ({"role": "user", "content": "x" * 400}, 100),
         ({"role": "user", "content": "字" * 400}, 300),

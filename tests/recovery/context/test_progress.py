@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -131,8 +130,8 @@ def test_a_host_that_gets_nowhere_has_three_attempts(name: str) -> None:
     assert granted([name] * 8, output, truncate_over_chars=500).count(True) <= 3
 
 
-@pytest.mark.parametrize("seconds", [1, 900])
-@pytest.mark.parametrize("more", [[], turn(0), [*step(0), *step(1), *step(2)], turn(0) * 3])
+@each_row("seconds", [1, 900])
+@each_row("more", [[], turn(0), [*step(0), *step(1), *step(2)], turn(0) * 3])
 def test_a_history_of_one_text_has_three_attempts(more: Messages, seconds: float) -> None:
     """Where all turns say the same, a full history that is sent again is told by how often it says it."""
     sessions = MemorySessions(
@@ -164,7 +163,7 @@ def test_hosts_that_change_their_ways_have_three_attempts(names: list[str]) -> N
     assert granted(names, chat(105)).count(True) <= 3
 
 
-@pytest.mark.parametrize("name", BACK)
+@each_row("name", BACK)
 def test_time_is_no_progress_where_the_full_history_is_back(name: str) -> None:
     """An overflow every quarter of an hour ends after three attempts, too, where the result is not used."""
     assert granted([name] * 8, chat(105), seconds=900).count(True) <= 3

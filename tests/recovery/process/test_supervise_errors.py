@@ -10,6 +10,7 @@ import pytest
 
 from analyzer.classifier import REASONS, RECOVERY
 from analyzer.recovery.process.step_error import Observed, Observer, StepError, TokenUsage, step_error
+from tests import each_row
 from tests.recovery.supervised import LINE
 
 
@@ -36,9 +37,7 @@ def failed(seen: Observed, exit_code: int = 1, timed_out_after: float | None = N
     return error
 
 
-@pytest.mark.parametrize(
-    ("record", "reason"),
-    [
+@each_row("record, reason", [
         (result(result="Prompt is too long"), "context_exhaustion"),
         (result(subtype="error_during_execution", errors=["prompt is too long: 210000 tokens"]), "context_exhaustion"),
         (result(terminal_reason="prompt_too_long"), "context_exhaustion"),
@@ -48,8 +47,7 @@ def failed(seen: Observed, exit_code: int = 1, timed_out_after: float | None = N
         (result(result="API Error: 500 Internal server error"), "general_error"),
         (result(subtype="error_of_tomorrow", result="It failed"), "unknown"),
         ({"type": "result", "is_error": True, "result": "It failed"}, "unknown"),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_step_error_classification(record: dict[str, Any], reason: str) -> None:
     """The result's subtype and text decide between the failures; a subtype that is missing or new is unknown."""
     assert failed(observed(record)).failure_reason == reason
@@ -137,7 +135,7 @@ OF_EACH_REASON = {
 }
 
 
-@pytest.mark.parametrize("reason", REASONS)
+@each_row("reason", REASONS)
 def test_each_reason_is_told_to_the_person_who_ran_it(reason: str) -> None:
     """One sentence says what happened, then what to do; a refused credential is told with its provider."""
     error = failed(observed(result(**OF_EACH_REASON[reason])))

@@ -17,6 +17,7 @@ from analyzer.recovery.relay.checkpoint import SummarizerLimitError, Transcript,
 from analyzer.recovery.relay.config import RelayConfig, RelaySettings, relay_config, threshold
 from analyzer.recovery.relay.monitor import MOST, OFTEN, Relay, RelayMonitor, Summarizer
 from analyzer.recovery.relay.summarizers import summarize
+from tests import each_row
 from tests.recovery.supervised import events
 
 SESSION = Transcript("Add the endpoint", (Turn("assistant", "- [ ] the handler\n- [ ] the tests"),))
@@ -62,7 +63,7 @@ def test_thresholds_as_people_write_them(text: object, percent: float) -> None:
     assert threshold(text) == percent
 
 
-@pytest.mark.parametrize("text", ["", "0", "101%", "token_limit", "half", True, None, -5, float("nan")])
+@each_row("text", ["", "0", "101%", "token_limit", "half", True, None, -5, float("nan")])
 def test_thresholds_that_are_none(text: object) -> None:
     """Nothing, zero, more than all and words are refused."""
     with pytest.raises(AnalyzerError, match="no threshold"):

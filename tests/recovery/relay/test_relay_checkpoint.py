@@ -28,6 +28,7 @@ from analyzer.recovery.relay.checkpoint import (
 )
 from analyzer.recovery.relay.monitor import summarizer_of
 from analyzer.recovery.relay.summarizers import CommandSummarizer, SummarizerError, summarize
+from tests import each_row
 
 DOCUMENT = """# Relay Checkpoint
 
@@ -84,7 +85,7 @@ def test_a_fence_inside_of_a_checkpoint_stays() -> None:
     assert parse(f"```markdown\n{document}```\nBye.\n") == parse(document)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "",

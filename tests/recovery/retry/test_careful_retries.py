@@ -10,14 +10,15 @@ import pytest
 from analyzer.classifier import classify
 from analyzer.recovery import Policy, RateGuard, Retry
 from analyzer.recovery.retry.policy import Care, care_of
+from tests import each_row
 from tests.recovery.simulated import STEADY, FakeClock, Flaky, HttpError, Log, settled
 
 WEAK_WORDS = "the gateway crashed"
 REFUSED = "messages: field required"
 
 
-@pytest.mark.parametrize(
-    ("error", "care"),
+@each_row(
+    "error, care",
     [
         ({"status": 500}, Care()),
         ({"status": 503, "message": "the heron sat on the mains"}, Care()),
@@ -30,7 +31,6 @@ REFUSED = "messages: field required"
         ({"status": 402, "message": "HTTP 402 Payment Required: rate limit exceeded"}, Care(2, 3)),
         ({"status": 429, "message": "Daily calls for this heron: invalid API key"}, Care(2, 3, "auth_text")),
     ],
-    ids=str,
 )
 def test_care_follows_from_the_evidence(error: object, care: Care) -> None:
     """A bare status keeps its three calls; weak words leave two, and a strong objection to a repeated call none."""

@@ -40,12 +40,23 @@ NIGHTS = {"detection-delivered", "detection-handled", "detection-latest", "detec
 PARAMS = {
     "compare-messages": {"before_until": "2026-11-06", "after_since": "2026-11-06"},
     "detection-late": {"judged_at": "2026-11-01"},
+    "whatif-model": {"model": "claude-opus-4-5", "other": "claude-sonnet-4-5"},
     "timeline-events": {"session": "5e1f0c2a-0000-4000-8000-00000000c0de"},
 }
 """Of queries that answer nothing, or everything there is, when they are asked for nothing."""
-NONE = {"unknown-recoveries", "tools-loops", "limits-ahead", "detection-ahead"}
-"""The samples have no unknown error in a retry chain that ended, no command that fails again and again, and no log that
-states how much of a limit is used."""
+NONE = {
+    "unknown-recoveries",
+    "tools-loops",
+    "limits-ahead",
+    "detection-ahead",
+    "models-served",
+    "tools-by-server",
+    "claim-outages",
+    "changes-noted",
+}
+"""The samples have no unknown error in a retry chain that ended, no command that fails again and again, no log that
+states how much of a limit is used, no model that answered for another one, no tool of an MCP server, no outage
+of a provider, and no change that somebody wrote down."""
 VOLATILE = {
     "ruleset": "the digest of the rules of today",
     "applied_at": "the moment of the test",

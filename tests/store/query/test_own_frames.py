@@ -11,6 +11,7 @@ import pytest
 
 from analyzer.errors import QueryError
 from analyzer.store import Store, open_store
+from tests import each_row
 from tests.store.query.test_readonly import content
 
 TEAMS = pl.DataFrame({"caller": ["planner", "auditor"], "team": ["red", None]})
@@ -57,8 +58,8 @@ def store(request: pytest.FixtureRequest, path: str) -> Iterator[Store]:
         yield opened
 
 
-@pytest.mark.parametrize(
-    ("statement", "parameters"),
+@each_row(
+    "statement, parameters",
     [
         ("select count(*) from errors where caller = ?", ["planner"]),
         ("select count(*) from errors where caller = $1", ("planner",)),
@@ -79,8 +80,8 @@ def test_a_value_is_never_a_piece_of_sql(store: Store) -> None:
     assert store.sql("from errors where caller = ?", ["x' or true --"]).is_empty()
 
 
-@pytest.mark.parametrize(
-    ("statement", "parameters", "said", "hint"),
+@each_row(
+    "statement, parameters, said, hint",
     [
         ("select ?", [], "not provided", "dict for $name"),
         ("select ?", None, "not provided", "dict for $name"),
@@ -101,8 +102,8 @@ def test_values_that_do_not_fit_are_refused(
     assert hint in str(caught.value.hint)
 
 
-@pytest.mark.parametrize(
-    ("statement", "parameters"),
+@each_row(
+    "statement, parameters",
     [
         ("from query(?)", ["delete from internal.event_v1"]),
         ("with x as (copy (select ?) to 'out.csv') from x", [1]),
@@ -177,8 +178,8 @@ def test_a_name_of_the_program_s_own_tables_is_free(store: Store) -> None:
         assert store.verdicts().equals(verdicts)
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
+@each_row(
+    "name, said",
     [
         ("errors", "a view of the store"),
         ("Errors_Under", "a view of the store"),
@@ -196,8 +197,8 @@ def test_names_that_clash_or_want_quotes_are_refused(store: Store, name: str, sa
     assert "registered" not in repr(store)
 
 
-@pytest.mark.parametrize(
-    ("thing", "said"),
+@each_row(
+    "thing, said",
     [
         ("/etc/passwd", "a str is no frame"),
         (Path("log.jsonl"), "is no frame"),
@@ -233,7 +234,7 @@ def test_types_of_polars_that_sql_knows_come_through(store: Store) -> None:
     assert store.sql("from mine").row(0) == (datetime(2026, 11, 2), None, "a", b"x", [1, 2], {"a": 1})
 
 
-@pytest.mark.parametrize(
+@each_row(
     "statement",
     [
         "copy mine to 'out.csv'",

@@ -14,6 +14,7 @@ from analyzer.errors import QueryError
 from analyzer.store import Store, open_store
 from analyzer.store.db.connection import connect
 from analyzer.store.query.adhoc import READING_TABLE_FUNCTIONS, only_reading, reading
+from tests import each_row
 
 WRITING = [
     "with x as (copy (select 1) to '{store}' (format csv, use_tmp_file false)) from x",
@@ -391,7 +392,7 @@ def content() -> dict[str, str]:
     return {path.name: sha256(path.read_bytes()).hexdigest() for path in Path().iterdir() if path.is_file()}
 
 
-@pytest.mark.parametrize("statement", WRITING)
+@each_row("statement", WRITING)
 def test_what_writes_or_acts_is_refused_wherever_it_stands(store: Store, path: str, statement: str) -> None:
     """In a CTE, below EXPLAIN, in a function's text, behind a semicolon: refused in one line, nothing changes."""
     before, events = content(), store.sql("from events")
@@ -403,7 +404,7 @@ def test_what_writes_or_acts_is_refused_wherever_it_stands(store: Store, path: s
     assert store.sql("from events").equals(events)
 
 
-@pytest.mark.parametrize("statement", READING)
+@each_row("statement", READING)
 def test_what_reads_is_answered(store: Store, statement: str) -> None:
     """Every dialect of a query, and what tells of the database or of a query."""
     before = content()

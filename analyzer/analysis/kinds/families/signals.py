@@ -154,6 +154,18 @@ SIGNALS = {
         asks=("query", "endings-sessions"),
         against="sessions",
     ),
+    "model_swapped": Signal(
+        counted="swap",
+        title="Another model answers",
+        metric="requests that another model answered",
+        note="{count:,} of {exposure:,.0f} requests asked of {swap} {over}",
+        drawn="requests that another model answered",
+        drawn_of="requests asked of the model",
+        advice="see which ones, and ask the provider or change the fallback",
+        asks=("query", "models-served"),
+        name="swap",
+        by=("name", "both"),
+    ),
     "shipped_twice": Signal(
         counted="copy",
         title="Logs arrive twice",
@@ -371,6 +383,7 @@ def _detection(finding: str, signal: Signal, day_rise: _DayRise) -> Detection:
     rise = day_rise.rise
     note = signal.note.format(
         name=day_rise.name,
+        swap=(day_rise.name or "").replace(" → ", " were answered by ", 1),
         sessions=rise.sessions,
         count=rise.count,
         exposure=day_rise.seen,
@@ -394,7 +407,7 @@ def _detection(finding: str, signal: Signal, day_rise: _DayRise) -> Detection:
 def signal_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
     """Return the rows of the chart, a day each."""
     scope, signal, seen = finding.scope, SIGNALS[finding.finding], basis.seen
-    about = {"name": scope.tool or scope.provider or scope.host, "caller": scope.caller}
+    about = {"name": scope.tool or scope.provider or scope.host or scope.swap, "caller": scope.caller}
     named = [pl.col(column) == name for column, name in about.items() if name is not None]
     own = seen.signals.filter(pl.col("signal") == signal.counted, *named)
     weight = pl.col("groups") * (2 ** pl.col("level") if signal.by_level else 1)

@@ -177,7 +177,7 @@ def _fields(pattern: re.Pattern[str], text: str, where: str, number: int) -> tup
     return match.groups()
 
 
-SCHEMA_VERSION = "27"
+SCHEMA_VERSION = "28"
 MIGRATED = frozenset({"4", *map(str, range(6, int(SCHEMA_VERSION)))})
 """The earlier versions that a store is brought up to date from: 4 had no typed columns, 6 none of the work, 7 no
 confidence; 8 counted what an agent's log and its telemetry both tell twice; 9 showed the second opinion in one view; 10
@@ -186,7 +186,8 @@ tools and told no endings; 14 told several requests by one event, and no limits;
 17 no seconds of failed tools and no hollow ends, 18 no project and no host of errors, 19 summed up dollars in the order
 of their rows, 20 asked for more of errors to tell ends than a report copies, 21 compared every pair of events within
 ten seconds for what is told twice, 22 looked for that also where one log alone tells, 23 folded chains twice for
-ends, 24 kept counts of days, and 25 counted copies of forks and had no tiers of prices."""
+ends, 24 kept counts of days, 25 counted copies of forks and had no tiers of prices, and 27 took changes that people
+write down for events of a log."""
 
 
 def setting(connection: duckdb.DuckDBPyConnection, key: str) -> str | None:

@@ -1,6 +1,6 @@
 -- view findings: One row a finding that was opened, with its end where it has one.
 -- column finding_id VARCHAR: The same for the same incident, night after night.
--- column finding VARCHAR: What kind: spike, drift, template, shared_template, weak_template, wording_changed, volume, unknown_rate, outage, model_outage, host_outage, project_outage, fleet_outage, burst, relays, compactions, recovery_fell, retry_in_vain, retry_would_pay, tool_failures, waits_grow, version_worse, model_worse, retries_exhausted, sessions_aborted, sessions_empty, sessions_unanswered, shipped_twice or silence.
+-- column finding VARCHAR: What kind: spike, drift, template, shared_template, weak_template, wording_changed, volume, unknown_rate, outage, model_outage, host_outage, project_outage, fleet_outage, burst, relays, compactions, recovery_fell, retry_in_vain, retry_would_pay, tool_failures, waits_grow, version_worse, model_worse, retries_exhausted, sessions_aborted, sessions_empty, sessions_unanswered, model_swapped, shipped_twice or silence.
 -- column caller VARCHAR: Whom it is about; null for the fleet as a whole.
 -- column reason VARCHAR: The reason that it is about, where it singles one out.
 -- column template VARCHAR: Fingerprint of the message, where it singles one out.
