@@ -247,7 +247,7 @@ def change_outcomes_document(outcomes: Sequence[ChangeOutcome], asking: Asking =
             texts = [*map(_expectation_sentence, outcome.expectations), comparison_verdict(comparison)]
         if outcome.others:
             names = "; ".join(quote(text, 60) for text in shortened(outcome.others, 3))
-            texts.append(f"Not to be told apart from other changes of these two weeks: {names}")
+            texts.append(f"Not distinguishable from other changes of these two weeks: {names}")
         title = f"{change.changed_at:%Y-%m-%d %H:%M} UTC{by}: {quote(change.text)}"
         withdraw = Command(asking.command("change", "--withdraw", change.id), "if this was a mistake")
         blocks.append(Items([*texts, withdraw], title))

@@ -58,7 +58,7 @@ def test_a_change_is_judged_marked_and_kept_by_a_rebuild(log: str, tmp_path: Pat
         assert oldest.others == ("another prompt",)
         text = " ".join(to_text(change_outcomes_document([oldest]), 80).split())
         assert "seconds waited a session: expected -50.0%, realised -5" in text
-        assert "Not to be told apart from other changes of these two weeks: another prompt" in text
+        assert "Not distinguishable from other changes of these two weeks: another prompt" in text
         report = overview(store)
         chart = charts.errors_timeline(report.tables["errors-timeline"])
         assert [mark.text for mark in charts.with_changes(chart, report.tables["changes-noted"]).uprights] == [

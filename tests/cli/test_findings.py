@@ -156,7 +156,7 @@ def test_the_webhook_gets_what_is_new_worse_or_over() -> None:
     assert told.news() == (new, worse)
     text = chat_message("webhook", told)["text"]
     assert "caller-1 says" in text
-    assert "ongoing, worse: A new unknown message: caller-3. caller-3 says" in text
+    assert "ongoing, worse: A new unknown message: caller-3, 2026-10-07. caller-3 says" in text
     assert "caller-2" not in text
     assert "And 2 findings as before." in text
     assert night_of(same).news() == ()

@@ -44,7 +44,10 @@ def test_report_in_other_formats(run: Run, samples: Path, tmp_path: Path) -> Non
 def test_report_on_a_store_and_a_window(run: Run, store: str) -> None:
     """Without paths, on what is stored; the window decides what is seen."""
     assert run("report", "--store", store, "--until", "2026-11-04").stdout.startswith("NOT JUDGED")
-    assert "7 hand-offs in one session" in run("report", "--store", store, "--until", "2026-11-05").stdout
+    assert (
+        "One session handed its work to a fresh context 7"
+        in run("report", "--store", store, "--until", "2026-11-05").stdout
+    )
     assert "on 4 November.\n  Not seen since." in run("report", "--store", store, "--until", "2026-11-09").stdout
     assert "figma-probe" in run("report", "--store", store, "--since", "2026-11-09").stdout
     assert "figma-probe" in run("report", env={"ANALYZER_STORE": store}).stdout

@@ -240,7 +240,7 @@ class Finding(Shown):
     def statement(self) -> str:
         """Return its explanation without the name and the time that it begins with."""
         rest = self.explanation.removeprefix(self.scope.who)
-        return self.explanation if rest == self.explanation else rest.partition(": ")[2]
+        return self.explanation if rest == self.explanation else rest.partition(": ")[2] or self.explanation
 
     def _local(self, moment: datetime) -> datetime:
         return moment.replace(tzinfo=UTC).astimezone(ZoneInfo(self.timezone))

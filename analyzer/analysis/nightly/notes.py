@@ -106,8 +106,8 @@ def _classifier_changes(seen: Observations) -> Iterator[str]:
     pairs = [flip for flip in flips(errors) if "unknown" in {flip.old_reason, flip.reason}]
     if pairs:
         pair = pairs[0]
-        text = f"{pair.groups:,} groups of {seen.night} were recorded as {pair.old_reason}"
-        yield f"{text} and are {pair.reason} under today's rules: the recording classifier changed, not the errors"
+        text = f"{counted(pair.groups, 'message')} of {seen.night} logged as {pair.old_reason}"
+        yield f"today's rules say {pair.reason} for {text}: the classifier changed, not the errors"
 
 
 def _gap(counts: pl.DataFrame) -> float:
