@@ -186,7 +186,7 @@ def test_no_view_shows_a_type_that_frames_cannot_hold(store: Store) -> None:
 def test_the_contracts_views_are_all_there() -> None:
     """Users script against these names."""
     promised = "events errors retries relays context_recoveries exhaustions sessions verdicts"
-    promised += " quarantine sources writers findings nights tool_failures tool_calls usage endings limits"
+    promised += " quarantine sources writers findings nights tool_failures tool_calls usage endings limits answers"
     assert {name for name, header in views().items() if not header.params} == set(promised.split())
 
 
