@@ -135,8 +135,8 @@ def shown_by_night(night: Night) -> dict[str, list[str]]:
     here = Asking("it's.duckdb")
     webhook = chat_message("webhook", night)
     return {
-        "terminal": re.findall("→ (analyzer .*)", to_text(night_document(night, asking=here), 80)),
-        "mail": re.findall("→ (analyzer .*)", to_text(night_document(night), 78)),
+        "terminal": re.findall("(?m)^ {4}(analyzer .*)", to_text(night_document(night, asking=here), 80)),
+        "mail": re.findall("(?m)^ {4}(analyzer .*)", to_text(night_document(night), 78)),
         "mail in HTML": list(map(html.unescape, re.findall("<pre[^>]*>(.*?)</pre>", to_mail(night_document(night))))),
         "markdown": re.findall("`(analyzer .*)`", to_markdown(night_document(night))),
         "slack": [html.unescape(found) for text in slack for found in re.findall("`(analyzer .*)`", text)],

@@ -24,7 +24,7 @@ from analyzer.store import Store
 SPAN = timedelta(days=7)
 """The days before and after a change that are compared."""
 MOST_CHARACTERS = 500
-_EXPECTED = re.compile(r"(\w+)=([+-]\d{1,5}(?:\.\d+)?)%")
+_EXPECTED = re.compile(r"\A(\w{1,60})=([+-]\d{1,5}(?:\.\d{1,6})?)%\Z")
 _SHORTEST = 4
 
 

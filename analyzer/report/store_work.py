@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from analyzer.analysis.claim import Claim
 from analyzer.command_lines import HERE, Asking, command_line
 from analyzer.readable import counted
 from analyzer.redaction.walk import without_home
@@ -27,6 +26,9 @@ from analyzer.store import (
     find,
 )
 from analyzer.store.prices import Difference, Price
+
+if TYPE_CHECKING:
+    from analyzer.analysis.claim import Claim
 
 MAX_VANISHED = 5
 """The number of vanished logs that the summary of a rebuild names."""

@@ -185,6 +185,17 @@ session as (
   having max(aborted) > 0 or max(requests) = 0 or bool_or(is_hollow) or max(ended_at) is not null
 ),
 
+answer as materialized (
+  select
+    occurred_at,
+    event_id,
+    session_id,
+    caller,
+    asked_model,
+    swap
+  from answers_between($since, $until)
+),
+
 -- Each request asked of a model that another one answered for at some time, once for each of its swaps.
 asked as (
   select
@@ -193,17 +204,15 @@ asked as (
     s.swap as name,
     coalesce(a.session_id, a.event_id) as session_id,
     cast(coalesce(a.swap = s.swap, false) as bigint) as times
-  from answers as a
+  from answer as a
   inner join (
     select distinct
       asked_model,
       swap
-    from answers
-    where is_swapped
+    from answer
+    where swap is not null
   ) as s
     on a.asked_model = s.asked_model
-  where ($since is null or a.occurred_at >= $since)
-    and ($until is null or a.occurred_at < $until)
 ),
 
 counted as (

@@ -321,10 +321,8 @@ shown as (
     session_id,
     caller,
     swap as name
-  from answers
+  from answers_between((select since from span), (select until from span))
   where is_swapped
-    and occurred_at >= (select since from span)
-    and occurred_at < (select until from span)
   union all by name
   select
     'copy' as sign,

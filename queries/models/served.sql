@@ -20,10 +20,8 @@ with answer as (
   select
     *,
     cast(timezone($timezone, timezone('UTC', occurred_at)) as date) as day
-  from answers
-  where ($since is null or occurred_at >= $since)
-    and ($until is null or occurred_at < $until)
-    and ($caller is null or caller = $caller)
+  from answers_between($since, $until)
+  where $caller is null or caller = $caller
 ),
 
 counted as (

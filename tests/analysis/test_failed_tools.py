@@ -48,7 +48,7 @@ def test_a_command_that_fails_alike_three_times_in_a_session_is_a_loop(tmp_path:
     assert (loop["session_id"], loop["command"], loop["failures"]) == ("s-1", "go test", 3)
     assert (loop["first_at"].minute, loop["last_at"].minute, loop["message"]) == (0, 2, LOOP["message"])
     assert shown == (
-        "13 tool calls failed in 4 of 4 sessions: Bash 10 of 50 (20.0%), Edit 3 of 4 (75.0%); "
-        "failed tests (7), edits without a match (3), refused (3). "
+        "13 tool calls failed in 4 of 4 sessions. Tools: Bash 10 of 50 (20.0%), Edit 3 of 4 (75.0%). "
+        "Causes: failed tests 7, edits without a match 3, refused 3. "
         "1 command failed 3 times in a row with the same error."
     )

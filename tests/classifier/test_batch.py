@@ -128,7 +128,7 @@ def test_a_batch_follows_the_rules_of_a_file(tmp_path):
         encoding="utf-8",
     )
     [found] = judge_json(['{"message": "snapshot 4 is being rehydrated"}'], ruleset_for(str(path)))
-    assert found == ("network_transient", None, True, "retry", "rehydrating", "weak")
+    assert found == ("network_transient", None, True, "retry", "rehydrating", "strong")
     assert classify_batch([Facts(message="snapshot 4 is being rehydrated")], rules=ruleset_for(path)) == [found]
 
 

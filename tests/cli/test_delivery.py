@@ -50,16 +50,16 @@ def test_each_chat_gets_the_night_in_its_own_form(run: Run, store: Path, hook: A
     forms = [word for form in ("slack", "teams", "discord") for word in ("--deliver", f"{form}:{hook.url}")]
     assert run(*NIGHT, *forms).returncode == 1
     slack, teams, discord = hook.bodies
-    assert slack["text"].startswith("WARNING: Unknown errors spiked: planner, ")
+    assert slack["text"].startswith("WARNING: planner, 08:00–08:10 on 7 October: 6 of 18 distinct errors ")
     header, day, section = slack["blocks"]
     assert day["elements"][0]["text"] == "1 new finding for 2026-10-07."
     assert header["text"] == {"type": "plain_text", "text": slack["text"], "emoji": False}
-    assert section["text"]["text"].startswith("🟠 *warning, new*: planner: ")
+    assert section["text"]["text"].startswith("🟠 *warning, new*: Unknown errors spiked: planner, ")
     assert "`analyzer unknowns" in section["text"]["text"]
     (attachment,) = teams["attachments"]
     assert attachment["contentType"] == "application/vnd.microsoft.card.adaptive"
     title, day, head, said, command = attachment["content"]["body"]
-    assert title["text"].startswith("WARNING: Unknown errors spiked: planner, ")
+    assert title["text"].startswith("WARNING: planner, 08:00–08:10 on 7 October: 6 of 18 distinct errors ")
     shown = (day["text"], head["text"], head["color"])
     assert shown == ("1 new finding for 2026-10-07.", "🟠 warning, new", "warning")
     assert said["text"].startswith("planner: ")
@@ -281,11 +281,11 @@ def test_mail_has_the_verdict_as_subject_and_two_parts(run: Run, store: Path, in
     assert (done.returncode, done.stderr) == (1, "")
     ((to, mail),) = box.mails
     assert to == ["ops@fleet.example"]
-    assert mail["Subject"].startswith("analyzer: WARNING: Unknown errors spiked: planner, ")
+    assert mail["Subject"].startswith("analyzer: WARNING: planner, 08:00–08:10 on 7 October: 6 of 18 distinct errors ")
     assert mail["From"] == "reports@fleet.example"
     text, page = mail.get_body(("plain",)).get_content(), mail.get_body(("html",)).get_content()
     assert "Unknown errors spiked: planner" in text
-    assert "<strong>warning, new</strong>: planner: " in page
+    assert "<strong>warning, new</strong>: Unknown errors spiked: planner, " in page
     assert not any(word in page for word in ("<script", "<img", "http", "<link"))
 
 

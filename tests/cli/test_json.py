@@ -20,6 +20,7 @@ ENDLESS = {("watch",), ("ingest", "--follow")}
 """Those that go on until they are stopped, one JSON object a line."""
 ARGUMENTS = {
     "budget": ["--daily", "20"],
+    "claim": ["anthropic"],
     "classify": ["HTTP 529 Overloaded"],
     "export": ["errors", "--to", "out"],
     "findings show": ["ID"],

@@ -159,7 +159,7 @@ def test_explain_shows_winner_rivals_and_recovery(run: Run) -> None:
     done = run("rules", "explain", "--status", "429", "Rate limit exceeded, try again in 12s")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("rate_limited, by rule rate_limit_text of ruleset ")
-    for part in ("wait_then_retry", "retry_after_seconds  12.0", "stands above", "rate_limit_status", "status   429"):
+    for part in ("wait_then_retry", "retry_after_seconds  12.0", "comes before", "rate_limit_status", "status   429"):
         assert part in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 120
 

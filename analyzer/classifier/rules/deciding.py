@@ -29,7 +29,8 @@ _BEYOND_ASCII = re.compile(r"[^\x00-\xbf]")
 STRONG, WEAK = "strong", "weak"
 """The confidence of a verdict. It is strong if a machine says both what failed and that it did: by a code, a type, a
 name or whole lines, or by the rule's own words beside a field of the error or in a text that a program marked as a
-report. It is weak by own words in a text without such a mark, by a bare status or exit code, and by weak words."""
+report. It is weak by own words in a text without such a mark, by a bare status or exit code, and by weak words. Own
+words of a user's rule are strong anywhere: they are those of the user's own programs."""
 _EMPTY_FAILURE_REASONS = (None, "general_error", "unknown")
 """Failure reasons that no rule could be made of."""
 
@@ -189,7 +190,7 @@ def _holding(facts: Facts, index: Index, passages: list[Passage] | None = None, 
         rules |= index.by_failure_reason.get(facts.failure_reason, 0)
     happened = text_mask & index.report or _is_reported(facts)
     # The first segment is that of whole lines.
-    strong = (rules | (worded if happened else text_mask)) & ~index.unsure
+    strong = (rules | (worded if happened else text_mask | worded & index.house)) & ~index.unsure
     rules |= worded
     own = rules & ~index.unsure
     if status is not None:

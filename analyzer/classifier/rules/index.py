@@ -15,6 +15,7 @@ import re2
 from analyzer.classifier.reading.reset_times import TIME_PATTERNS
 from analyzer.classifier.recovery_table import decide, remediation
 from analyzer.classifier.rules.ruleset import (
+    BUILT_IN_NAME,
     LINE,
     NOT,
     ONLY,
@@ -149,6 +150,7 @@ class Index:
         "full",
         "guards",
         "held",
+        "house",
         "judged",
         "last_worded",
         "lines",
@@ -302,6 +304,9 @@ class Index:
         self.only_text = _mask(number for number, rule in rules if rule.only_text)
         self.unsure = _mask(number for number, rule in rules if rule.weak or rule.subjects)
         """Rules whose words are weak evidence."""
+        places = [self.ruleset.places.get(rule.id, BUILT_IN_NAME) for _, rule in rules]
+        self.house = _mask(number for number, place in enumerate(places) if not place.startswith(BUILT_IN_NAME))
+        """Rules of a user, who wrote them for the texts of the user's own programs."""
         self.final_errors = _mask(decision.number for decision in self.decisions if not decision.answer[2])
         """Rules whose errors are not tried again."""
         self.provided = _mask(number for number, rule in rules if rule.only_providers)

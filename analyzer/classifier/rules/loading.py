@@ -18,7 +18,7 @@ import re2
 
 from analyzer import config_files
 from analyzer.classifier.recovery_table import REASONS
-from analyzer.classifier.rules.ruleset import EVIDENCE, LISTS, WORDS, Codes, Rule, Ruleset, make, options
+from analyzer.classifier.rules.ruleset import BUILT_IN_NAME, EVIDENCE, LISTS, WORDS, Codes, Rule, Ruleset, make, options
 from analyzer.classifier.rules.words import written_out
 from analyzer.errors import RulesError, system_text
 
@@ -150,7 +150,7 @@ def words_of_languages() -> Mapping[str, list[str]]:
 
 def read_anew(content: bytes) -> Ruleset:
     """Parse and check this text of the built-in `rules.toml`."""
-    return _ruleset(_parse(content, "analyzer/classifier/rules/rules.toml"))
+    return _ruleset(_parse(content, BUILT_IN_NAME))
 
 
 def load_ruleset(path: str | os.PathLike[str]) -> Ruleset:

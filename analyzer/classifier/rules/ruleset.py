@@ -115,6 +115,10 @@ EVIDENCE = (*LISTS[:10], "subjects")
 GUARDS = (*LISTS[10:], "complaints", "unless")
 
 
+BUILT_IN_NAME = "analyzer/classifier/rules/rules.toml"
+"""Where built-in rules stand, as their places name it."""
+
+
 class Rule(NamedTuple):
     """One entry of the file.
 

@@ -11,7 +11,7 @@ import click
 from analyzer.cli.options import chosen_window, result_options, store_option, window_options
 from analyzer.cli.output import Out, write
 from analyzer.cli.stores import NamedStore
-from analyzer.errors import AnalyzerError, InputError
+from analyzer.errors import AnalyzerError, InputError, system_text
 
 if TYPE_CHECKING:
     from analyzer.analysis import WindowWords
@@ -43,7 +43,7 @@ def command(provider: str, status: str | None, store: NamedStore, words: WindowW
             with open(status, "rb") as file:
                 content = file.read()
         except OSError as error:
-            raise InputError(f"{status} cannot be read: {error.strerror}", "name a file") from None
+            raise InputError(f"{status} cannot be read: {system_text(error)}", "name a file") from None
     chosen = chosen_window(**words).params
     with store.open_for_queries() as opened:
         made = claim(opened, provider, content, since=chosen.get("since"), until=chosen.get("until"))

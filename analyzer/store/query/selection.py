@@ -86,7 +86,6 @@ _ROWS = (
     "tool_failures",
     "tool_calls",
     "usage",
-    "answers",
     "endings",
     "limits",
 )
@@ -94,7 +93,11 @@ _ROWS = (
 _ERRORS = "selected_errors"
 _JOINED = ("retries", "sessions", "events", "verdicts")
 """Views whose rows are chosen by their errors, too."""
-_MACROS = {"errors_under": "digest", "comparable_errors": "digest, until"}
+_MACROS = {
+    "answers_between": "since, until",
+    "errors_under": "digest",
+    "comparable_errors": "digest, until",
+}
 """Views with parameters → the parameters."""
 _NARROWED = frozenset({*_ROWS, *_JOINED, *_MACROS})
 
@@ -154,14 +157,16 @@ def statements_of(only: Selection, main: str) -> Iterator[str]:
     for name, rows in within.items():
         chosen = sql(rows, errors=_ERRORS, only=of_sessions if name == "sessions" else of_events)
         yield _view(name, sql("select * from {main}.{name} where {rows}", main=main, name=name, rows=chosen))
+    of_answers = _all({column.name: column.name for column in views()["answers_between"].columns}, values)
+    of_macros = sql("event_id in (select event_id from {errors})", errors=_ERRORS)
     for name, parameters in _MACROS.items():
         yield sql(
             "create or replace temp macro {name}({parameters}) as table"
-            " select * from {main}.{name}({parameters}) where event_id in (select event_id from {errors})",
+            " select * from {main}.{name}({parameters}) where {rows}",
             name=name,
             parameters=parameters,
             main=main,
-            errors=_ERRORS,
+            rows=of_answers if name == "answers_between" else of_macros,
         )
 
 

@@ -202,8 +202,8 @@ def test_a_recording_classifier_that_changed_is_a_note() -> None:
         for s in range(20)
     ]
     (said,) = notes(observed(rows, night=50))
-    assert "10 groups of" in said
-    assert "recorded as unknown and are rate_limited under today's rules" in said
+    assert "today's rules say rate_limited for 10 messages of" in said
+    assert "logged as unknown" in said
     assert list(notes(observed(rows, night=49).up_to(day(49)))) == []
 
 

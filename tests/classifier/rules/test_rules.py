@@ -98,7 +98,7 @@ GOOD = (
             "bad-status": ("[[rule]]\n" + GOOD + 'statuses = ["many"]\n', "holds 'many'"),
             "status-without-group": ('status_patterns = ["x"]\n[[rule]]\n' + GOOD, "one group"),
             "patterns-no-list": ('status_patterns = "x"\n[[rule]]\n' + GOOD, "no list of strings"),
-            "disabled-alone": ("[[rule]]\n" + GOOD + "disabled = true\n", "nothing stands below"),
+            "disabled-alone": ("[[rule]]\n" + GOOD + "disabled = true\n", "no such rule below it"),
             "no-flag": ("[[rule]]\n" + GOOD + 'weak = "yes"\n', "is no flag"),
             "no-text": ("[[rule]]\n" + GOOD.replace('"s"', "1"), "is no text"),
             "number-for-a-pattern": ("[[rule]]\n" + GOOD.replace('["abc"]\nex', "[1]\nex"), "holds 1"),

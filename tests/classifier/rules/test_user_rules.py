@@ -200,7 +200,7 @@ def test_explanation_names_winner_rivals_and_guards():
     assert held["context_text"] is not None and held["context_text"].startswith("not_text")
     assert held["rate_limit_status"] is None
     assert [match.position for match in found.matches] == sorted(match.position for match in found.matches)
-    assert "stands above" in found.why[0]
+    assert "comes before" in found.why[0]
 
 
 def test_explanation_says_why_a_cause_decides():

@@ -51,9 +51,9 @@ def test_swaps_are_counted_by_day_and_cause(memory: Store, tmp_path: Path, nativ
         ("02", Y, None, 1, 14, 1),
         ("02", Y, "overloaded", 1, 1, 1),
     ]
-    assert memory.sql("select distinct swap from answers where cause = 'content_policy'").rows() == [
-        (f"{X} → {Y} after a refusal",)
-    ]
+    assert memory.sql(
+        "select distinct swap from answers_between(null, null) where cause = 'content_policy'"
+    ).rows() == [(f"{X} → {Y} after a refusal",)]
 
 
 def test_calls_of_tools_are_summed_by_mcp_server(memory: Store, tmp_path: Path, native: Native) -> None:

@@ -144,7 +144,7 @@ def test_views_describe_every_column_they_have(store: Store) -> None:
 def test_views_with_parameters_give_the_columns_that_they_describe(store: Store) -> None:
     """Asked for anything, they have the columns and types of their header; the database holds their description."""
     asked = {name: header for name, header in views().items() if header.params}
-    assert set(asked) == {"errors_under", "comparable_errors"}
+    assert set(asked) == {"errors_under", "comparable_errors", "answers_between"}
     for name, header in asked.items():
         nulls = ", ".join(f"null::{param.type}" for param in header.params)
         rows = store.sql(f"describe select * from {name}({nulls})").select("column_name", "column_type").rows()
@@ -186,7 +186,7 @@ def test_no_view_shows_a_type_that_frames_cannot_hold(store: Store) -> None:
 def test_the_contracts_views_are_all_there() -> None:
     """Users script against these names."""
     promised = "events errors retries relays context_recoveries exhaustions sessions verdicts"
-    promised += " quarantine sources writers findings nights tool_failures tool_calls usage endings limits answers"
+    promised += " quarantine sources writers findings nights tool_failures tool_calls usage endings limits"
     assert {name for name, header in views().items() if not header.params} == set(promised.split())
 
 

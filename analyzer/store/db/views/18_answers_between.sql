@@ -1,4 +1,4 @@
--- view answers: One row a request to a model that was answered: the model that was asked, and the one that answered.
+-- view answers_between(since TIMESTAMP, until TIMESTAMP): One row a request to a model that was answered in a window: the model that was asked, and the one that answered; null asks for all.
 -- column event_id VARCHAR: Id of the event that tells it.
 -- column occurred_at TIMESTAMP: When it happened, UTC.
 -- column session_id VARCHAR: The agent's session.
@@ -10,7 +10,7 @@
 -- column asked_model VARCHAR: The model that was asked: the one that answered, unless the log states another.
 -- column served_model VARCHAR: The model that answered: the one that was asked, unless the log states another.
 -- column is_swapped BOOLEAN: Whether the log states that another model answered than was asked.
--- column cause VARCHAR: Of a swap, how the asked model failed since its last answer in the session, as detail or reason of the error; null where no failure came before.
+-- column cause VARCHAR: Of a swap, how the asked model failed since its last answer in the session and window, as detail or reason of the error; null where no failure came before.
 -- column swap VARCHAR: The swap in words: both models, and after what; null of other requests.
 with request as (
   select
@@ -28,6 +28,8 @@ with request as (
   from usage
   where not whole_run
     and model is not null
+    and (since is null or occurred_at >= since)
+    and (until is null or occurred_at < until)
   union all
   -- A fallback whose answer has no tokens of its own.
   select
@@ -46,14 +48,18 @@ with request as (
   anti join usage as u
     on e.session_id = u.session_id
     and u.is_swapped
+    and (since is null or u.occurred_at >= since)
+    and (until is null or u.occurred_at < until)
   where e.served_model is not null
+    and (since is null or e.occurred_at >= since)
+    and (until is null or e.occurred_at < until)
 ),
 
 turn as (
   select
     *,
-    if(is_swapped, null, '') as failure,
-    if(is_swapped, 2, 0) as place
+    case when not is_swapped then '' end as failure,
+    case when is_swapped then 2 else 0 end as place
   from request
   union all by name
   select
@@ -64,6 +70,9 @@ turn as (
     1 as place
   from errors
   where party <> 'user'
+    -- The failure before the first answer of the window may lie before it.
+    and (since is null or occurred_at >= cast(since as timestamp) - interval 1 hour)
+    and (until is null or occurred_at < until)
 ),
 
 caused as (
