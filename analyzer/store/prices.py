@@ -66,6 +66,10 @@ _STATEMENTS = (
             {suffixes}, ''), {effort}, {without_effort}), {number_first}, {number_last}), '.', '-'))""",
     # Whoever asks OpenRouter for the free variant of a model pays nothing, whatever the model costs.
     "create or replace macro internal.is_free(model) as (ends_with(lower(model), ':free'))",
+    # The same model may be named with a maker or a date; an alias, which has no number, stands for any.
+    """create or replace macro internal.is_swap(asked, served) as (
+        internal.model_name(asked) <> internal.model_name(served)
+        and regexp_matches(internal.model_name(asked), '[0-9]'))""",
     # A sum of fractions depends on the order of its terms, which shows at half a millionth.
     "create or replace macro internal.sum_usd(cost) as (round(sum(cost::decimal(38, 9)), 6)::double)",
     "create or replace macro internal.is_billed(provider) as (coalesce(provider, '') not in ({local}))",

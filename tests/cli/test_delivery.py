@@ -62,13 +62,13 @@ def test_each_chat_gets_the_night_in_its_own_form(run: Run, store: Path, hook: A
     assert title["text"].startswith("WARNING: planner, 08:00–08:10 on 7 October: 6 of 18 distinct errors ")
     shown = (day["text"], head["text"], head["color"])
     assert shown == ("1 new finding for 2026-10-07.", "🟠 warning, new", "warning")
-    assert said["text"].startswith("planner: ")
+    assert said["text"].startswith("Unknown errors spiked: planner, ")
     assert command["text"].startswith("analyzer unknowns")
     assert discord["allowed_mentions"] == {"parse": []}
-    assert discord["content"].startswith("**WARNING: Unknown errors spiked: planner, ")
+    assert discord["content"].startswith("**WARNING: planner, 08:00–08:10 on 7 October: ")
     assert discord["content"].endswith("**\n1 new finding for 2026-10-07.")
     assert discord["embeds"][0]["title"] == "🟠 warning, new"
-    assert discord["embeds"][0]["description"].startswith("planner: ")
+    assert discord["embeds"][0]["description"].startswith("Unknown errors spiked: planner, ")
 
 
 def test_pagerduty_is_told_what_opens_and_what_resolves_under_one_key(run: Run, store: Path, hook: Any) -> None:

@@ -133,9 +133,7 @@ select
   answered.request_id as request_id,
   answered.asked_model as asked_model,
   answered.served_model as served_model,
-  -- The same model may be named with a maker or a date; an alias, which has no number, stands for any.
-  internal.model_name(answered.asked_model) <> internal.model_name(answered.served_model)
-  and regexp_matches(internal.model_name(answered.asked_model), '[0-9]') as is_swapped,
+  internal.is_swap(answered.asked_model, answered.served_model) as is_swapped,
   answered.service_tier as service_tier,
   answered.effort as effort
 from priced

@@ -12,45 +12,56 @@
 -- column is_swapped BOOLEAN: Whether the log states that another model answered than was asked.
 -- column cause VARCHAR: Of a swap, how the asked model failed since its last answer in the session and window, as detail or reason of the error; null where no failure came before.
 -- column swap VARCHAR: The swap in words: both models, and after what; null of other requests.
-with request as (
+with answered as (
+  -- Not from `usage`, whose sums look at all of history.
   select
-    event_id,
-    occurred_at,
-    session_id,
-    caller,
-    agent,
-    agent_version,
-    project,
-    provider,
-    coalesce(asked_model, model) as asked_model,
-    coalesce(served_model, model) as served_model,
-    coalesce(is_swapped, false) as is_swapped
-  from usage
-  where not whole_run
-    and model is not null
-    and (since is null or occurred_at >= since)
-    and (until is null or occurred_at < until)
+    e.event_id,
+    e.occurred_at,
+    e.session_id,
+    coalesce(e.caller, '(none)') as caller,
+    e.work[1].agent as agent,
+    e.work[1].agent_version as agent_version,
+    e.work[1].project as project,
+    e.provider,
+    coalesce(e.answered[1].asked_model, e.model) as asked_model,
+    coalesce(e.answered[1].served_model, e.model) as served_model,
+    coalesce(internal.is_swap(e.answered[1].asked_model, e.answered[1].served_model), false) as is_swapped
+  from internal.event_v1 as e
+  anti join internal.told_twice as w
+    on e.event_id = w.event_id
+  where e.type = 'usage.recorded'
+    and e.used[1].whole_run is not true
+    and e.model is not null
+    and (since is null or e.occurred_at >= since)
+    and (until is null or e.occurred_at < until)
+  qualify row_number() over (
+    partition by coalesce(e.used[1].request, e.event_id)
+    order by e.used[1].output_tokens desc nulls last, e.occurred_at, e.event_id
+  ) = 1
+),
+
+request as (
+  select *
+  from answered
   union all
   -- A fallback whose answer has no tokens of its own.
   select
     e.event_id,
     e.occurred_at,
     e.session_id,
-    e.caller,
-    e.agent,
-    e.agent_version,
-    e.project,
-    e.provider,
-    coalesce(e.asked_model, e.model),
-    e.served_model,
+    coalesce(e.caller, '(none)'),
+    e.work[1].agent,
+    e.work[1].agent_version,
+    e.work[1].project,
+    coalesce(e.provider, e.seen_provider),
+    coalesce(e.answered[1].asked_model, e.model, e.seen_model),
+    e.answered[1].served_model,
     true
-  from errors as e
-  anti join usage as u
+  from internal.error as e
+  anti join answered as u
     on e.session_id = u.session_id
     and u.is_swapped
-    and (since is null or u.occurred_at >= since)
-    and (until is null or u.occurred_at < until)
-  where e.served_model is not null
+  where e.answered[1].served_model is not null
     and (since is null or e.occurred_at >= since)
     and (until is null or e.occurred_at < until)
 ),
@@ -65,11 +76,11 @@ turn as (
   select
     occurred_at,
     session_id,
-    coalesce(asked_model, model) as asked_model,
-    coalesce(detail, reason) as failure,
+    coalesce(answered[1].asked_model, model, seen_model) as asked_model,
+    coalesce(shown_detail, shown_reason) as failure,
     1 as place
-  from errors
-  where party <> 'user'
+  from internal.error
+  where party_of(shown_reason, shown_detail, status) <> 'user'
     -- The failure before the first answer of the window may lie before it.
     and (since is null or occurred_at >= cast(since as timestamp) - interval 1 hour)
     and (until is null or occurred_at < until)
