@@ -1,5 +1,5 @@
 -- title: Failures to claim from a provider
--- description: Failures whose party is the provider, with what its support asks for and nothing else: no session, project, path or prompt.
+-- description: Failures whose party is the provider, with what its support asks for and nothing else: no session, project or path.
 -- param since TIMESTAMP = null : first instant, inclusive, UTC
 -- param until TIMESTAMP = null : last instant, exclusive, UTC
 -- param provider VARCHAR = null : only this provider

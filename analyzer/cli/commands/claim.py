@@ -31,8 +31,9 @@ def command(provider: str, status: str | None, store: NamedStore, words: WindowW
       analyzer claim anthropic --last 7d --output claim.zip
       analyzer claim openai --since 2026-11-01 --status incidents.json --json
 
-    An --output that ends with .zip gets a page as Markdown and HTML, and a CSV file a table. No session, project,
-    path or prompt is in it. The sum counts only what the log shows to be the provider's fault.
+    An --output that ends with .zip gets a page as Markdown and HTML, and a CSV file a table. No session, project or
+    path is in it. A message may repeat words of a prompt: read it before you send it. The sum counts only what the log
+    shows to be the provider's fault. Failures whose log names no provider are left out.
     """
     from analyzer.analysis.claim import TABLES, claim
     from analyzer.report.store_work import claim_document
