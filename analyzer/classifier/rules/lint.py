@@ -156,7 +156,7 @@ def _cost(ruleset: Ruleset, rule: Rule, sizes: list[tuple[str, str, int]]) -> li
             worst, own = _worst(getattr(rule, kind, ()))
             message = f"its {kind} patterns take {size:,} instructions of RE2, more than {MAX_RULE_SIZE:,}"
             if worst:
-                message += f"; only {worst!r} takes {own:,}: counted gaps cost most"
+                message += f"; {worst!r} by itself takes {own:,}: counted gaps cost most"
             findings.append(LintFinding("cost", rule.id, _place(ruleset, rule), message))
     return findings
 

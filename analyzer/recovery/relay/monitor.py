@@ -187,7 +187,7 @@ class Relay:
             return
         if tokens is not None and self.monitor.observe(tokens):
             raise self.halt(
-                f"only the task and the checkpoint fill {self.monitor.usage_percent:g}% of the context", tokens
+                f"the task and the checkpoint by themselves fill {self.monitor.usage_percent:g}% of the context", tokens
             )
         self._event(
             "relay.resumed",
