@@ -122,7 +122,7 @@ def note_change(
     if moment > now():
         raise AnalyzerError(f"{format_time(moment)} is still to come", "write a change down once it is made")
     store.decide([("change.noted", {"text": words, "expected": dict(expected or {}), "by": by})], at=moment)
-    return max(_noted(store, Window()), key=lambda change: change.id)  # ids of events ascend with time
+    return max(_noted(store), key=lambda change: change.id)  # ids of events ascend with time
 
 
 def withdraw_change(store: Store, name: str) -> NotedChange:
@@ -132,7 +132,7 @@ def withdraw_change(store: Store, name: str) -> NotedChange:
         AnalyzerError: no change has such an id, or several do.
         StoreError: the store or its journal cannot be written.
     """
-    close = [change for change in _noted(store, Window()) if len(name) >= _SHORTEST and change.id.startswith(name)]
+    close = [change for change in _noted(store) if len(name) >= _SHORTEST and change.id.startswith(name)]
     if len(close) != 1:
         problem = f"{len(close)} changes begin with" if close else "no change"
         raise AnalyzerError(f"{problem} {name!r}", f"see: {command_line('change', store=store.path)}")
@@ -146,7 +146,7 @@ def change_outcomes(store: Store, window: Window | None = None) -> tuple[ChangeO
     Raises:
         QueryError: the store cannot be asked.
     """
-    changes = _noted(store, Window())
+    changes = _noted(store)
     since, until = (window.since, window.until) if window else (None, None)
     outcomes = []
     for change in reversed(changes):
@@ -162,10 +162,10 @@ def change_outcomes(store: Store, window: Window | None = None) -> tuple[ChangeO
     return tuple(outcomes)
 
 
-def _noted(store: Store, window: Window) -> list[NotedChange]:
+def _noted(store: Store) -> list[NotedChange]:
     return [
         NotedChange(row["id"], row["change"], row["changed_at"], row["noted_by"], json.loads(row["expected"] or "{}"))
-        for row in table(store, "changes-noted", window).frame.iter_rows(named=True)
+        for row in table(store, "changes-noted", Window()).frame.iter_rows(named=True)
     ]
 
 

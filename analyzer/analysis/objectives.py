@@ -71,11 +71,16 @@ class ObjectiveState:
         return self.budget_left is not None and self.budget_left < 0
 
     @property
+    def burn_rates(self) -> dict[int, float]:
+        """Return the burn rates that there are, by the hours that they are of."""
+        rates = zip(BURNS, (self.burn_1h, self.burn_6h), strict=True)
+        return {hours: rate for hours, rate in rates if rate is not None}
+
+    @property
     def burns_fast(self) -> bool:
         """Return whether the last hours burn so fast that somebody should look."""
         hours = self.objective.days * 24
-        rates = ((self.burn_1h, 1), (self.burn_6h, 6))
-        return any(rate is not None and rate >= BURNS[length] * hours / length for rate, length in rates)
+        return any(rate >= BURNS[length] * hours / length for length, rate in self.burn_rates.items())
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dict."""

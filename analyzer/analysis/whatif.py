@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass
 from itertools import accumulate
 from statistics import NormalDist
 from typing import Any, Unpack
@@ -290,7 +290,7 @@ class ModelWhatIf(ShownRows):
     window: Window
     callers: Table
     """By caller, as `whatif-model` has it."""
-    sums: Mapping[str, float] = field(default_factory=dict)
+    sums: Mapping[str, float]
     """requests, unpriced, tokens, cost_usd, other_usd of all callers."""
 
     @property

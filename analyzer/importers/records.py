@@ -41,6 +41,8 @@ from analyzer.importers.failures import MOST_TOOLS, classify_foreign, failure
 from analyzer.importers.programs import DIMENSIONS, Author, caller_of, place_of
 from analyzer.importers.telemetry.stated import stated
 
+_ANSWERED = frozenset(kind for kind, payload in EVENT_TYPES.items() if "request_id" in payload.__annotations__)
+"""Types of events that say who answered."""
 MAIN = "main"
 """The name of the chain in a log of one conversation."""
 ANTHROPIC = "input_tokens output_tokens cache_read_input_tokens cache_creation_input_tokens"
@@ -660,7 +662,7 @@ class RecordReader(Reader):
 
     def event(self, kind: str, payload: Mapping[str, Any], *identity: object) -> Event:
         """Make an event of the record in hand, with the facts about its session and who answered."""
-        if "request_id" in EVENT_TYPES[kind].__annotations__:
+        if kind in _ANSWERED:
             payload = {**stated(self.record), **present(payload)}
         if self.copied_from is not None:
             payload = {**payload, "forked_from": self.copied_from}

@@ -21,8 +21,7 @@ def _sentence(state: ObjectiveState) -> str:
         return f"Objective, {quote(state.title, 80)}: no session ended in {days}."
     word = "Missed: " if state.is_missed else "Burning fast: " if state.burns_fast else ""
     aim = f"at {'least' if objective.measure == 'sessions_done' else 'most'} {_value(state, objective.target)}"
-    rates = ((state.burn_1h, "1 h"), (state.burn_6h, "6 h"))
-    burns = ", ".join(f"{rate:.1f} over {length}" for rate, length in rates if rate is not None)
+    burns = ", ".join(f"{rate:.1f} over {hours} h" for hours, rate in state.burn_rates.items())
     return (
         f"{word}{quote(state.title, 80)}: {_value(state, state.value)} ({aim} in {days}); "
         f"{percent(state.budget_left)} of the budget left" + (f", burn rate {burns}." if burns else ".")

@@ -70,6 +70,14 @@ _STATEMENTS = (
     """create or replace macro internal.is_swap(asked, served) as (
         internal.model_name(asked) <> internal.model_name(served)
         and regexp_matches(internal.model_name(asked), '[0-9]'))""",
+    # List price of a prompt, of a row of prices, in US dollars; longer keeping in a cache is paid beside shorter.
+    """create or replace macro internal.prompt_usd(price, tokens) as (
+        (coalesce(tokens.input_tokens, 0) * price.input
+        + coalesce(tokens.cache_read_tokens, 0) * price.cache_read
+        + coalesce(tokens.cache_write_tokens, 0) * price.cache_write
+        + coalesce(tokens.cache_write_hour_tokens, 0) * (price.cache_write_hour - price.cache_write)) / 1e6)""",
+    """create or replace macro internal.reply_usd(price, tokens) as (
+        coalesce(tokens.output_tokens, 0) * price.output / 1e6)""",
     # A sum of fractions depends on the order of its terms, which shows at half a millionth.
     "create or replace macro internal.sum_usd(cost) as (round(sum(cost::decimal(38, 9)), 6)::double)",
     "create or replace macro internal.is_billed(provider) as (coalesce(provider, '') not in ({local}))",

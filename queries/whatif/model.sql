@@ -25,18 +25,12 @@ with request as (
     and ($caller is null or caller = $caller)
 ),
 
--- The same formula as that of usage, without searches, which no change of the model saves.
+-- Without searches, which no change of the model saves.
 priced as (
   select
     r.event_id,
     p.name = internal.model_name($model) as is_own,
-    (
-      coalesce(r.input_tokens, 0) * p.input
-      + coalesce(r.cache_read_tokens, 0) * p.cache_read
-      + coalesce(r.cache_write_tokens, 0) * p.cache_write
-      + coalesce(r.cache_write_hour_tokens, 0) * (p.cache_write_hour - p.cache_write)
-      + coalesce(r.output_tokens, 0) * p.output
-    ) / 1e6 * internal.price_factor(p, r.tier, r.region) as usd
+    (internal.prompt_usd(p, r) + internal.reply_usd(p, r)) * internal.price_factor(p, r.tier, r.region) as usd
   from request as r
   inner join internal.list_price as p
     on p.name in (internal.model_name($model), internal.model_name($other))

@@ -88,6 +88,5 @@ def _add_objectives(objectives: Sequence[ObjectiveState], registry: CollectorReg
         labels = {"objective": state.objective.measure, "caller": one_line(state.objective.caller or "")}
         if state.budget_left is not None:
             left.labels(**labels).set(state.budget_left)
-        for hours, rate in (("1", state.burn_1h), ("6", state.burn_6h)):
-            if rate is not None:
-                burn.labels(**labels, hours=hours).set(rate)
+        for hours, rate in state.burn_rates.items():
+            burn.labels(**labels, hours=str(hours)).set(rate)

@@ -270,6 +270,42 @@ select event_id
 from internal.event_v1
 where false;
 
+-- Each request to a model once, of those that were recorded in a window; null asks for all. The sum of a whole run is there only if no single
+-- request of its session is.
+create or replace macro internal.requests(since, until) as table
+with told as (
+  select
+    e.event_id,
+    occurred_at,
+    session_id,
+    coalesce(caller, '(none)') as caller,
+    work[1].agent as agent,
+    work[1].agent_version as agent_version,
+    work[1].project as project,
+    provider,
+    model,
+    used[1] as one,
+    e.answered[1] as answered
+  from internal.event_v1 as e
+  anti join internal.told_twice as w
+    on e.event_id = w.event_id
+  where type = 'usage.recorded'
+    and (since is null or occurred_at >= since)
+    and (until is null or occurred_at < until)
+)
+
+select *
+from told
+where one.whole_run is not true
+  or not exists (
+    from told as t
+    where t.session_id = told.session_id and t.one.whole_run is not true
+  )
+qualify row_number() over (
+  partition by coalesce(one.request, event_id)
+  order by one.output_tokens desc nulls last, occurred_at, event_id
+) = 1;
+
 -- Errors with their facts and the active verdict, without what became of them.
 create or replace view internal.error as
 with active as (

@@ -86,20 +86,15 @@ _ROWS = (
     "tool_failures",
     "tool_calls",
     "usage",
+    "answers_between",
     "endings",
     "limits",
 )
 """Views whose rows have these names as columns."""
 _ERRORS = "selected_errors"
-_JOINED = ("retries", "sessions", "events", "verdicts")
+_JOINED = ("retries", "sessions", "events", "verdicts", "errors_under", "comparable_errors")
 """Views whose rows are chosen by their errors, too."""
-_MACROS = {
-    "answers_between": "since, until",
-    "errors_under": "digest",
-    "comparable_errors": "digest, until",
-}
-"""Views with parameters → the parameters."""
-_NARROWED = frozenset({*_ROWS, *_JOINED, *_MACROS})
+_NARROWED = frozenset({*_ROWS, *_JOINED})
 
 
 def narrows(sql: str) -> bool:
@@ -126,11 +121,9 @@ def selected(connection: duckdb.DuckDBPyConnection, only: Selection) -> Iterator
         yield
     finally:
         for name in (*_ROWS, *_JOINED, _ERRORS):
+            kind = "macro table" if _parameters(name) else "view"
             with suppress(duckdb.Error):
-                connection.execute(f"drop view if exists temp.{name}").fetchall()
-        for name in _MACROS:
-            with suppress(duckdb.Error):
-                connection.execute(f"drop macro table if exists temp.{name}").fetchall()
+                connection.execute(f"drop {kind} if exists temp.{name}").fetchall()
 
 
 def statements_of(only: Selection, main: str) -> Iterator[str]:
@@ -145,9 +138,13 @@ def statements_of(only: Selection, main: str) -> Iterator[str]:
             "(select max(s.provider) from {main}.sessions as s where s.session_id = own.session_id)", main=main
         )
         own = _all({"provider": of_session, **columns} if "session_id" in columns else columns, values)
-        yield _view(name, sql("select * from {main}.{name} as own where {only}", main=main, name=name, only=own))
+        whole = sql("select * from {main}.{name} as own where {only}", main=main, name=_asked(name), only=own)
+        yield _view(name, whole)
+    of_event = "event_id in (select event_id from {errors})"
     within = {
-        "verdicts": "event_id in (select event_id from {errors})",
+        "verdicts": of_event,
+        "errors_under": of_event,
+        "comparable_errors": of_event,
         "retries": "operation in (select operation from {errors})",
         "sessions": "{only} or session_id in (select session_id from {errors})",
         "events": "is_decision(type) or event_id in (select event_id from {errors} union all"
@@ -156,22 +153,22 @@ def statements_of(only: Selection, main: str) -> Iterator[str]:
     of_sessions = _all({column.name: column.name for column in views()["sessions"].columns}, values)
     for name, rows in within.items():
         chosen = sql(rows, errors=_ERRORS, only=of_sessions if name == "sessions" else of_events)
-        yield _view(name, sql("select * from {main}.{name} where {rows}", main=main, name=name, rows=chosen))
-    of_answers = _all({column.name: column.name for column in views()["answers_between"].columns}, values)
-    of_macros = sql("event_id in (select event_id from {errors})", errors=_ERRORS)
-    for name, parameters in _MACROS.items():
-        yield sql(
-            "create or replace temp macro {name}({parameters}) as table"
-            " select * from {main}.{name}({parameters}) where {rows}",
-            name=name,
-            parameters=parameters,
-            main=main,
-            rows=of_answers if name == "answers_between" else of_macros,
-        )
+        yield _view(name, sql("select * from {main}.{name} where {rows}", main=main, name=_asked(name), rows=chosen))
 
 
 def _view(name: str, query: str) -> str:
-    return f"create or replace temp view {name} as {query}"
+    kind = "macro" if _parameters(name) else "view"
+    return f"create or replace temp {kind} {_asked(name)} as {'table ' if _parameters(name) else ''}{query}"
+
+
+def _asked(name: str) -> str:
+    """Return a view as a query names it, with its parameters where it has some."""
+    return f"{name}({_parameters(name)})" if _parameters(name) else name
+
+
+def _parameters(name: str) -> str:
+    header = views().get(name)
+    return ", ".join(param.name for param in header.params) if header else ""
 
 
 def _all(columns: dict[str, str], values: dict[str, str]) -> str:

@@ -61,9 +61,8 @@ def macros() -> tuple[str, ...]:
         f"create or replace macro is_unknown(reason, detail) as (reason = 'unknown' and {counts})",
         f"create or replace macro is_counted(reason, detail) as (coalesce(reason, 'unknown') <> 'unknown' or {counts})",
         f"create or replace macro party_of(reason, detail, status) as ({_party()})",
-        # Of a hand-off: did an agent shorten its own context, and go on in the same session?
-        # Of an error: the id that it names in its words.
         f"create or replace macro internal.request_id(message) as ({_REQUEST_ID})",
+        # Of a hand-off: did an agent shorten its own context, and go on in the same session?
         f"create or replace macro is_compaction(step_id, strategy) as ({compaction})",
         f"create or replace macro internal.template(message) as ({text})",
         f"create or replace macro internal.fingerprint(template) as ('{VERSION}-' || left(sha256(template), 12))",

@@ -27,26 +27,7 @@
 -- column is_swapped BOOLEAN: Whether another model answered than was asked for; null unless the log states both.
 -- column service_tier VARCHAR: The tier of service, as the log names it.
 -- column effort VARCHAR: The effort of reasoning that was asked for, as in high.
-with told as (
-  select
-    e.event_id,
-    occurred_at,
-    session_id,
-    coalesce(caller, '(none)') as caller,
-    work[1].agent as agent,
-    work[1].agent_version as agent_version,
-    work[1].project as project,
-    provider,
-    model,
-    used[1] as one,
-    e.answered[1] as answered
-  from internal.event_v1 as e
-  anti join internal.told_twice as w
-    on e.event_id = w.event_id
-  where type = 'usage.recorded'
-),
-
-request as (
+with request as (
   select
     *,
     -- The tokens of a whole run are no prompt, so that no price of long prompts is theirs.
@@ -55,16 +36,7 @@ request as (
       when one.longest_prompt is not null then one.longest_prompt
       else coalesce(one.input_tokens, 0) + coalesce(one.cache_read_tokens, 0) + coalesce(one.cache_write_tokens, 0)
     end as prompt_tokens
-  from told
-  where one.whole_run is not true
-    or not exists (
-      from told as t
-      where t.session_id = told.session_id and t.one.whole_run is not true
-    )
-  qualify row_number() over (
-    partition by coalesce(one.request, event_id)
-    order by one.output_tokens desc nulls last, occurred_at, event_id
-  ) = 1
+  from internal.requests(null, null)
 ),
 
 named as (
@@ -79,13 +51,8 @@ priced as (
     r.*,
     p.name is not null or internal.is_free(r.model) as is_listed,
     internal.price_factor(p, one.tier, one.region) as factor,
-    (
-      coalesce(one.input_tokens, 0) * p.input
-      + coalesce(one.cache_read_tokens, 0) * p.cache_read
-      + coalesce(one.cache_write_tokens, 0) * p.cache_write
-      + coalesce(one.cache_write_hour_tokens, 0) * (p.cache_write_hour - p.cache_write)
-    ) / 1e6 * factor as prompt_usd,
-    coalesce(one.output_tokens, 0) * p.output / 1e6 * factor as reply_usd,
+    internal.prompt_usd(p, one) * factor as prompt_usd,
+    internal.reply_usd(p, one) * factor as reply_usd,
     coalesce(one.web_searches, 0) * p.web_search as search_usd
   from request as r
   left join named as n

@@ -15,29 +15,20 @@
 with answered as (
   -- Not from `usage`, whose sums look at all of history.
   select
-    e.event_id,
-    e.occurred_at,
-    e.session_id,
-    coalesce(e.caller, '(none)') as caller,
-    e.work[1].agent as agent,
-    e.work[1].agent_version as agent_version,
-    e.work[1].project as project,
-    e.provider,
-    coalesce(e.answered[1].asked_model, e.model) as asked_model,
-    coalesce(e.answered[1].served_model, e.model) as served_model,
-    coalesce(internal.is_swap(e.answered[1].asked_model, e.answered[1].served_model), false) as is_swapped
-  from internal.event_v1 as e
-  anti join internal.told_twice as w
-    on e.event_id = w.event_id
-  where e.type = 'usage.recorded'
-    and e.used[1].whole_run is not true
-    and e.model is not null
-    and (since is null or e.occurred_at >= since)
-    and (until is null or e.occurred_at < until)
-  qualify row_number() over (
-    partition by coalesce(e.used[1].request, e.event_id)
-    order by e.used[1].output_tokens desc nulls last, e.occurred_at, e.event_id
-  ) = 1
+    event_id,
+    occurred_at,
+    session_id,
+    caller,
+    agent,
+    agent_version,
+    project,
+    provider,
+    coalesce(answered.asked_model, model) as asked_model,
+    coalesce(answered.served_model, model) as served_model,
+    coalesce(internal.is_swap(answered.asked_model, answered.served_model), false) as is_swapped
+  from internal.requests(since, until)
+  where one.whole_run is not true
+    and model is not null
 ),
 
 request as (
