@@ -20,8 +20,7 @@ def man_page(exit_codes: Mapping[str, Mapping[int, str]]) -> str:
     lines += [".SH OPTIONS", *_options(cli, root)]
     for name in COMMANDS:
         command = command_named(name)
-        command._help_option = None  # click keeps that of the first context, which may have other names
-        lines += _command(command, click.Context(command, info_name=name, parent=root))
+        lines += _command(command, context_below(root, command, name))
         lines += [".PP", "Exit codes:"]
         for code, meaning in exit_codes[name].items():
             lines += [".TP", f".B {code}", _plain(meaning)]
@@ -36,6 +35,15 @@ def man_page(exit_codes: Mapping[str, Mapping[int, str]]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def context_below(parent: click.Context, command: click.Command, name: str) -> click.Context:
+    """Return the context of a command that was called by its parent, with the parent's help options.
+
+    click keeps a command's help option from its first context, which another test may have made without a parent.
+    """
+    command._help_option = None
+    return click.Context(command, info_name=name, parent=parent, terminal_width=parent.terminal_width)
+
+
 def _command(command: click.Command, context: click.Context) -> Iterator[str]:
     yield f".SH {_plain(context.command_path).upper()}"
     yield f".B {_plain(context.command_path)}"
@@ -44,7 +52,7 @@ def _command(command: click.Command, context: click.Context) -> Iterator[str]:
     yield from _options(command, context)
     if isinstance(command, click.Group):
         for name, inner in command.commands.items():
-            within = click.Context(inner, info_name=name, parent=context)
+            within = context_below(context, inner, name)
             yield f".SS {_plain(within.command_path)} {_plain(' '.join(inner.collect_usage_pieces(within)))}"
             yield from _text(inner.help or "")
             yield from _options(inner, within)

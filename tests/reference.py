@@ -39,7 +39,7 @@ from analyzer.redaction.values import NAMES
 from analyzer.store import catalogue, views
 from analyzer.store.db.tables.schema import Column, Param
 from tests import REPOSITORY, shown_formats
-from tests.man_page import man_page
+from tests.man_page import context_below, man_page
 from tests.needed_words import needed_words
 from tests.screens import SHOWN, screens
 
@@ -164,7 +164,7 @@ def commands_page() -> str:
     ]
     for name in COMMANDS:
         command = command_named(name)
-        context = click.Context(command, info_name=name, parent=root, terminal_width=HELP_WIDTH)
+        context = context_below(root, command, name)
         usage = " ".join(command.collect_usage_pieces(context)).removeprefix("[OPTIONS] ")
         lines += ["", f"## analyzer {name}", "", *_help_blocks(command.help or "")]
         lines += [f"`analyzer {name} {usage}`".replace(" [OPTIONS]", ""), ""] if usage else []
@@ -199,7 +199,7 @@ def _shared_options() -> dict[str, str]:
     counts = Counter(
         option
         for name in COMMANDS
-        for option in _options(command_named(name), click.Context(command_named(name), info_name=name, parent=root))
+        for option in _options(command_named(name), context_below(root, command_named(name), name))
     )
     most: dict[str, str] = {}
     for (names, meaning), count in counts.items():
