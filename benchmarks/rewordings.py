@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from analyzer.analysis.rules.drafts import pattern_for
-from analyzer.analysis.rules.word_patterns import TextsByWord, compiled, has, shortest
+from analyzer.analysis.rules.word_patterns import WordIndex, compiled, has, shortest
 from analyzer.classifier import default_ruleset, extract
 from analyzer.classifier.fingerprint import template
 
@@ -79,7 +79,7 @@ def drafted(
         before, after = (extract(row[name]).message or "" for name in ("before", "after"))
         # A text that may have the reason as well speaks for none of the others.
         known = [(text, reason if reason in right else min(right)) for text, right in (*examples, *history)]
-        said = TextsByWord([text] for text, _ in known)
+        said = WordIndex([text] for text, _ in known)
         whole = pattern_for(template(before), [before])
         # A draft that would take known errors of another reason is not ready: somebody has to mend it.
         if whole and any(meant != reason and has(compiled(whole), text) for text, meant in known):

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from analyzer.analysis.observations import end_of, start_of
-from analyzer.analysis.tables import Window, json_value, table
+from analyzer.analysis.tables import Window, json_ready, table
 from analyzer.errors import AnalyzerError
 from analyzer.events.times import now
+from analyzer.frozen import frozen
 from analyzer.store import Store
 
 NEAR = 0.8
 """The share of a budget from which on it is nearly spent."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BudgetState:
     """A day's budget at a moment."""
 
@@ -42,8 +42,7 @@ class BudgetState:
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dict, as `analyzer budget --json` prints it."""
-        values = {name: json_value(value) for name, value in asdict(self).items()}
-        return {"schema": "analyzer.budget/1", "state": self.state, **values}
+        return {"schema": "analyzer.budget/1", "state": self.state, **json_ready(self)}
 
 
 def budget_state(store: Store, daily_usd: float, at: datetime | None = None, timezone: str = "UTC") -> BudgetState:

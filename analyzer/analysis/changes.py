@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -19,6 +18,7 @@ from analyzer.classifier import REASONS
 from analyzer.command_lines import command_line
 from analyzer.errors import AnalyzerError
 from analyzer.events.times import format_time, now
+from analyzer.frozen import frozen
 from analyzer.store import Store
 
 SPAN = timedelta(days=7)
@@ -28,7 +28,7 @@ _EXPECTED = re.compile(r"\A(\w{1,60})=([+-]\d{1,5}(?:\.\d{1,6})?)%\Z")
 _SHORTEST = 4
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NotedChange:
     """A change that somebody wrote down."""
 
@@ -40,12 +40,8 @@ class NotedChange:
     expected: Mapping[str, float]
     """Figure of `compare` → its expected change as a share: -0.3 is 30 % less."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return a JSON-ready dict."""
-        return {**json_ready(self), "changed_at": format_time(self.changed_at)}
 
-
-@dataclass(frozen=True, slots=True)
+@frozen
 class Expectation:
     """What was expected of a figure, and what became of it."""
 
@@ -63,7 +59,7 @@ class Expectation:
     interval), `unclear` (noise, and it is inside) or `too_few`."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChangeOutcome:
     """A change with what became of it."""
 
@@ -80,7 +76,7 @@ class ChangeOutcome:
         """Return a JSON-ready dict."""
         clear = self.comparison.clear if self.comparison else ()
         return {
-            **self.change.to_dict(),
+            **json_ready(self.change),
             "judged_from": format_time(self.judged_from),
             "is_judged": self.comparison is not None,
             "expectations": json_ready(self.expectations),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
@@ -12,13 +11,14 @@ from analyzer.agent_stream import mapping, text
 from analyzer.analysis.tables import json_rows
 from analyzer.errors import InputError
 from analyzer.events.times import parse_time
+from analyzer.frozen import frozen
 from analyzer.store import Store
 
 TABLES = ("failures", "outages", "resets")
 _TIMES = ("began_at", "ended_at")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Claim:
     """What is claimed from a provider, and nothing about the work that met it."""
 

@@ -20,6 +20,7 @@ from analyzer.analysis.kinds.statistics.tails import chance_of_shares, log_binom
 from analyzer.analysis.tables import Window, WindowWords, json_ready, json_rows, table, window
 from analyzer.errors import AnalyzerError
 from analyzer.events.times import format_time, now
+from analyzer.frozen import frozen
 from analyzer.readable import counted
 from analyzer.store import Store
 from analyzer.store.shown import ShownRows
@@ -34,7 +35,7 @@ _Interval = Callable[[float], tuple[float, float]]
 """Returns a figure's least and greatest change for a normal quantile."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ComparedSide:
     """One of the two groups of sessions."""
 
@@ -46,12 +47,8 @@ class ComparedSide:
     """The value of the dimension; null if the sides differ only in time."""
     sessions: int
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return a JSON-ready dict."""
-        return {"name": self.name, "window": self.window.to_dict(), "value": self.value, "sessions": self.sessions}
 
-
-@dataclass(frozen=True, slots=True)
+@frozen
 class ComparedFigure:
     """A figure of both sides, and its change."""
 
@@ -82,7 +79,7 @@ class ComparedFigure:
         return None if self.before is None or self.after is None else self.after - self.before
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OneSidedMessage:
     """A message of errors that only one side has."""
 
@@ -101,9 +98,9 @@ class OneSidedMessage:
 class Comparison(ShownRows):
     """The changes from one side to the other."""
 
+    dimension: str | None
     before: ComparedSide
     after: ComparedSide
-    dimension: str | None
     figures: tuple[ComparedFigure, ...]
     came: tuple[OneSidedMessage, ...]
     """Messages that only the second side has, in two sessions or more; most sessions first."""
@@ -128,21 +125,15 @@ class Comparison(ShownRows):
 
     def to_polars(self) -> pl.DataFrame:
         """Return a frame with one row per figure."""
-        return pl.DataFrame(
-            [{**json_ready(figure), "change": figure.change} for figure in self.figures], infer_schema_length=None
-        )
+        return pl.DataFrame(self._figures, infer_schema_length=None)
+
+    @property
+    def _figures(self) -> list[dict[str, Any]]:
+        return [{**json_ready(figure), "change": figure.change} for figure in self.figures]
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dict, as `analyzer compare --json` prints it."""
-        return {
-            "schema": "analyzer.compare/1",
-            "dimension": self.dimension,
-            "before": self.before.to_dict(),
-            "after": self.after.to_dict(),
-            "figures": [{**json_ready(figure), "change": figure.change} for figure in self.figures],
-            "came": json_ready(self.came),
-            "went": json_ready(self.went),
-        }
+        return {"schema": "analyzer.compare/1", **json_ready(self), "figures": self._figures}
 
     def _shown(self) -> tuple[str, Mapping[str, str]]:
         verdicts = ", ".join(f"{figure.title} {figure.verdict}" for figure in self.clear)
@@ -203,15 +194,15 @@ def compare(
     sessions = table(store, "compare-sessions", **asked).frame
     messages = table(store, "compare-messages", **asked).frame
     first, second = (sessions.filter(pl.col("side") == side) for side in ("before", "after"))
-    heads = [
+    before_side, after_side = (
         ComparedSide(_named(chosen, by, value), chosen, value, frame.height)
         for chosen, value, frame in zip(sides, (named.get("before"), named.get("after")), (first, second), strict=True)
-    ]
+    )
     came, went = (
         tuple(_messages(messages.filter(pl.col("side") == side), own, other))
         for side, own, other in (("after", second.height, first.height), ("before", first.height, second.height))
     )
-    return Comparison(heads[0], heads[1], by, _figures(first, second), came, went)
+    return Comparison(by, before_side, after_side, _figures(first, second), came, went)
 
 
 def _windows(before: str | Window | None, after: str | Window | None, zone: str) -> tuple[Window, Window]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -20,6 +19,7 @@ import polars as pl
 from analyzer.analysis.tables import Window, json_ready, table
 from analyzer.errors import USAGE, AnalyzerError
 from analyzer.events.times import now
+from analyzer.frozen import frozen
 from analyzer.store import Store
 
 MEASURES = {"sessions_done": "sessions that do their work", "waited_minutes": "minutes waited a session"}
@@ -29,7 +29,7 @@ BURNS = {1: 0.02, 6: 0.05}
 """Hours → the share of the budget that is a fast burn within them."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Objective:
     """One objective."""
 
@@ -46,7 +46,7 @@ class Objective:
         return sessions * (1 - self.target if self.measure == "sessions_done" else self.target)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ObjectiveState:
     """An objective, and how it stands."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from hashlib import sha256
 from heapq import nsmallest
@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from analyzer.analysis.periods import BASELINE_DAYS
+from analyzer.frozen import frozen
 from analyzer.store import CallerDays, Store
 
 
@@ -26,7 +27,7 @@ class SessionRows(Protocol):
         """Return the rows of `detection-relays` of some callers' days."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Observations:
     """History up to the end of one day, as sums by day.
 
@@ -133,7 +134,7 @@ DATED = (
 """The frames with a row a day and more."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Held:
     """Rows that were asked for already."""
 

@@ -6,13 +6,15 @@ Invariant: a window is half open and in UTC; its days begin in its own time zone
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from datetime import UTC, date, datetime, tzinfo
+from math import isfinite
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from analyzer.errors import AnalyzerError
 from analyzer.events.times import EPOCH, format_time, now
+from analyzer.frozen import frozen
 from analyzer.store import Store, find, moment, span
 from analyzer.store.db.frames import frame_of
 from analyzer.store.shown import ShownRows
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Window:
     """From `since`, inclusive, to `until`, exclusive; None is open on that side."""
 
@@ -43,14 +45,6 @@ class Window:
         if self.since is None:
             return None
         return self.since.replace(tzinfo=UTC).astimezone(ZoneInfo(self.timezone)).date()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return a JSON-ready dict."""
-        return {
-            "since": format_time(self.since) if self.since else None,
-            "until": format_time(self.until) if self.until else None,
-            "timezone": self.timezone,
-        }
 
 
 class WindowWords(TypedDict, total=False):
@@ -210,13 +204,14 @@ def _table(query: str, frame: pl.DataFrame) -> Table:
 
 
 def json_ready(value: object) -> Any:
-    """Turn frozen data into dictionaries and lists, days into ISO dates.
-
-    Times in it need `json_value`.
-    """
-    import msgspec
-
-    return msgspec.json.decode(msgspec.json.encode(value))
+    """Turn data into dictionaries and lists, days into ISO dates, and times into ISO texts in UTC."""
+    if is_dataclass(value):
+        return {field.name: json_ready(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {name: json_ready(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [json_ready(item) for item in value]
+    return json_value(value) if not isinstance(value, float) or isfinite(value) else None
 
 
 def json_rows(frame: pl.DataFrame) -> list[dict[str, Any]]:

@@ -9,17 +9,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from contextlib import nullcontext
-from dataclasses import MISSING, asdict, dataclass, fields, replace
+from dataclasses import MISSING, fields, replace
 from datetime import datetime
 from typing import Any, NoReturn
 
 from analyzer.agent_stream import count, mapping, text
 from analyzer.analysis.nightly.decisions import findings
 from analyzer.analysis.nightly.evidence import events_of
-from analyzer.analysis.tables import json_value
+from analyzer.analysis.tables import json_ready
 from analyzer.command_lines import command_line
 from analyzer.errors import AnalyzerError, nearest
 from analyzer.events import Event
+from analyzer.frozen import frozen
 from analyzer.importers.programs import resuming
 from analyzer.importers.records import moment_of
 from analyzer.recovery.relay.config import STRATEGIES
@@ -30,7 +31,7 @@ _LEAST_CHARACTERS = 4
 """Least characters of the beginning of an id that a person has to type."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Happening:
     """An event, with the line of the log from which it was read."""
 
@@ -63,7 +64,7 @@ class Happening:
     """The line, redacted and cut; None if it no longer exists."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Timeline:
     """The events of a session, finding or operation, in order."""
 
@@ -80,8 +81,7 @@ class Timeline:
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dict, as `analyzer show --json` prints it."""
-        rows = [{name: json_value(cell) for name, cell in asdict(happening).items()} for happening in self.happenings]
-        return {"schema": "analyzer.show/1", **asdict(self), "happenings": rows}
+        return {"schema": "analyzer.show/1", **json_ready(self)}
 
 
 def timeline(store: Store, name: str) -> Timeline:

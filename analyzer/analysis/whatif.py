@@ -20,6 +20,7 @@ import polars as pl
 from analyzer.analysis.comparison import wilson
 from analyzer.analysis.tables import Table, Window, WindowWords, as_window, json_ready, table
 from analyzer.errors import AnalyzerError
+from analyzer.frozen import frozen
 from analyzer.readable import counted
 from analyzer.recovery.retry.policy import Backoff
 from analyzer.store import Store
@@ -34,7 +35,7 @@ _ENDED = ("recovered", "exhausted", "surfaced", "escalated")
 _QUANTILE = NormalDist().inv_cdf(0.975)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RetryPolicy:
     """The policy that history is replayed under."""
 
@@ -75,7 +76,7 @@ def backoff_seconds(text: str | None) -> tuple[float | None, float | None]:
     return ends
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReplayedGroup:
     """The chains of one reason and caller under the other policy."""
 
@@ -114,8 +115,8 @@ class ReplayedGroup:
 class RetryWhatIf(ShownRows):
     """History under another retry policy."""
 
-    policy: RetryPolicy
     window: Window
+    policy: RetryPolicy
     total: ReplayedGroup
     """All of it; reason and caller are empty."""
     groups: tuple[ReplayedGroup, ...]
@@ -131,16 +132,14 @@ class RetryWhatIf(ShownRows):
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dict, as `analyzer whatif retry --json` prints it."""
-        names = ("policy", "total", "groups", "most_attempts", "left_out")
-        content = {name: json_ready(getattr(self, name)) for name in names}
-        return {"schema": "analyzer.whatif-retry/1", "window": self.window.to_dict(), **content}
+        return {"schema": "analyzer.whatif-retry/1", **json_ready(self)}
 
     def _shown(self) -> tuple[str, Mapping[str, str]]:
         facts = {"chains": f"{self.total.chains:,}", "kept": f"{self.total.kept:,} of {self.total.recovered:,}"}
         return f"What if at most {counted(self.policy.attempts, 'call')}", facts
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Replayed:
     """What becomes of a chain."""
 
@@ -211,8 +210,8 @@ def whatif_retry(
     )
     groups = [_group(names, frame) for names, frame in chains.group_by("reason", "caller", maintain_order=True)]
     return RetryWhatIf(
-        policy,
         chosen,
+        policy,
         _group(("", ""), chains),
         tuple(sorted(groups, key=lambda group: (-group.chains, group.reason, group.caller))),
         int(ended["attempts"].max() or 0),  # type: ignore[arg-type]
@@ -308,7 +307,7 @@ class ModelWhatIf(ShownRows):
             "schema": "analyzer.whatif-model/1",
             "model": self.model,
             "other": self.other,
-            "window": self.window.to_dict(),
+            "window": json_ready(self.window),
             "total": {**self.sums, "saved_usd": self.saved_usd},
             "callers": self.callers.to_dict()["rows"],
         }

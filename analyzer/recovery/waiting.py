@@ -11,11 +11,11 @@ import inspect
 import threading
 import time
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Protocol, TypeVar, cast
 
 from analyzer.errors import INTERRUPTED, AnalyzerError
+from analyzer.frozen import frozen
 
 _SLICE_SECONDS = 0.1
 """The interval in which a waiting coroutine checks a cancel flag of threads."""
@@ -81,7 +81,7 @@ SYSTEM_CLOCK = SystemClock()
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Runner:
     """The way in which a coroutine of recovery blocks and waits: as a thread does, or beside an event loop."""
 

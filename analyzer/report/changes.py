@@ -196,7 +196,11 @@ def _row(figure: ComparedFigure) -> tuple[str, ...]:
 def _cell(value: float | None, unit: str) -> str:
     if value is None or unit == "share":
         return percent(value)
-    return f"${value:,.2f}" if unit == "usd" else _number(value, unit)
+    if unit == "usd":
+        return _usd(value)
+    if unit == "seconds":
+        return f"{value:,.1f} s"
+    return f"{value:,.2f}" if value < 1000 else brief(round(value))
 
 
 def _change(value: float | None, unit: str) -> str:
@@ -207,12 +211,6 @@ def _change(value: float | None, unit: str) -> str:
         return f"{100 * value:+.1f}"
     sign = "-" if value < 0 else "+"
     return f"{sign}{_cell(abs(value), unit)}"
-
-
-def _number(value: float, unit: str) -> str:
-    if unit == "seconds":
-        return f"{value:,.1f} s"
-    return f"{value:,.2f}" if value < 1000 else brief(round(value))
 
 
 def _message(message: OneSidedMessage) -> str:
@@ -294,13 +292,12 @@ def whatif_retry_document(result: RetryWhatIf) -> Document:
         for group in result.groups[:MAX_GROUPS]
     ]
     names = ("reason", "caller", "chains", "kept", "lost", "unknown", "waiting saved", "saved")
-    hidden = len(result.groups) - MAX_GROUPS
-    blocks: list[Block] = [
+    return [
         Heading(f"{kept}; {saved}{money}."),
         Paragraph(f"{counted(total.chains, 'chain')} of history with {policy}."),
-        TableBlock(names, rows, more=f"{hidden} more: --json lists them" if hidden > 0 else ""),
+        TableBlock(names, rows, more=_more(len(result.groups) - MAX_GROUPS)),
+        Items(_unknown(result), "What history cannot tell:"),
     ]
-    return [*blocks, Items(_unknown(result), "What history cannot tell:")]
 
 
 def _unknown(result: RetryWhatIf) -> list[str]:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
+
+from analyzer.frozen import frozen
 
 if TYPE_CHECKING:
     from analyzer.analysis.charts import Chart
@@ -34,7 +36,7 @@ class Code(str):
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Heading:
     """The title of a document or of the blocks below it."""
 
@@ -45,14 +47,14 @@ class Heading:
     """True if it only repeats the blocks above it: text and mail leave it out."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Paragraph:
     """Sentences."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Command:
     """A command as it is pasted into a shell, and its purpose; either may be empty.
 
@@ -63,7 +65,7 @@ class Command:
     purpose: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Items:
     """A list of texts and commands, below a name if there is one."""
 
@@ -83,7 +85,7 @@ class Items:
         return list(filter(None, self.texts))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TableBlock:
     """A table of texts; without names it has no heading line, as for labels and their values.
 
@@ -124,7 +126,7 @@ def advised(advice: str, command: str) -> str | Command:
     return Command(command, advice) if command else advice and f"→ {advice}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FindingBlock:
     """A finding with its severity, state, sentence, advice and command."""
 
@@ -174,7 +176,7 @@ class FindingBlock:
         return "; ".join(filter(None, (self.course, self.id and f"id {self.id}")))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChartBlock:
     """A chart, which only pages draw."""
 
@@ -190,7 +192,7 @@ class ChartBlock:
         return self.draw()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Figure:
     """A key figure, with what it was before."""
 
@@ -210,7 +212,7 @@ class Figure:
         return f"{self.name}: {self.value}{f' ({self.before} before)' if self.before else ''}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Figures:
     """Some key figures beside each other."""
 
@@ -219,7 +221,7 @@ class Figures:
     """Which days they are of, and which days are called before."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fold:
     """Details that a page shows after a click."""
 
@@ -227,7 +229,7 @@ class Fold:
     blocks: Sequence[Block]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Section:
     """A part of a long document, which links lead to."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from analyzer.analysis import Case, Overview, charts
 from analyzer.analysis.summary.window_findings import MAX_CASES
 from analyzer.classifier.fingerprint import fingerprint
 from analyzer.command_lines import HERE, Asking, command_line
+from analyzer.frozen import frozen
 from analyzer.readable import counted, percent, terminal_safe
 from analyzer.report.document import (
     Block,
@@ -77,7 +78,7 @@ _OPEN_CELLS = 78
 _NAME_CELLS = 60
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Made:
     """The circumstances of a page."""
 

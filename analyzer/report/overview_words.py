@@ -309,7 +309,8 @@ def figures(latest: LatestDay) -> Figures:
     days = f"The {latest.compared} days to {latest.day}" if latest.compared > 1 else f"{latest.day}"
     if any(move.before is not None for move in moves):
         days += f", compared with the {latest.compared} before" if latest.compared == WEEK else ", and a week earlier"
-        days += f" ({latest.days_before} with events)" if latest.days_before < latest.compared else ""
+        _, with_events = latest.days_with_events
+        days += f" ({with_events} with events)" if with_events < latest.compared else ""
     made = []
     for move in moves:
         anchor, name = _FIGURES[move.part]

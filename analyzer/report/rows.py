@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from analyzer.errors import AnalyzerError
 from analyzer.events.times import format_time
-from analyzer.readable import percent
+from analyzer.readable import counted, percent
 from analyzer.redaction import redact
 from analyzer.redaction.walk import without_home
 from analyzer.report.escape import FORMATS, csv_cell, json_text, jsonl_text, terminal_safe
@@ -73,7 +73,9 @@ def render_rows(
             only Parquet can hold.
     """
     if format == "parquet" and not isinstance(frame, PlainRows):
-        return _parquet(frame)
+        buffer = io.BytesIO()
+        frame.write_parquet(buffer)
+        return buffer.getvalue()
     answer = _Answer(frame.names, frame.numeric, frame.rows) if isinstance(frame, PlainRows) else _of_frame(frame)
     if format == "json":
         return _json(answer, name or "analyzer.query/1", truncated)
@@ -209,8 +211,8 @@ def _table(answer: _Answer, truncated: bool, width: int | None) -> str:
 
 
 def _footer(height: int, truncated: bool) -> str:
-    noun = "row" if height == 1 else "rows"
-    return f"\n{height:,} {noun}. {_CUT}\n" if truncated else f"\n{height:,} {noun}\n"
+    rows = counted(height, "row")
+    return f"\n{rows}. {_CUT}\n" if truncated else f"\n{rows}\n"
 
 
 def _records(header: list[str], body: list[list[str]], width: int) -> str:
@@ -226,12 +228,6 @@ def _records(header: list[str], body: list[list[str]], width: int) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def _parquet(frame: pl.DataFrame) -> bytes:
-    buffer = io.BytesIO()
-    frame.write_parquet(buffer)
-    return buffer.getvalue()
-
-
 NOTHING = "–"
 """The sign for a value that the log does not have."""
 _PATHS = frozenset({"source_path", "session", "cwd"})
@@ -243,16 +239,13 @@ def heading(column: str) -> str:
 
     Times say their zone, units are in brackets.
     """
-    words = column.replace("_", " ")
-    if column.endswith("_at"):
-        words = f"{words.removesuffix(' at')} (UTC)"
-    elif column.endswith("_seconds"):
-        words = f"{words.removesuffix(' seconds')} (s)"
-    elif column.endswith("_usd"):
-        words = f"{words.removesuffix(' usd')} ($)"
-    elif column.endswith("_percent"):
-        words = words.removesuffix(" percent")
+    ending = next(filter(column.endswith, _UNITS), "")
+    words = column.removesuffix(ending).replace("_", " ") + _UNITS.get(ending, "")
     return words[:1].upper() + words[1:]
+
+
+_UNITS = {"_at": " (UTC)", "_seconds": " (s)", "_usd": " ($)", "_percent": ""}
+"""Endings of names of columns, and what a heading says instead."""
 
 
 def shown(column: str, value: object) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 
-from analyzer.analysis.verdict.answer import MEANINGS, RunEvidence, RunVerdict
+from analyzer.analysis.verdict.answer import MEANINGS, RunVerdict
 from analyzer.events.times import format_time
 from analyzer.report.document import Document, Heading, Items, TableBlock
 from analyzer.report.escape import one_line
@@ -19,11 +19,11 @@ _NOT_IN_XML = dict.fromkeys((0xFFFE, 0xFFFF), "\ufffd")
 
 def verdict_document(verdict: RunVerdict) -> Document:
     """Return the sentence of a verdict, and the lines of the log that it rests on."""
-    return [Items([f"{source.file}:{source.line}" for source in _places(verdict)], verdict.sentence)]
+    return [Items(_places(verdict), verdict.sentence)]
 
 
-def _places(verdict: RunVerdict) -> list[RunEvidence]:
-    return [source for source in verdict.evidence if source.line]
+def _places(verdict: RunVerdict) -> list[str]:
+    return [f"{source.file}:{source.line}" for source in verdict.evidence if source.line]
 
 
 def verdict_summary(verdict: RunVerdict) -> Document:
@@ -42,7 +42,7 @@ def verdict_summary(verdict: RunVerdict) -> Document:
         ),
         "model": verdict.model,
         "cost": f"${verdict.cost_usd:.4f}" if verdict.cost_usd is not None else None,
-        "evidence": "; ".join(f"{source.file}:{source.line}" for source in _places(verdict)),
+        "evidence": "; ".join(_places(verdict)),
     }
     filled = [(name, str(value)) for name, value in rows.items() if value not in (None, "")]
     return [Heading(verdict.sentence, 4), TableBlock((), filled)]
@@ -61,7 +61,8 @@ def workflow_annotation(verdict: RunVerdict) -> str:
         return ""
     level = "warning" if verdict.verdict in _WARNINGS else "error"
     place = next((source for source in verdict.evidence if source.line and source.file not in _NO_FILES), None)
-    where = f",file={_property(place.file)},line={place.line}" if place else ""
+    file = _escaped(one_line(place.file)).replace(":", "%3A").replace(",", "%2C") if place else ""
+    where = f",file={file},line={place.line}" if place else ""
     return f"::{level} title=agent run: {verdict.verdict}{where}::{_escaped(one_line(verdict.sentence))}\n"
 
 
@@ -92,7 +93,3 @@ def _element(name: str, attributes: dict[str, str], inner: str) -> str:
 
 def _escaped(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _escaped(one_line(text)).replace(":", "%3A").replace(",", "%2C")

@@ -302,17 +302,16 @@ def sessions_table(case: Case) -> TableBlock:
 
 def _excerpts(case: Case) -> TableBlock:
     frame = case.excerpts
-    line = pl.format("{}:{}", "source_path", "source_line") if frame.height else pl.lit(None, pl.String)
-    shown = frame.with_columns(pl.coalesce(line, "source_path").alias("source_path")) if frame.height else frame
+    if frame.is_empty():
+        return TableBlock((), ())
     meanings = {
         "occurred_at": "when it happened",
         "message": "its text, redacted and capped",
         "session": "the agent's session",
         "source_path": "file and line of the log",
     }
-    if frame.is_empty():
-        return TableBlock((), ())
-    return data_table(shown, "In the log", "Its first errors, with file and line.", meanings)
+    line = pl.coalesce(pl.format("{}:{}", "source_path", "source_line"), "source_path").alias("source_path")
+    return data_table(frame.with_columns(line), "In the log", "Its first errors, with file and line.", meanings)
 
 
 _LOST = {
@@ -382,14 +381,6 @@ def _cost(overview: Overview) -> str:
     return f"{lead} {note}" + (f" {counted(unpriced, 'token')} have no price." if unpriced else "")
 
 
-def _exhaustions(overview: Overview) -> str:
-    return f"{exhaustions_words(overview)} {limits_words(overview)}".strip()
-
-
-def _endings(overview: Overview) -> str:
-    return f"{endings_words(overview)} Sessions that were alive in the last hour of the logs do not count."
-
-
 def _tools(overview: Overview) -> str:
     totals = overview.totals
     words = f"{totals.tools_said} Failed tool calls are not counted as errors."
@@ -433,20 +424,24 @@ def _rules_lead(overview: Overview) -> str:
     return words
 
 
-def _completeness(overview: Overview) -> str:
-    return f"{completeness(overview)} {alarms(overview)}"
-
-
 _LEADS: dict[str, tuple[str, Callable[[Overview], str]]] = {
     "unknown": ("Unknown errors", _unknown),
     "errors": ("Errors", _errors),
     "retries": ("Retries", _retries),
     "relays": ("Hand-offs and compactions", _relays),
-    "exhaustions": ("Usage limits", _exhaustions),
+    "exhaustions": (
+        "Usage limits",
+        lambda overview: f"{exhaustions_words(overview)} {limits_words(overview)}".strip(),
+    ),
     "cost": ("Cost", _cost),
-    "endings": ("Sessions that ended silently", _endings),
+    "endings": (
+        "Sessions that ended silently",
+        lambda overview: (
+            f"{endings_words(overview)} Sessions that were alive in the last hour of the logs do not count."
+        ),
+    ),
     "tools": ("Failed tools", _tools),
     "rules": ("Rules and drift", _rules_lead),
-    "completeness": ("What was read", _completeness),
+    "completeness": ("What was read", lambda overview: f"{completeness(overview)} {alarms(overview)}"),
 }
 """The title of each section, and the function that makes its lead sentence."""

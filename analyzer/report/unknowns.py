@@ -149,22 +149,19 @@ def with_rule(text: str, draft: RuleDraft, reason: str) -> str:
 
 def entry(draft: RuleDraft, reason: str) -> list[str]:
     """Return the lines of a draft's `[[rule]]`."""
+    patterns = [f"text = ['{draft.text}']"]
+    if draft.wordings:
+        patterns = ["text = [", *(f"  '{wording}'," for wording in (draft.text, *draft.wordings)), "]"]
     return [
         "[[rule]]",
         f"id = {_string(draft.id)}",
         f"reason = {_string(reason)}",
-        *_patterns(draft),
+        *patterns,
         *(["weak = true"] if draft.weak else []),
         f"source = {_string(draft.source)}",
         *_list("examples", draft.examples),
         *_list("counter_examples", draft.counter_examples),
     ]
-
-
-def _patterns(draft: RuleDraft) -> list[str]:
-    if not draft.wordings:
-        return [f"text = ['{draft.text}']"]
-    return ["text = [", *(f"  '{wording}'," for wording in (draft.text, *draft.wordings)), "]"]
 
 
 def _list(name: str, texts: Iterable[str]) -> list[str]:

@@ -10,7 +10,6 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import date
 from functools import cache
 from importlib import resources
@@ -20,6 +19,7 @@ import re2
 
 from analyzer.config_files import toml
 from analyzer.errors import InputError
+from analyzer.frozen import frozen
 from analyzer.store.db.frames import quoted, sql
 
 KINDS = ("input", "output", "cache_read", "cache_write", "cache_write_hour")
@@ -90,7 +90,7 @@ _STATEMENTS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Price:
     """The cost of a million tokens of a model, in US dollars."""
 
@@ -109,7 +109,7 @@ class Price:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Difference:
     """A price that differs in another table."""
 

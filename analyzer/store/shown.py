@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from analyzer.readable import terminal_safe
-from analyzer.store.db.engine import duckdb
+from analyzer.store.db.engine import Connection, duckdb, execute
 from analyzer.store.db.tables.schema import setting, views
 
 if TYPE_CHECKING:
@@ -49,10 +49,10 @@ class ShownRows(Shown):
         return self.to_polars()._repr_html_()
 
 
-def store_facts(connection: duckdb.DuckDBPyConnection, mode: str, frames: Iterable[str]) -> dict[str, str]:
+def store_facts(connection: Connection, mode: str, frames: Iterable[str]) -> dict[str, str]:
     """Return the number of events and sources, the time they cover, and what the store is open for."""
     try:
-        ((events, first, last, sources),) = connection.execute(_FACTS).fetchall()
+        ((events, first, last, sources),) = execute(connection, _FACTS)
     except duckdb.ConnectionException:
         return {"open for": "nothing any more"}
     span = {"from": f"{first:%Y-%m-%d %H:%M}", "to": f"{last:%Y-%m-%d %H:%M} UTC"} if events else {}

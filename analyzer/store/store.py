@@ -22,7 +22,7 @@ from analyzer.store.db.connection import (
     store_errors,
     transaction,
 )
-from analyzer.store.db.engine import duckdb
+from analyzer.store.db.engine import Connection, Parameters, duckdb, execute
 from analyzer.store.db.frames import MANY_ROWS, PlainRows, ask, ask_rows
 from analyzer.store.db.location import (
     CATALOG,
@@ -46,11 +46,11 @@ if TYPE_CHECKING:
 
     from analyzer.classifier import Rules
     from analyzer.importers.places import LogPlace
-    from analyzer.store.export.days import DayTarget, ExportedView
+    from analyzer.store.export.days import ExportedView, Folder
     from analyzer.store.fleet.ship import Push
     from analyzer.store.ingest.discover import Paths, Problem, Survey
     from analyzer.store.ingest.run import IngestResult
-    from analyzer.store.query.adhoc import Parameters, Registered
+    from analyzer.store.query.adhoc import Registered
     from analyzer.store.sums.daily import DailySums
     from analyzer.store.upkeep.prune import Prune
     from analyzer.store.upkeep.quarantine import QuarantineRetry
@@ -67,7 +67,7 @@ _IS_SMALL = "select 1 from duckdb_tables() where table_name = 'event_v1' and est
 class Store(Shown):
     """An open store. Use as a context manager, or call `close`."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, path: str) -> None:
+    def __init__(self, connection: Connection, path: str) -> None:
         self._connection = connection
         self.path = path
         """The file, or `:memory:`."""
@@ -167,8 +167,8 @@ class Store(Shown):
         """
         with store_errors():
             connection = self._connection.cursor()
-            connection.execute(f"use {CATALOG}").fetchall()
-            small = connection.execute(_IS_SMALL, [MANY_ROWS]).fetchall()
+            execute(connection, f"use {CATALOG}")
+            small = execute(connection, _IS_SMALL, [MANY_ROWS])
         with connection:
             if small:
                 with meanwhile(connection, lambda: work(Store(connection, self.path))) as waited:
@@ -190,7 +190,7 @@ class Store(Shown):
         from analyzer.store.query.part import part
 
         with store_errors():
-            if self._is_part or self._connection.execute(_IS_SMALL, [FEW_ROWS]).fetchall():
+            if self._is_part or execute(self._connection, _IS_SMALL, [FEW_ROWS]):
                 yield self
                 return
             with part(self._connection, sessions) as copy:
@@ -350,9 +350,9 @@ class Store(Shown):
         Raises:
             QueryError: the store cannot be asked.
         """
-        from analyzer.store.sums.daily import daily_sums
+        from analyzer.store.sums.daily import DailySums
 
-        return daily_sums(self._connection, first, night, timezone, ruleset)
+        return DailySums(self._connection, timezone, ruleset, first, night)
 
     def excerpts(self, places: Iterable[tuple[str, int]]) -> dict[tuple[str, int], str]:
         """Return the beginnings of lines of logs, redacted, by path and 1-based line number.
@@ -366,7 +366,7 @@ class Store(Shown):
 
     def export(
         self,
-        target: DayTarget,
+        target: Folder,
         views: Collection[str],
         since: datetime | None = None,
         until: datetime | None = None,
@@ -426,7 +426,7 @@ class Store(Shown):
         with store_errors():
             return verdicts(self._connection, rules, progress)
 
-    def _reopen(self) -> Callable[[], duckdb.DuckDBPyConnection] | None:
+    def _reopen(self) -> Callable[[], Connection] | None:
         """Return a function that connects again after an error that ended the connection.
 
         None for a store in memory, which ends with its connection.
@@ -434,7 +434,7 @@ class Store(Shown):
         if self.path == MEMORY:
             return None
 
-        def again() -> duckdb.DuckDBPyConnection:
+        def again() -> Connection:
             self._connection.close()
             self._connection = connect(self.path, read_only=False)
             return self._connection

@@ -7,9 +7,9 @@ repeats what a colour says.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any, Literal, TypeAlias
 
@@ -17,6 +17,7 @@ import polars as pl
 
 from analyzer.analysis.tables import Table
 from analyzer.errors import AnalyzerError
+from analyzer.frozen import frozen
 from analyzer.readable import terminal_safe
 
 AMBER, SKY, PLUM, GREEN, BLUE, OLIVE = "#e69f00", "#56b4e9", "#aa3377", "#009e73", "#0072b2", "#bbaa33"
@@ -70,7 +71,7 @@ _LONGEST = 32
 _EPOCH = datetime.fromisoformat("1970-01-01")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Axis:
     """A scale, with its title and the format of its ticks."""
 
@@ -91,7 +92,7 @@ class Axis:
     """Additional pixels between the text of a tick and the plot."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bars:
     """A series of bars: vertical, or horizontal if the vertical axis has categories."""
 
@@ -111,7 +112,7 @@ class Bars:
     """Both ends of each bar's whisker."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Points:
     """A series of points: joined by a line, as marks, or both. A point without a value is a gap."""
 
@@ -145,7 +146,7 @@ class Points:
 Mark: TypeAlias = Bars | Points
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Note:
     """A text at a point of the upper plot."""
 
@@ -160,7 +161,7 @@ class Note:
     strong: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Upright:
     """A vertical line through the upper plot, with a text beside its top."""
 
@@ -174,7 +175,7 @@ class Upright:
     dash: Literal["dash", "dot"] = "dot"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Chart:
     """A chart; `lower` is the vertical axis of a second plot below, on the same horizontal one."""
 
@@ -275,3 +276,9 @@ def as_number(at: At) -> float:
     if isinstance(at, datetime):
         return (at - _EPOCH) / timedelta(milliseconds=1)
     return milliseconds(at) if isinstance(at, date) else float(at)
+
+
+def round_step(least: float) -> float:
+    """Return the smallest of 1, 2, 5 and their tenfolds that is at least `least`."""
+    size = 10.0 ** math.floor(math.log10(least))
+    return next(step * size for step in (1.0, 2.0, 5.0, 10.0) if step * size >= least * (1 - 1e-9))

@@ -41,6 +41,7 @@ from analyzer.analysis.charts.chart import (
     day_axis,
     day_bars,
     milliseconds,
+    round_step,
     rows_of,
     short,
     with_gaps,
@@ -215,7 +216,7 @@ def utilization(given: Table | pl.DataFrame) -> Chart:
     measure = "token_usage_percent" if by_percent else "pre_tokens"
     measured = [row for row in rows if row[measure] is not None]
     top = max((float(row[measure]) for row in measured), default=0.0)
-    size = 5.0 if by_percent else _round_step(top / 20)
+    size = 5.0 if by_percent else round_step(max(1.0, top / 20))
     last = 120.0 if by_percent else top
     bins: dict[str, Counter[float]] = defaultdict(Counter)
     for row in measured:
@@ -245,13 +246,6 @@ def utilization(given: Table | pl.DataFrame) -> Chart:
             Upright(threshold, f"threshold {threshold:g}%", left=True, colour=VERMILION, width=1.5, dash="dash")
             for threshold, _ in thresholds.most_common(3)
         ),
-    )
-
-
-def _round_step(least: float) -> float:
-    """Return the smallest of 1, 2, 5, 10, … that is at least `least`."""
-    return next(
-        step for power in range(25) for step in (10.0**power, 2 * 10.0**power, 5 * 10.0**power) if step >= least
     )
 
 

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
-from typing import Any, Protocol
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import polars as pl
@@ -34,22 +34,6 @@ MAX_SAMPLE_CHARS = 1_000
 
 Span = tuple[datetime, datetime]
 """From the first moment to the second one, which is no part of it; naive UTC."""
-
-
-class Counted(Protocol):
-    """The history that findings were counted from."""
-
-    @property
-    def timezone(self) -> str:
-        """Return the zone of its days."""
-
-    @property
-    def ruleset(self) -> str | None:
-        """Return the digest of the ruleset that judged."""
-
-    @property
-    def volumes(self) -> pl.DataFrame:
-        """Return the rows of `detection-volume`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +104,7 @@ def _as_of(finding: Finding, judged: date) -> Finding:
 def costed(
     store: Store,
     findings: Iterable[Finding],
-    seen: Counted,
+    seen: Observations,
     costed_before: Iterable[Finding] = (),
     within: Span | None = None,
 ) -> tuple[Finding, ...]:
@@ -154,7 +138,7 @@ def costed(
     return gravest_first(priced)
 
 
-def _callers(finding: Finding, seen: Counted) -> list[str] | None:
+def _callers(finding: Finding, seen: Observations) -> list[str] | None:
     """Return the callers of a finding that is about what callers share; None of any other.
 
     They had errors of it in its baseline or since.

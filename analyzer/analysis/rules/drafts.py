@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from analyzer.analysis.rules.similar_templates import Near, proposed
@@ -19,6 +18,7 @@ from analyzer.classifier.fingerprint import SLOT
 from analyzer.classifier.reading.extract import extract
 from analyzer.classifier.reading.flattening import flat
 from analyzer.classifier.rules.ruleset import Rule, make
+from analyzer.frozen import frozen
 from analyzer.readable import counted, percent
 
 MAX_PATTERN_CHARS = 160
@@ -45,7 +45,7 @@ these."""
 _ANYTHING = r"[^\n]*"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Taken:
     """Errors outside the group that a draft would take."""
 
@@ -58,7 +58,7 @@ class Taken:
     """0 for an example of a rule."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RuleDraft:
     """A proposal for a rule, which a person reviews, edits and keeps."""
 
@@ -113,7 +113,7 @@ class RuleDraft:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Recoveries:
     """The outcomes of the calls that failed with the errors of an unknown group."""
 
@@ -140,7 +140,7 @@ class Recoveries:
         return f"{retried}, {self.recovered:,} recovered"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Group:
     """The texts and number of a group of unknown errors."""
 

@@ -23,13 +23,14 @@ from analyzer.analysis.tables import Window, json_ready, table
 from analyzer.classifier.fingerprint import fingerprint_of
 from analyzer.classifier.recovery_table import UNCOUNTED
 from analyzer.classifier.rules.loading import Rules, ruleset_for
+from analyzer.frozen import frozen
 from analyzer.store import Store, counts_of, templates_of
 from analyzer.store.shown import ShownRows
 
 MAX_SAMPLES = 2
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rejudged:
     """The errors of one template that change from one reason to another."""
 
@@ -48,7 +49,7 @@ class Rejudged:
     """Texts, redacted."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChangedShare:
     """The number of errors, groups or sessions that are judged differently, and of all."""
 
@@ -240,7 +241,7 @@ def _changes(store: Store, changed: pl.DataFrame) -> list[Rejudged]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Alarm:
     """An incident of the unknown share or of a new unknown message, over all its nights."""
 
@@ -254,7 +255,7 @@ class Alarm:
     last_on: date
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AlarmChanges:
     """The past alarms under the verdicts before and after."""
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import combinations, islice
 
 from analyzer.classifier.fingerprint import SLOT, templates, tidy
+from analyzer.frozen import frozen
 
 NEEDED = {2: 8, 3: 5, 4: 5, 5: 5, 6: 3}
 """Constant words around a place → how many different words in it make them values; more than six
@@ -184,7 +184,7 @@ MIN_SHARE_FOR_REASON = 0.6
 _NO_WORDS = str.maketrans(dict.fromkeys("0123456789<>*,;:.=()[]{}\"'`|/\\@#!?-+~&%$^…·", " "))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KnownTemplate:
     """A template whose reason is known."""
 
@@ -197,7 +197,7 @@ class KnownTemplate:
     """The errors of the store that have it; 0 for an example of a rule."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Near:
     """A known text near an unknown one."""
 

@@ -17,13 +17,14 @@ import polars as pl
 
 from analyzer.analysis.rules.drafts import Group, Recoveries, RuleDraft, Taken, draft
 from analyzer.analysis.rules.similar_templates import KnownTemplate, Near, Neighbours, merge, proposed
-from analyzer.analysis.rules.word_patterns import TextsByWord, WordIndex, shortest
-from analyzer.analysis.tables import Window, WindowWords, as_window, json_ready, json_value, table
+from analyzer.analysis.rules.word_patterns import WordIndex, shortest
+from analyzer.analysis.tables import Window, WindowWords, as_window, json_ready, table
 from analyzer.classifier import Rules, Ruleset, ruleset_for
 from analyzer.classifier.fingerprint import fingerprint_of, template
 from analyzer.classifier.reading.extract import extract
 from analyzer.classifier.reading.facts import Facts
 from analyzer.classifier.rules.explain import explain
+from analyzer.frozen import frozen
 from analyzer.readable import counted, percent
 from analyzer.store import Store
 from analyzer.store.shown import ShownRows
@@ -34,7 +35,7 @@ MAX_MESSAGES = 50
 MAX_NEAR = 5
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Neighbour:
     """The nearest known error, and why its rule does not match the unknown one."""
 
@@ -48,7 +49,7 @@ class Neighbour:
     """One sentence."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UnknownGroup:
     """Unknown errors with the same template."""
 
@@ -81,8 +82,6 @@ class UnknownGroup:
         """Return a JSON-ready dict."""
         return {
             **json_ready(self),
-            "first_seen_at": json_value(self.first_seen_at),
-            "last_seen_at": json_value(self.last_seen_at),
             "suggestion": self.suggestion.to_dict() if self.suggestion else None,
             "by_day": [{"day": day.isoformat(), "errors": errors} for day, errors in self.by_day],
         }
@@ -128,7 +127,7 @@ class Unknowns(ShownRows):
         """Return a JSON-ready dict."""
         return {
             "schema": "analyzer.unknowns/1",
-            "window": self.window.to_dict(),
+            "window": json_ready(self.window),
             "headline": self.headline,
             "errors": self.errors,
             "sessions": self.sessions,
@@ -308,11 +307,6 @@ def _drafts(
     texts = [(error.sample, Taken(error.text, error.reason, error.rule, error.errors)) for error in known_errors]
     # A draft is tried only on the texts with its words: trying all texts would take quadratic time.
     in_groups, in_known = WordIndex(group.texts for group in groups), WordIndex([text] for text, _ in texts)
-
-    known_by_word, groups_by_word = (
-        TextsByWord([text] for text, _ in texts),
-        TextsByWord(group.texts for group in groups),
-    )
     reasons = [taken.reason for _, taken in texts]
 
     def others_of(name: str, constants: Sequence[str]) -> Iterable[Group]:
@@ -328,8 +322,8 @@ def _drafts(
         return near[0] if near else None
 
     def shortest_of(name: str, own: Sequence[str], meant: str) -> Iterable[tuple[str, list[Group]]]:
-        for wording in shortest(own, meant, known_by_word, reasons):
-            taken = (groups[number] for number in groups_by_word.owners(wording))
+        for wording in shortest(own, meant, in_known, reasons):
+            taken = (groups[number] for number in in_groups.owners(wording))
             yield wording.pattern, [group for group in taken if group.template != name]
 
     drafts: dict[str, RuleDraft] = {}

@@ -7,15 +7,15 @@ index leaves out no text that matches; the texts that it returns must still be t
 from __future__ import annotations
 
 import re
-from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
 from typing import Any
 
 import re2
+
+from analyzer.frozen import frozen
 
 MAX_PAIRS, MAX_WORDINGS = 5, 8
 """Most pairs of words, and most wordings, of one draft: more than a person reads."""
@@ -42,7 +42,7 @@ _SMALL = frozenset(
 """Words that too many messages have."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ShortWording:
     """A few words, and the pattern that matches them."""
 
@@ -56,29 +56,8 @@ class ShortWording:
         return [tuple(stem + ending for ending in endings) for stem, endings in map(_stem, self.words)]
 
 
-class TextsByWord:
-    """Texts of numbered owners by their words, to find those with a wording without trying all."""
-
-    def __init__(self, texts: Iterable[Sequence[str]]) -> None:
-        self._texts = [tuple(of_owner) for of_owner in texts]
-        self._where: defaultdict[str, set[int]] = defaultdict(set)
-        for number, of_owner in enumerate(self._texts):
-            for text in of_owner:
-                for word in _WORD.findall(text.lower()):
-                    self._where[word].add(number)
-
-    def owners(self, wording: ShortWording) -> Iterator[int]:
-        """Yield the numbers of the owners with a text that has the wording, in order."""
-        none = frozenset[int]()
-        numbers_by_word = [none.union(*(self._where.get(form, none) for form in forms)) for forms in wording.forms]
-        regex = compiled(wording.pattern)
-        for number in sorted(numbers_by_word[0].intersection(*numbers_by_word[1:])):
-            if any(has(regex, text) for text in self._texts[number]):
-                yield number
-
-
 def shortest(
-    texts: Sequence[str], reason: str, known_texts: TextsByWord, reasons: Sequence[str]
+    texts: Sequence[str], reason: str, known_texts: WordIndex, reasons: Sequence[str]
 ) -> tuple[ShortWording, ...]:
     """Return the shortest wordings that all `texts` have and no known text of another reason has.
 
@@ -163,35 +142,37 @@ _FOLDED = re.compile("[\u017f\u212a]")
 
 
 class WordIndex:
-    """An index of the numbered owners of texts, by the words in the texts."""
+    """An index of the numbered owners of texts, by the words in the texts: finds texts without trying all."""
 
     def __init__(self, texts: Iterable[Sequence[str]]) -> None:
-        self._where: dict[str, array[int]] = {}
-        self._always: list[int] = []
-        self._count = 0
-        for number, of_owner in enumerate(texts):
-            self._count += 1
-            words: set[str] = set()
+        self._texts = [tuple(of_owner) for of_owner in texts]
+        self._where: defaultdict[str, set[int]] = defaultdict(set)
+        self._always: set[int] = set()
+        for number, of_owner in enumerate(self._texts):
             for text in of_owner:
                 if not text.isascii() and _FOLDED.search(text):
-                    self._always.append(number)
-                words.update(_ASCII_WORD.findall(_lowered(text)))
-            for word in words:
-                self._where.setdefault(word, array("l")).append(number)
+                    self._always.add(number)
+                for word in _ASCII_WORD.findall(_lowered(text)):
+                    self._where[word].add(number)
 
     def may_match(self, constants: Sequence[str]) -> Iterable[int]:
         """Return the numbers, in order, of owners with texts that may have these parts in order."""
-        words = _needed(constants)
-        if not words:
-            return range(self._count)
-        owners = [self._where.get(word, _NOWHERE) for word in words]
-        rarest = min(owners, key=len)
-        if not self._always:
-            return rarest
-        return sorted({*rarest, *self._always})
+        owners = [self._owners([word]) for word in _needed(constants)]
+        if not owners:
+            return range(len(self._texts))
+        rarest: set[int] = min(owners, key=len)
+        return sorted(rarest)
 
+    def owners(self, wording: ShortWording) -> Iterator[int]:
+        """Yield the numbers of the owners with a text that has the wording, in order."""
+        regex = compiled(wording.pattern)
+        for number in sorted(set.intersection(*map(self._owners, wording.forms))):
+            if any(has(regex, text) for text in self._texts[number]):
+                yield number
 
-_NOWHERE = array("l")
+    def _owners(self, words: Iterable[str]) -> set[int]:
+        """Return the owners with any of the words, and those whose texts have letters that match others."""
+        return self._always.union(*(self._where.get(word, ()) for word in words))
 
 
 def _needed(constants: Sequence[str]) -> list[str]:

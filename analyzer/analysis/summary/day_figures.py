@@ -6,7 +6,7 @@ sums lose none.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from math import sqrt
 from typing import Any
@@ -17,6 +17,7 @@ import polars as pl
 from analyzer.analysis.nightly.night import Night
 from analyzer.analysis.observations import end_of, start_of
 from analyzer.analysis.tables import Table, Window, table
+from analyzer.frozen import frozen
 from analyzer.readable import percent
 from analyzer.store import Store
 
@@ -36,7 +37,7 @@ MEASURES = (
 """The figures whose moves a report shows: a count of a day, and what it is a share of; empty if it is none."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Move:
     """A figure of the compared days beside the same days of the week before."""
 
@@ -55,7 +56,7 @@ class Move:
         return percent(value) if self.whole else f"{value:,.0f}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LatestDay:
     """The last whole day with any event, and the fortnight that it ends."""
 
@@ -65,31 +66,28 @@ class LatestDay:
     """The rows of `overview-days` up to it, of two weeks; days without any event have none."""
     compared: int
     """Days of a trend, 1 to 7: no more than the window has."""
-    _figures: dict[date, dict[str, Any]] = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_figures", {row["day"]: row for row in self.days.frame.iter_rows(named=True)})
 
     def lies_in(self, window: Window) -> bool:
         """Return whether all of the fortnight is in a window."""
         begin, end = _fortnight(self.day, window.timezone)
         return (window.since is None or window.since <= begin) and (window.until is None or end <= window.until)
 
-    def value(self, name: str, ago: int = 0) -> int | float | None:
-        """Return a column's value so many days before the day; None without any event on it."""
-        value: int | float | None = self._figures.get(self.day - timedelta(days=ago), {}).get(name)
-        return value
-
     def course(self, name: str) -> list[float | None]:
         """Return a column over the fortnight, the oldest day first; None for a day without events."""
-        return [self.value(name, ago) for ago in reversed(range(2 * WEEK))]
+        values: dict[date, float | None] = dict(self.days.frame.select("day", name).iter_rows())
+        return [values.get(self.day - timedelta(days=ago)) for ago in reversed(range(2 * WEEK))]
+
+    def _both(self, name: str) -> tuple[list[float | None], list[float | None]]:
+        """Return a column over the compared days, and over the same days of the week before."""
+        course = self.course(name)
+        return course[-self.compared :], course[-WEEK - self.compared : -WEEK]
 
     def weeks(self, name: str) -> tuple[float, float | None]:
         """Sum a column over the compared days, and over the same days of the week before.
 
         The second sum is None without any event.
         """
-        now, before = ([self.value(name, start + ago) for ago in range(self.compared)] for start in (0, WEEK))
+        now, before = self._both(name)
         present = [value for value in before if value is not None]
         return sum(value or 0 for value in now), sum(present) if present else None
 
@@ -102,9 +100,10 @@ class LatestDay:
         return [a / b if b and a is not None else None for a, b in pairs]
 
     @property
-    def days_before(self) -> int:
-        """Count the same days of the week before that have any event."""
-        return sum(self.value("sessions", WEEK + ago) is not None for ago in range(self.compared))
+    def days_with_events(self) -> tuple[int, int]:
+        """Count the compared days that have any event, and the same days of the week before."""
+        now, before = (sum(value is not None for value in days) for days in self._both("sessions"))
+        return now, before
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dict."""
@@ -113,21 +112,20 @@ class LatestDay:
 
 def moves_of(latest: LatestDay) -> list[Move]:
     """Return the figures with anything to count, those that moved most first."""
-    days = sum(latest.value("sessions", ago) is not None for ago in range(latest.compared))
     moves = []
     for part, whole in MEASURES:
         now, before = latest.weeks(part)
-        of_now, of_before = latest.weeks(whole) if whole else (days, latest.days_before)
+        of_now, of_before = latest.weeks(whole) if whole else latest.days_with_events
         if not of_now or not (now or before):
             continue
-        weight = 0.0
-        if before is not None and of_before:
-            rates = now / of_now, before / of_before
+        rate, rate_before, weight = now / of_now, None, 0.0
+        if not of_before:
+            before = None
+        elif before is not None:
+            rate_before = before / of_before
             spread = (now + before) / (of_now + of_before) * (1 / of_now + 1 / of_before)
-            weight = abs(rates[0] - rates[1]) / sqrt(spread) if spread else 0.0
-        compared = before is not None and bool(of_before)
-        shares = now / of_now, before / of_before if compared and before is not None and of_before else None
-        moves.append(Move(part, whole, *(shares if whole else (now, before if compared else None)), weight))
+            weight = abs(rate - rate_before) / sqrt(spread) if spread else 0.0
+        moves.append(Move(part, whole, *((rate, rate_before) if whole else (now, before)), weight))
     return sorted(moves, key=lambda move: -move.weight)
 
 

@@ -7,7 +7,6 @@ anything to say is left out. The party that is blamed is that of `errors-blame`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from analyzer.analysis.kinds.sentences import LEAST_USD
@@ -17,6 +16,7 @@ from analyzer.analysis.observations import end_of, start_of
 from analyzer.analysis.summary.day_figures import LatestDay
 from analyzer.analysis.tables import Table, Window, table
 from analyzer.classifier.recovery_table import RECOVERY, advice
+from analyzer.frozen import frozen
 from analyzer.readable import counted, gist, part_of, percent
 from analyzer.store import Store
 
@@ -38,7 +38,7 @@ _RARE = 0.01
 """The chance, over all agents of a report, at which a version is called worse."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Leading:
     """One of the opening sentences."""
 

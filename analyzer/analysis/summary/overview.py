@@ -31,12 +31,12 @@ from analyzer.analysis.tables import (
     as_window,
     json_ready,
     json_rows,
-    json_value,
     table,
     table_without_rows,
 )
 from analyzer.classifier import Rules
-from analyzer.events.times import format_time, now
+from analyzer.events.times import now
+from analyzer.frozen import frozen
 from analyzer.readable import counted, duration, percent
 from analyzer.store import NOT_LOGS, Selection, Store
 from analyzer.store.shown import Shown
@@ -86,7 +86,7 @@ _KINDS = {
 """The kinds of failed tools in the words of the sentence about them."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Totals:
     """The figures that a report opens with: counts of the window."""
 
@@ -127,7 +127,7 @@ class Totals:
         return f"{failed} failed{within}."
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Completeness:
     """The part of the logs that could be read: of all sources, whatever the window."""
 
@@ -149,7 +149,7 @@ class Completeness:
         return 1 - self.quarantined / self.lines if self.lines else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Verdict:
     """The conclusion of a report in a word, a line and sentences."""
 
@@ -249,28 +249,27 @@ class Overview(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dict."""
-        totals = {name: json_value(getattr(self.totals, name)) for name in Totals.__slots__}
         return {
             "schema": "analyzer.report/1",
-            "generated_at": format_time(self.generated_at),
-            "window": self.window.to_dict(),
-            "asked_window": self.asked.to_dict() if self.asked else None,
+            "generated_at": json_ready(self.generated_at),
+            "window": json_ready(self.window),
+            "asked_window": json_ready(self.asked),
             **({"only": self.only.given} if self.only else {}),
             "verdict": json_ready(self.verdict),
             "leading": json_ready(self.leading),
             "findings": [_case_dict(case) for case in self.cases],
-            "judged_until": self.judged_until.isoformat() if self.judged_until else None,
+            "judged_until": json_ready(self.judged_until),
             "ruleset": self.drifts.ruleset,
             "unjudged": self.spikes.unjudged,
             "not_replayed": self.not_replayed,
             "warnings_a_week": self.warnings_a_week,
             "objectives": [state.to_dict() for state in self.objectives],
             "drifts": {
-                "since": self.drifts.split.isoformat() if self.drifts.split else None,
+                "since": json_ready(self.drifts.split),
                 "changes": json_ready(self.drifts.found),
                 "days": json_rows(self.drifts.days),
             },
-            "totals": totals,
+            "totals": json_ready(self.totals),
             "completeness": {**json_ready(self.completeness), "read_share": self.completeness.read_share},
             "latest_day": self.latest.to_dict() if self.latest else None,
             "tables": {name: item.to_dict() for name, item in self.tables.items()},
@@ -342,7 +341,7 @@ def _judge(store: Store, window: Window, ruleset: str) -> tuple[Judged, Drifts]:
     return judged, drifts(store, seen, judged.first, judged.last, window)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Asked:
     """The answers of the store that a report shows."""
 

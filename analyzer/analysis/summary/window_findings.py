@@ -33,6 +33,7 @@ from analyzer.analysis.observations import Observations, end_of, observe, start_
 from analyzer.analysis.periods import BASELINE_DAYS, RECENT_DAYS
 from analyzer.analysis.tables import Table, Window, WindowWords, as_window, json_ready, table
 from analyzer.classifier import Rules
+from analyzer.frozen import frozen
 from analyzer.readable import percent
 from analyzer.store import CallerDays, Selection, Store
 from analyzer.store.shown import Shown, ShownRows
@@ -45,7 +46,7 @@ _NO_LATER = date(9000, 1, 1)
 """Stands for an open end; no log is later."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Judged:
     """The findings of a window."""
 
@@ -201,7 +202,7 @@ class Spikes(ShownRows):
             "spikes": json_ready(self.found),
             "unjudged": self.unjudged,
             "share": self.share.to_dict(),
-            "window": self.window.to_dict(),
+            "window": json_ready(self.window),
         }
 
     def plot(self) -> Figure:

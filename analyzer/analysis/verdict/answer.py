@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
@@ -17,6 +17,7 @@ from analyzer.analysis.verdict.output import Fault, RunOutput, deciding_words, i
 from analyzer.classifier import Rules, classify
 from analyzer.errors import BLOCKED, FAILED, HOLLOW, OK, RETRY, WAIT, InputError
 from analyzer.events.times import format_time, now
+from analyzer.frozen import frozen
 from analyzer.importers.acts import ENDS, SAYS_WORK
 from analyzer.readable import counted
 from analyzer.recovery.process.step_error import STDOUT_CHARS
@@ -60,7 +61,7 @@ _ANSWERS: Mapping[str, Answer] = {
 _ANSWERS_OF_DETAILS: Mapping[str, Answer] = {"usage_limit": "wait", "long_context_tier": "blocked"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunEvidence:
     """A line that decided the answer."""
 
@@ -71,7 +72,7 @@ class RunEvidence:
     """Its words, redacted, cut after 300 characters."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunVerdict:
     """The answer for one run."""
 

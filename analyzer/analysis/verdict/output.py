@@ -16,6 +16,7 @@ from analyzer.errors import InputError
 from analyzer.events import Event
 from analyzer.events.codec import parsed, repeated_key
 from analyzer.events.times import parse_time
+from analyzer.frozen import frozen
 from analyzer.importers import HEAD_BYTES, Source, block_of, detect, head_of
 from analyzer.importers.acts import (
     SYNTHETIC,
@@ -32,7 +33,7 @@ from analyzer.store.ingest.inputs import LONGEST_HEAD, Input
 _TEXT_BYTES = 64 * 1024
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fault:
     """A failure, and the line that tells it."""
 

@@ -45,6 +45,7 @@ def command(
     analyzer compare does. FIGURE is one of its figures.
     """
     from analyzer.analysis.changes import change_outcomes, expected_changes, note_change, withdraw_change
+    from analyzer.analysis.tables import json_ready
     from analyzer.cli.commands.checking import account
     from analyzer.report.changes import change_outcomes_document
 
@@ -66,5 +67,5 @@ def command(
     moment = chosen_window(since=at, timezone=chosen.timezone).since if at else None
     with store.open_for_decisions() as opened:
         change = note_change(opened, text, moment, expected=expected, by=account() if by is None else by)
-    content = {"schema": "analyzer.change/1", **change.to_dict()}
+    content = {"schema": "analyzer.change/1", **json_ready(change)}
     out.answer(content, lambda: f"{change.changed_at:%Y-%m-%d %H:%M} UTC: {change.text}\n")

@@ -148,10 +148,10 @@ def _finding_line(finding: Finding, at: datetime, *, as_json: bool) -> str:
 
 
 def _json_line(row: dict[str, Any]) -> str:
-    from analyzer.analysis.tables import json_value
+    from analyzer.analysis.tables import json_ready
     from analyzer.report.escape import json_text
 
-    return json_text({"schema": "analyzer.watch/1"} | {name: json_value(cell) for name, cell in row.items()})
+    return json_text({"schema": "analyzer.watch/1", **json_ready(row)})
 
 
 def _layout() -> tuple[int | None, bool]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from analyzer.frozen import frozen
 
 MEDIA_TOKENS = 1_600
 """The estimate for an attachment of any size: the most that Anthropic takes for an image."""
@@ -46,7 +47,7 @@ _RESPONSES = frozenset({"input_text", "output_text", "input_image", "input_file"
 _MAJOR = {"image": "image", "audio": "audio", "video": "video", "application": "document", "text": "document"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Media:
     """The kind, name and size of an attachment."""
 
@@ -139,7 +140,7 @@ Message = Any
 Messages = Sequence[Message]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Compression:
     """The amount by which a conversation was made smaller."""
 

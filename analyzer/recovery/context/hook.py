@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any, Protocol
 
 from analyzer.events import EventLog
+from analyzer.frozen import frozen
 from analyzer.recovery.context.conversation import (
     Message,
     Messages,
@@ -89,7 +90,7 @@ def _short(text: str) -> str:
     return text if len(text) <= _LINE_CHARS else f"{text[: _LINE_CHARS - 1]}…"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Notice:
     """A message for the person who uses the agent."""
 
@@ -99,7 +100,7 @@ class Notice:
     """`warning`, `success` or `error`."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HookResult:
     """The answer to the agent about an event."""
 

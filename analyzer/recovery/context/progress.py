@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from analyzer.classifier import Classification, classify
+from analyzer.frozen import frozen
 from analyzer.recovery.context.conversation import (
     Message,
     Messages,
@@ -25,7 +26,7 @@ from analyzer.recovery.context.conversation import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TokenLimit:
     """The limit that an error of a conversation that does not fit names."""
 
@@ -67,7 +68,7 @@ _SAMPLED = 256
 """The least words of a text of which only an eighth of the runs is compared."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Remains:
     """The words that an attempt left of a conversation,
     and those that it removed, without instructions.
@@ -183,7 +184,7 @@ def _runs(message: Message) -> Counter[int]:
     return runs
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TruncateState:
     """The tool outputs that the last recovery with cuts has cut.
 
@@ -197,7 +198,7 @@ class TruncateState:
     """Characters of text after, by message."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PruneState:
     """The messages that the last recovery with removals has removed."""
 
@@ -209,7 +210,7 @@ class PruneState:
     """Tokens of the removed messages, less those of a summary that replaces them."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RetryState:
     """Recoveries of one session, since the last one that lasted."""
 

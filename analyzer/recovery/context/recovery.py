@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, MutableSequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from analyzer.errors import AnalyzerError
+from analyzer.frozen import frozen
 from analyzer.recovery.context import strategies
 from analyzer.recovery.context.conversation import Compression, Message, Messages, get, text_of
 from analyzer.recovery.context.progress import TokenLimit, TruncateState
@@ -20,7 +21,7 @@ from analyzer.recovery.context.strategies import without_attachments
 from analyzer.recovery.waiting import BLOCKING, ON_LOOP, Runner, finish
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fitted:
     """The result of making a conversation fit."""
 
@@ -97,7 +98,7 @@ Summarizer = Callable[[list[Message]], str | Awaitable[str]]
 """A function from messages that will be removed, oldest first, to a text that replaces them."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ContextSettings:
     """The strategies of context recovery and their bounds."""
 

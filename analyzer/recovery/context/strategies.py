@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from analyzer.frozen import frozen
 from analyzer.recovery.context.conversation import (
     Media,
     Message,
@@ -35,7 +35,7 @@ from analyzer.recovery.context.conversation import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MessageTurn:
     """The messages from one message of the user to the next: the question, the steps, the answer."""
 
@@ -149,7 +149,7 @@ two tokens a character. The rest is prompt and tools.
 """
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scale:
     """The weight of a conversation, in the provider's tokens."""
 
@@ -299,7 +299,7 @@ _DEEPEST = 5
 """The deepest level of results within results that is read; no provider takes that many."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Attachment:
     """One attachment of a conversation."""
 

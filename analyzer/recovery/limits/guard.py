@@ -12,7 +12,6 @@ import os
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from itertools import islice
@@ -24,6 +23,7 @@ from analyzer.classifier.reading.responses import attribute_of
 from analyzer.errors import BUSY, AnalyzerError
 from analyzer.events.appending.places import absolute
 from analyzer.events.times import format_time, parse_time
+from analyzer.frozen import frozen
 from analyzer.recovery.limits.state_file import State, StateFile
 from analyzer.recovery.waiting import BLOCKING, ON_LOOP, SYSTEM_CLOCK, Clock, Runner, finish
 
@@ -53,7 +53,7 @@ _LONGEST = timedelta(seconds=MAX_SECONDS) + _STEP
 """The longest time that a record may hold; a longer one was not written by this module."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Limit:
     """One limit in a response."""
 
@@ -219,7 +219,7 @@ class RateLimitedError(AnalyzerError):
         return type(self), (self.provider, self.reset_at)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RateState:
     """The limits of one provider at one moment."""
 
@@ -332,7 +332,7 @@ class RateGuard:
         return cell
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Recorded:
     remaining: float | None
     reset_at: datetime

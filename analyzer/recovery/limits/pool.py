@@ -10,12 +10,12 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from analyzer.events import EventLog
 from analyzer.events.times import format_time, parse_time
+from analyzer.frozen import frozen
 from analyzer.recovery.limits.state_file import State, StateFile
 from analyzer.recovery.waiting import SYSTEM_CLOCK, Clock
 
@@ -27,7 +27,7 @@ UNKNOWN_RESET_SECONDS = 3_600.0
 """The time that an agent stays out if its limit does not say when it resets."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Exhaustion:
     """An agent that ran into its usage limit."""
 

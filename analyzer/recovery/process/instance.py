@@ -6,11 +6,11 @@ import shlex
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from analyzer.errors import AnalyzerError
+from analyzer.frozen import frozen
 from analyzer.recovery.process.group import Process, start
 from analyzer.recovery.process.step_error import Observed, Observer, RelayHaltedError
 from analyzer.recovery.process.streams import write_all
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from analyzer.recovery.relay.monitor import Relay, RelayStream
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Streams:
     """The descriptors that output goes to; None drops it."""
 
@@ -33,7 +33,7 @@ class Streams:
     """
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ending:
     """The end of one start."""
 
@@ -206,7 +206,7 @@ MAX_SECONDS = 366 * 86_400.0
 """The longest wait that may be asked for; the system's own timers end somewhat later."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Limits:
     """The time that a run may take, and the number of its retries.
 
@@ -230,7 +230,7 @@ class Limits:
                 raise AnalyzerError(f"no {name} of {seconds:g} s", f"name 0 to {MAX_SECONDS:.0f} seconds, a year")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Run:
     """The result of a supervised run."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,7 @@ from analyzer.agent_stream import (
     turns_at_limit,
 )
 from analyzer.errors import HALTED, AnalyzerError
+from analyzer.frozen import frozen
 from analyzer.recovery.process.streams import Lines, Tail, last_lines, line_at
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ _SESSION_CHARS = 200
 """The longest name of a session."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TokenUsage:
     """Tokens of a run, as far as its stream names them."""
 
@@ -56,7 +57,7 @@ class TokenUsage:
     context_window: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Observed:
     """The evidence of a run at its end."""
 

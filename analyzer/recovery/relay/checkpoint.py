@@ -11,13 +11,13 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from analyzer.agent_stream import mapping, text
 from analyzer.errors import AnalyzerError, system_text
 from analyzer.events.appending.places import make_folder
+from analyzer.frozen import frozen
 from analyzer.redaction import redact, redact_value
 
 TITLE = "# Relay Checkpoint"
@@ -32,7 +32,7 @@ class CheckpointError(AnalyzerError):
     """A document that is no checkpoint."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Checkpoint:
     """The state of a piece of work, for the instance that goes on with it. Each item is one line of text."""
 
@@ -164,7 +164,7 @@ class SummarizerLimitError(Exception):
     """
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Turn:
     """One message, tool call or tool result."""
 
@@ -177,7 +177,7 @@ class Turn:
     """The arguments of a call."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Transcript:
     """The messages and tool calls of a session so far."""
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from types import MappingProxyType
 from typing import Any
 
 from analyzer.errors import AnalyzerError
+from analyzer.frozen import frozen
 from analyzer.recovery.relay.summarizer_limits import LIMITS, PRESET, PRESETS, READING
 
 STRATEGIES = ("summarize_to_checkpoint",)
@@ -20,7 +21,7 @@ DEFAULT_CONTEXT_WINDOW = 200_000
 _TRIGGER = re.compile(r"(?:token_limit_)?(\d{1,3}(?:\.\d+)?)%?")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RelaySettings:
     """When one step hands off its work, and which summarizer writes the checkpoint."""
 
@@ -47,7 +48,7 @@ class RelaySettings:
     """
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RelayConfig:
     """Settings for all steps, and those of steps that have their own."""
 
@@ -129,7 +130,7 @@ _PERMISSIONS = ("allowed_tools", "deny")
 _THRESHOLD = "token_threshold_percent"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Manifest:
     """The relay settings of a manifest, and the keys that were read under other names."""
 

@@ -10,10 +10,11 @@ import os
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 
 from analyzer.errors import AnalyzerError
+from analyzer.frozen import frozen
 
 PRESET, NONE = "preset", "none"
 LIMITS = (PRESET, NONE)
@@ -27,7 +28,7 @@ _AGENT = "checkpoint-summarizer"
 _OPENCODE = {"agent": {_AGENT: {"mode": "primary", "temperature": 0, "permission": {"*": "deny", "read": "allow"}}}}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SummarizerLimit:
     """One command-line option that limits what an agent may do."""
 
@@ -43,7 +44,7 @@ class SummarizerLimit:
     """For an option that sets several things, the first word after it that means this one."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Preset:
     """The options under which one agent can only read."""
 
@@ -124,7 +125,7 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
 """Agents by the name of their program."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Limited:
     """A summarizer's command within its limits."""
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import random
 import threading
-from dataclasses import dataclass
 from datetime import datetime
 
 from analyzer.classifier import Classification, classify
 from analyzer.events import EventLog
+from analyzer.frozen import frozen
 from analyzer.recovery.context.conversation import Compression
 from analyzer.recovery.limits.guard import DEFAULT_BLOCK_SECONDS, RateGuard, RateLimitedError, response_headers
 from analyzer.recovery.limits.state_file import StateError
@@ -32,7 +32,7 @@ from analyzer.recovery.retry.policy import (
 from analyzer.recovery.waiting import Clock, Runner
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Step:
     """The work before the next try, in this order."""
 
@@ -112,7 +112,7 @@ _HELP = {"context_overflow": "compress", "tool_not_found": "reprobe"}
 """Reasons that are tried again only after the caller has mended the cause, and how."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Setting:
     """The settings that all chains of one `Retry` share."""
 

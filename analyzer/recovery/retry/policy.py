@@ -12,18 +12,19 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from analyzer.classifier.recovery_table import REASONS, RECOVERY
 from analyzer.errors import AnalyzerError
+from analyzer.frozen import frozen
 
 if TYPE_CHECKING:
     from analyzer.classifier import Classification
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Backoff:
     """`min(cap, base · factorⁿ) · (1 ± jitter)` seconds before the retry after attempt n, counted from 0.
 
@@ -57,7 +58,7 @@ _CALLS_WITH_HELP = {"tool_not_found": 2}
 """Calls in all, if the caller mends the cause in between; the table allows one."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Policy:
     """The settings of a retry loop. The defaults are the recovery table."""
 
@@ -212,7 +213,7 @@ def care_of(verdict: Classification) -> Care:
     return Care()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Credential:
     """The variable of a provider's credential, and how it is renewed."""
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
 import polars as pl
 
 from analyzer.analysis.charts.chart import DAY_MILLISECONDS as DAY
-from analyzer.analysis.charts.chart import LOWER_TOP, UPPER_BOTTOM, At, Axis, as_number, milliseconds
+from analyzer.analysis.charts.chart import LOWER_TOP, UPPER_BOTTOM, At, Axis, as_number, milliseconds, round_step
+from analyzer.frozen import frozen
 from analyzer.report.charts.elements import Svg, element, pixels
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -67,7 +67,7 @@ _MOST = 6
 """The most ticks, unless the axis has a number of its own."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tick:
     """A value of an axis with the lines of its label."""
 
@@ -75,7 +75,7 @@ class Tick:
     lines: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AxisScale:
     """An axis with its range and its ticks."""
 
@@ -126,17 +126,11 @@ def _numbers(low: float, high: float, axis: Axis) -> Iterator[Tick]:
     values: Iterable[float] = axis.ticks
     if not values:
         least = {",d": 1.0, ",~r": 1.0, ".0%": 0.01}.get(axis.form, 0.0)
-        step = axis.step or max(least, _round_step((high - low) / (axis.most_ticks or _MOST)))
+        step = axis.step or max(least, round_step((high - low) / (axis.most_ticks or _MOST)))
         first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
         values = [multiple * step for multiple in range(first, last + 1)]
     for value in values:
         yield Tick(value, (number(value, axis.form),))
-
-
-def _round_step(least: float) -> float:
-    """Return the smallest of 1, 2, 5 and their tenfolds that is at least `least`."""
-    size = 10.0 ** math.floor(math.log10(least))
-    return next(step * size for step in (1.0, 2.0, 5.0, 10.0) if step * size >= least * (1 - 1e-9))
 
 
 def _dates(low: float, high: float, axis: Axis) -> Iterator[Tick]:
@@ -173,7 +167,7 @@ _LINE, _GAP, _TITLE = 15, 8, 22
 """The heights of a label's line, of the gap between label and plot, and of a title, in pixels."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Plot:
     """One of the plots above each other; sizes are in pixels."""
 
@@ -190,7 +184,7 @@ class Plot:
         return self.top + (1 - share) * self.height
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Frame:
     """All plots of a picture over their horizontal scale."""
 

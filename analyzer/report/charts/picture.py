@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from itertools import chain, pairwise
 
 from analyzer.analysis.charts.chart import At, Axis, Bars, Chart, Note, Points, Upright, as_number
+from analyzer.frozen import frozen
 from analyzer.readable import counted, percent
 from analyzer.report.charts.axes import RIGHT, Frame, frame, number, part, scale_of, stroke
 from analyzer.report.charts.elements import (
@@ -121,7 +122,7 @@ _LEGEND_HEIGHT = 60
 _CONFIG = {"displayModeBar": False, "responsive": True, "showTips": False, "doubleClick": False}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Key:
     """One entry of a legend."""
 
@@ -130,7 +131,7 @@ class Key:
     """A sample of the series."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Drawing:
     """A chart for a page."""
 
@@ -195,7 +196,7 @@ _THINNEST = 0.0022
 """The least share of the width for a bar, so that a day of two years can be seen on a phone."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bar:
     """One bar, or one piece of a stack, in values of its axes."""
 

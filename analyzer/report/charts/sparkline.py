@@ -11,8 +11,6 @@ WIDTH, HEIGHT = 120, 28
 """The size of the drawing in its own units; the page's style says how large they are."""
 _EDGE = 3.0
 """The room for the dot at the end and half a stroke, in units."""
-_MOST_TILES = 7
-"""The number of tiles in one row of a wide window."""
 
 
 def sparkline(values: Sequence[float | None], name: str, *, is_share: bool = False) -> Svg:

@@ -50,15 +50,12 @@ def ground(night: Night) -> str:
 
 def _row(finding: Finding) -> tuple[str, ...]:
     latest = finding.latest
-    observed, expected = (_figure(finding, value) for value in (latest.observed, latest.expected))
+    figures = (
+        percent(value) if finding.kind.percent else "" if value is None else f"{value:,.2f}"
+        for value in (latest.observed, latest.expected)
+    )
     words = finding.severity, finding.state, finding.kind.title, finding.scope.who
-    return *words, observed, expected, f"{latest.sessions or 0:,}"
-
-
-def _figure(finding: Finding, value: float | None) -> str:
-    if finding.kind.percent:
-        return percent(value)
-    return "" if value is None else f"{value:,.2f}"
+    return *words, *figures, f"{latest.sessions or 0:,}"
 
 
 def night_title(night: Night) -> str:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import plistlib
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from analyzer.analysis.nightly.night import Night
 from analyzer.command_lines import Asking
 from analyzer.errors import FINDINGS, OK, PARTIAL, UNREADABLE, USAGE
+from analyzer.frozen import frozen
 from analyzer.report.document import Document, Heading, TableBlock
 from analyzer.report.night.document import night_document
 
@@ -23,7 +23,7 @@ _GRAVEST = (UNREADABLE, USAGE, PARTIAL, FINDINGS, OK)
 _WORDS = {OK: "ok", FINDINGS: "findings", PARTIAL: "partial"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JobStep:
     """One step of the night's job."""
 

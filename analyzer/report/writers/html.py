@@ -108,7 +108,7 @@ def environment() -> Environment:
         block_name=lambda block: type(block).__name__,
         counted=counted,
         dated=_dated,
-        digest=_digest,
+        digest=lambda script: base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii"),
         drawn=_line,
         gist=gist,
         is_code=lambda text: isinstance(text, Code),
@@ -153,7 +153,3 @@ def _line(figure: Figure) -> Svg:
     if sum(value is not None for value in figure.course) < 2:
         return Svg("")
     return sparkline(figure.course, f"{figure.name} a day, of the last 14 days", is_share=figure.is_share)
-
-
-def _digest(script: str) -> str:
-    return base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")

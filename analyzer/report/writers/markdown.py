@@ -66,10 +66,7 @@ def _listed(texts: Iterable[str | Command]) -> str:
 
 
 def _todo(advice: str, command: str) -> str:
-    return ": ".join(filter(None, (markdown_text(advice), _code(command))))
-
-
-def _code(command: str) -> str:
-    # A backtick would end the code.
     shown = terminal_safe(command)
-    return markdown_text(shown) if "`" in shown else shown and f"`{shown}`"
+    # A backtick would end the code.
+    code = markdown_text(shown) if "`" in shown else shown and f"`{shown}`"
+    return ": ".join(filter(None, (markdown_text(advice), code)))

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from analyzer.command_lines import command_line
 from analyzer.errors import FREE_SPACE, LimitError, QueryError, StoreBusyError, StoreError
-from analyzer.store.db.engine import duckdb
+from analyzer.store.db.engine import Connection, duckdb, execute, first_value
 from analyzer.store.db.frames import OUT_OF_MEMORY_HINT, cannot_go_on, is_full, quoted, unusable
 from analyzer.store.db.location import CATALOG, MEMORY, STORAGE_VERSION, WORK, holder, location
 from analyzer.store.db.tables.schema import (
@@ -41,7 +41,7 @@ class EarlierStoreError(StoreError):
 
 def connect(
     path: str, *, read_only: bool, settings: Mapping[str, str] | None = None, closed: bool = False
-) -> duckdb.DuckDBPyConnection:
+) -> Connection:
     """Open a store file, or a throw-away one for `:memory:`, with `settings` of DuckDB beside our own.
 
     A `closed` connection opens no more files once it is open, not even its own and temporary ones.
@@ -70,9 +70,7 @@ def connect(
     return connection
 
 
-def connect_plain(
-    path: str, *, read_only: bool, settings: Mapping[str, str] | None = None
-) -> duckdb.DuckDBPyConnection:
+def connect_plain(path: str, *, read_only: bool, settings: Mapping[str, str] | None = None) -> Connection:
     """Open the file without checking its content; only the owner can read a new file.
 
     Raises:
@@ -111,29 +109,29 @@ def connect_plain(
     return connection
 
 
-def _attach(connection: duckdb.DuckDBPyConnection, path: str, *, read_only: bool) -> None:
+def _attach(connection: Connection, path: str, *, read_only: bool) -> None:
     """Open the database under `CATALOG`, and detach any other one."""
     mode_query = "select readonly from duckdb_databases() where database_name = $1"
-    if not connection.execute(mode_query, [CATALOG]).fetchall():
+    if not execute(connection, mode_query, [CATALOG]):
         # A file that is there keeps the format that it has: DuckDB refuses to open it under another one.
         new = f"(storage_version '{STORAGE_VERSION}')" if path == MEMORY or not os.path.exists(path) else ""
         # Another thread may be faster.
         attach = f"attach if not exists {quoted(path)} as {CATALOG} {'(read_only)' if read_only else new}"
-        connection.execute(attach).fetchall()
-    if connection.execute(mode_query, [CATALOG]).fetchall() != [(read_only,)]:
+        execute(connection, attach)
+    if execute(connection, mode_query, [CATALOG]) != [(read_only,)]:
         mode = "writing" if read_only else "reading"
         raise StoreBusyError(f"{path} is open for {mode} in this process", "close it first")
-    connection.execute(f"use {CATALOG}").fetchall()
-    connection.execute("detach database if exists memory").fetchall()
+    execute(connection, f"use {CATALOG}")
+    execute(connection, "detach database if exists memory")
 
 
-def _prepare(connection: duckdb.DuckDBPyConnection, path: str, *, read_only: bool, closed: bool) -> None:
+def _prepare(connection: Connection, path: str, *, read_only: bool, closed: bool) -> None:
     """Apply the settings, and create the schema where it is missing."""
     # A second connection of this process to the same file shares settings that may be locked by now.
-    if not connection.execute("select current_setting('lock_configuration')").fetchall()[0][0]:
+    if not first_value(connection, "select current_setting('lock_configuration')"):
         connection.execute("set global TimeZone = 'UTC'")
         # On already in a notebook; there, DuckDB refuses to touch it at all while ipywidgets is missing.
-        if connection.execute("select current_setting('enable_progress_bar')").fetchall()[0][0]:
+        if first_value(connection, "select current_setting('enable_progress_bar')"):
             connection.execute("set enable_progress_bar = false")
         if read_only:
             # A reader reaches nothing but its store, and there is no way back.
@@ -186,11 +184,11 @@ def private_files() -> Iterator[None]:
         os.umask(before)
 
 
-def _create_schema(connection: duckdb.DuckDBPyConnection, path: str) -> None:
+def _create_schema(connection: Connection, path: str) -> None:
     try:
         version = setting(connection, "schema_version")
     except duckdb.CatalogException:
-        if connection.execute("select count(*) from duckdb_tables()").fetchall() != [(0,)]:
+        if execute(connection, "select count(*) from duckdb_tables()") != [(0,)]:
             raise StoreError(f"{path} is a DuckDB file of something else", "name another file with --store") from None
         with private_files():
             ready = ready_store()
@@ -207,7 +205,7 @@ def _create_schema(connection: duckdb.DuckDBPyConnection, path: str) -> None:
             refresh_prices(connection)
 
 
-def _copied(connection: duckdb.DuckDBPyConnection, ready: str | None) -> bool:
+def _copied(connection: Connection, ready: str | None) -> bool:
     """Copy a ready store into an empty one; return whether that worked.
 
     DuckDB gives the copy its own id.
@@ -215,18 +213,18 @@ def _copied(connection: duckdb.DuckDBPyConnection, ready: str | None) -> bool:
     if ready is None:
         return False
     try:
-        connection.execute(f"attach {quoted(ready)} as {_READY} (read_only)").fetchall()
+        execute(connection, f"attach {quoted(ready)} as {_READY} (read_only)")
         try:
             with transaction(connection):
-                connection.execute(f"copy from database {_READY} to {CATALOG}").fetchall()
+                execute(connection, f"copy from database {_READY} to {CATALOG}")
         finally:
-            connection.execute(f"detach {_READY}").fetchall()
+            execute(connection, f"detach {_READY}")
     except duckdb.Error:
         return False
     return True
 
 
-def _check_schema(connection: duckdb.DuckDBPyConnection, path: str) -> None:
+def _check_schema(connection: Connection, path: str) -> None:
     try:
         version = setting(connection, "schema_version")
     except duckdb.CatalogException:
@@ -241,7 +239,7 @@ def _check_schema(connection: duckdb.DuckDBPyConnection, path: str) -> None:
 
 
 @contextlib.contextmanager
-def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+def transaction(connection: Connection) -> Iterator[None]:
     """Run the block in a transaction: committed at its end, rolled back when it raises.
 
     DuckDB's COMMIT returns without an error after a failed statement, so no statement's error may be caught inside.
@@ -312,7 +310,7 @@ _AGAIN_SECONDS = 0.05
 """Seconds after which an interrupt is sent again: between two statements it has no effect."""
 
 
-def attended(connection: duckdb.DuckDBPyConnection, work: Callable[[], _T], seconds: float | None = None) -> _T:
+def attended(connection: Connection, work: Callable[[], _T], seconds: float | None = None) -> _T:
     """Run `work` in a thread and return its result: a long call in the main thread blocks signals.
 
     Raises:
@@ -327,7 +325,7 @@ def attended(connection: duckdb.DuckDBPyConnection, work: Callable[[], _T], seco
 
 
 @contextlib.contextmanager
-def meanwhile(connection: duckdb.DuckDBPyConnection, work: Callable[[], _T]) -> Iterator[Callable[[float | None], _T]]:
+def meanwhile(connection: Connection, work: Callable[[], _T]) -> Iterator[Callable[[float | None], _T]]:
     """Do `work` on the connection in a thread while the block does something else.
 
     It ends with the block.

@@ -15,19 +15,21 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sized
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from analyzer.command_lines import command_line
 from analyzer.errors import FREE_SPACE, LimitError, QueryError, StoreError
+from analyzer.frozen import frozen
 
 if TYPE_CHECKING:
     import duckdb
     import polars as pl
+
+    from analyzer.store.db.engine import Connection, Parameters
 
 
 _PART = re.compile(r"\{(\w+)\}")
@@ -132,10 +134,9 @@ def cannot_go_on(message: str) -> StoreError:
 Schema = Mapping[str, str]
 """Columns → the names of their types in polars; a `Datetime` is in microseconds."""
 OUT_OF_MEMORY_HINT = "ask for fewer columns, rows or groups"
-Params = Mapping[str, Any] | Sequence[Any] | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _StatementStream:
     """The stream of a statement, which runs when the stream is read.
 
@@ -145,7 +146,7 @@ class _StatementStream:
 
     _connection: Any
     _statement: str
-    _params: Params
+    _params: Parameters
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> Any:
         # `_submit` is private to the package: another version may name it differently.
@@ -156,7 +157,7 @@ class _StatementStream:
         return self._connection.sql(self._statement, params=self._params).__arrow_c_stream__()
 
 
-def ask(connection: duckdb.DuckDBPyConnection, statement: str, params: Params = None) -> pl.DataFrame:
+def ask(connection: Connection, statement: str, params: Parameters = None) -> pl.DataFrame:
     """Return the answer of one SELECT as a frame."""
     return to_frame(_StatementStream(connection, statement, params or None))
 
@@ -192,7 +193,7 @@ def to_frame(relation: duckdb.DuckDBPyRelation | ArrowStream) -> pl.DataFrame:
         raise QueryError("the answer holds a value that cannot be shown", "cast it to varchar") from None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlainRows(Sized):
     """A small answer as Python values, without the time that loading polars takes."""
 
@@ -213,7 +214,7 @@ class PlainRows(Sized):
 _NUMBERS = frozenset({"tinyint", "smallint", "integer", "bigint", "hugeint", "float", "double", "decimal"})
 
 
-def ask_rows(connection: duckdb.DuckDBPyConnection, statement: str, params: Params = None) -> PlainRows:
+def ask_rows(connection: Connection, statement: str, params: Parameters = None) -> PlainRows:
     """Return the answer of one SELECT as rows; its dates must also lie within Python's years."""
     rows = connection.execute(statement, params or None).fetchall()
     names, kinds = zip(*((column[0], column[1]) for column in connection.description or ()), strict=True)
@@ -243,7 +244,7 @@ def frame_of(schema: Schema, rows: Mapping[str, Any] | Iterable[Any] = ()) -> pl
     return pl.DataFrame(list(rows), _types(schema), orient="row")
 
 
-def register(connection: duckdb.DuckDBPyConnection, name: str, frame: pl.DataFrame) -> None:
+def register(connection: Connection, name: str, frame: pl.DataFrame) -> None:
     """Make a frame visible to SQL under this name until it is registered again."""
     import duckdb  # noqa: F401 - it lets connections read frames
 
@@ -251,11 +252,11 @@ def register(connection: duckdb.DuckDBPyConnection, name: str, frame: pl.DataFra
 
 
 def copy_rows(
-    source: duckdb.DuckDBPyConnection,
+    source: Connection,
     statement: str,
-    target: duckdb.DuckDBPyConnection,
+    target: Connection,
     table: str,
-    params: Params = None,
+    params: Parameters = None,
 ) -> None:
     """Add the answer of one SELECT to a table of the schema `internal` in another database."""
     import duckdb  # noqa: F401 - it lets connections read streams

@@ -10,16 +10,16 @@ import os
 import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-import duckdb
-
 from analyzer.command_lines import TABLE, command_line
 from analyzer.events.times import now
+from analyzer.frozen import frozen
 from analyzer.importers import FORMATS
 from analyzer.readable import counted
+from analyzer.store.db.engine import Connection, execute, first_value
 from analyzer.store.db.frames import sql
 from analyzer.store.db.location import on_disk
 from analyzer.store.ingest.discover import STDIN
@@ -31,7 +31,7 @@ SPARE_BYTES = 256 * 1024 * 1024
 """Free space below this counts as little, whatever the size of the store."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Check:
     """One result of `analyzer doctor`: what was checked, the state and what to do."""
 
@@ -110,11 +110,11 @@ def content_checks(ask: Asking, again: str, moment: datetime | None = None) -> I
     yield _age(ask, at)
 
 
-def journalled(connection: duckdb.DuckDBPyConnection) -> int:
+def journalled(connection: Connection) -> int:
     """Count the events that the journal keeps: decisions, and those of other tools' logs."""
     native = [kind.name for kind in FORMATS if kind.native]
     query = "select count(*) from events where {decided} or source_format not in (select unnest($1))"
-    return int(connection.execute(sql(query, decided=DECIDED), [native]).fetchall()[0][0])
+    return int(first_value(connection, sql(query, decided=DECIDED), [native]))
 
 
 def _gaps(ask: Asking) -> Check:
@@ -200,11 +200,11 @@ def _claims(ask: Asking) -> Check:
     return Check("claims", "problem", message, "find out who writes there; a copy of a journal is no log")
 
 
-def vanished(connection: duckdb.DuckDBPyConnection) -> Check:
+def vanished(connection: Connection) -> Check:
     """Check that the logs that were read are still where this machine read them."""
-    rows = connection.execute(
-        "select distinct source_path, source_format from sources where status <> 'vanished' order by 1"
-    ).fetchall()
+    rows = execute(
+        connection, "select distinct source_path, source_format from sources where status <> 'vanished' order by 1"
+    )
     files = [(path, kind) for path, kind in rows if path != STDIN and not path.startswith(TABLE)]
     gone = [(path, kind) for path, kind in files if not os.path.exists(on_disk(path))]
     if not gone:

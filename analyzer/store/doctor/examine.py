@@ -24,6 +24,7 @@ from analyzer.events.times import now
 from analyzer.interpreter import start
 from analyzer.readable import counted
 from analyzer.store.db.connection import EarlierStoreError, connect, store_errors
+from analyzer.store.db.engine import execute
 from analyzer.store.db.location import WAL, holder, kept_of, location, lock_of, patiently, replacement_waits, work_of
 from analyzer.store.db.tables.schema import setting
 from analyzer.store.doctor.checks import (
@@ -309,7 +310,7 @@ def _content(path: str, why: str | None) -> Generator[Check, None, int | None]:
             ruleset = ruleset_at_hand(digest, (kept_rules(path, digest), None))
             yield ruleset_check(digest, at_hand=ruleset is not None)
         yield from content_checks(
-            lambda sql, parameters: connection.execute(sql, dict(parameters)).fetchall(),
+            lambda sql, parameters: execute(connection, sql, dict(parameters)),
             command_line("quarantine", "retry", store=path),
         )
         yield vanished(connection)

@@ -11,15 +11,15 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-import duckdb
 import msgspec
 
 from analyzer.errors import FREE_SPACE, UNREADABLE, AnalyzerError, system_text
+from analyzer.frozen import frozen
 from analyzer.store.db.connection import private_files, query_errors
+from analyzer.store.db.engine import Connection, execute
 from analyzer.store.db.frames import ask, sql
 from analyzer.store.db.location import exclusive, sync
 from analyzer.store.db.tables.schema import views
@@ -46,7 +46,7 @@ _AT_ONCE = 50_000
 _A_DAY = timedelta(days=1)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DayMark:
     """Identifies the content of one day of a view."""
 
@@ -54,23 +54,7 @@ class DayMark:
     digest: str
 
 
-class DayTarget(Protocol):
-    """A target of days: a folder of files, or a table of another system.
-
-    A day is complete or unchanged, whenever the process dies. A day that `known` names has
-    exactly the rows of that mark.
-    """
-
-    def known(self, view: str) -> Mapping[str, DayMark]:
-        """Return the marks of the days of a view that are there, by day as `2026-11-20`."""
-
-    def replace(
-        self, view: str, marks: Mapping[str, DayMark], gone: Collection[str], frames: Iterator[tuple[str, pl.DataFrame]]
-    ) -> None:
-        """Replace the days of `marks` with `frames`, in order of days, and remove `gone`."""
-
-
-@dataclass(frozen=True, slots=True)
+@frozen
 class ExportedView:
     """Counts of one view's export: its days that were written, removed, and left unchanged."""
 
@@ -83,8 +67,8 @@ class ExportedView:
 
 
 def export_days(
-    connection: duckdb.DuckDBPyConnection,
-    target: DayTarget,
+    connection: Connection,
+    target: Folder,
     names: Collection[str],
     since: datetime | None,
     until: datetime | None,
@@ -124,13 +108,12 @@ def _within(day: str, first: datetime | None, end: datetime | None) -> bool:
     return (first is None or moment >= first) and (end is None or moment < end)
 
 
-def _marks(
-    connection: duckdb.DuckDBPyConnection, view: str, first: datetime | None, end: datetime | None
-) -> dict[str, DayMark]:
+def _marks(connection: Connection, view: str, first: datetime | None, end: datetime | None) -> dict[str, DayMark]:
     at = EXPORTED[view][0]
     columns = ",".join(f"{column.name} {column.type}" for column in views()[view].columns)
     with query_errors():
-        rows = connection.execute(
+        rows = execute(
+            connection,
             sql(
                 "select strftime({at}, '%Y-%m-%d'), count(*), bit_xor(hash(v)), sum(hash(v)), hash($3) from {view} as v"
                 " where {at} >= coalesce($1, {at}) and ($2 is null or {at} < $2) group by all order by all",
@@ -138,13 +121,11 @@ def _marks(
                 view=view,
             ),
             [first, end, columns],
-        ).fetchall()
+        )
     return {day: DayMark(count, f"{either:016x}{total:x}-{shape:016x}") for day, count, either, total, shape in rows}
 
 
-def _frames(
-    connection: duckdb.DuckDBPyConnection, view: str, days: Mapping[str, DayMark]
-) -> Iterator[tuple[str, pl.DataFrame]]:
+def _frames(connection: Connection, view: str, days: Mapping[str, DayMark]) -> Iterator[tuple[str, pl.DataFrame]]:
     """Yield the rows of each day, in order of days; small days are asked for together."""
     at, name_column = EXPORTED[view]
     together: list[str] = []
@@ -182,7 +163,11 @@ class _Manifest(msgspec.Struct):
 
 
 class Folder:
-    """A folder as a target of days. `written` makes the bytes of a file out of the rows of a day."""
+    """A folder as a target of days. `written` makes the bytes of a file out of the rows of a day.
+
+    A day is complete or unchanged, whenever the process dies. A day that `known` names has exactly the rows of that
+    mark.
+    """
 
     def __init__(self, path: str, ending: str, written: Callable[[pl.DataFrame], bytes]) -> None:
         self._path, self._ending, self._written = os.path.abspath(path), ending, written

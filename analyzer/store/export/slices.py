@@ -12,15 +12,14 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from dataclasses import dataclass
 from datetime import datetime
-
-import duckdb
 
 from analyzer.command_lines import command_line
 from analyzer.errors import StoreError, system_text
 from analyzer.events.times import format_time, now
+from analyzer.frozen import frozen
 from analyzer.store.db.connection import connect, private_files, store_errors, transaction
+from analyzer.store.db.engine import Connection, duckdb, execute
 from analyzer.store.db.frames import quoted, sql
 from analyzer.store.db.location import WAL, exclusive, location, patiently, sync
 from analyzer.store.db.tables.schema import leave_out_told_twice, remember, setting
@@ -35,7 +34,7 @@ _KEPT_KEYS = ("active_ruleset", "active_rules", "horizon")
 _DECISIONS = f"({DECIDED} and type in ({', '.join(repr(name) for name in DECISIONS)}))"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Slice:
     """A slice that was made: its path, its sentence about itself, and its number of events."""
 
@@ -44,7 +43,7 @@ class Slice:
     events: int
 
 
-def slice_sentence(connection: duckdb.DuckDBPyConnection) -> str | None:
+def slice_sentence(connection: Connection) -> str | None:
     """Return the sentence of a slice about itself; None for a whole store."""
     return setting(connection, SLICE)
 
@@ -69,7 +68,7 @@ def cut_slice(store_path: str, target: str, since: datetime | None, until: datet
             patiently(lambda: connect(whole, read_only=True)).close()
             with connect(work, read_only=False) as connection, store_errors():
                 rules, sentence, events = _fill(connection, whole, since, until)
-                connection.execute("checkpoint").fetchall()
+                execute(connection, "checkpoint")
             if rules and (own := kept_rules(whole, rules)) and os.path.exists(own):
                 copy = str(kept_rules(real, rules))
                 with private_files():
@@ -98,11 +97,10 @@ def _refuse_whole(real: str) -> None:
 
 
 def _fill(
-    connection: duckdb.DuckDBPyConnection, whole: str, since: datetime | None, until: datetime | None
+    connection: Connection, whole: str, since: datetime | None, until: datetime | None
 ) -> tuple[str | None, str, int]:
     """Copy the rows of the window; return active ruleset, sentence and number of events."""
-    run = connection.execute
-    run(f"attach {quoted(whole)} as {_FROM} (read_only)").fetchall()
+    execute(connection, f"attach {quoted(whole)} as {_FROM} (read_only)")
     window = f"(occurred_at >= coalesce($1, occurred_at) and ($2 is null or occurred_at < $2) or {_DECISIONS})"
     facts = "facts_id in (select facts_id from internal.event_v1 where facts_id is not null)"
     with transaction(connection):
@@ -114,7 +112,8 @@ def _fill(
             ("quarantine_v1", "true", []),
             ("store_v1", "list_contains($1, key)", [_KEPT_KEYS]),
         ):
-            run(
+            execute(
+                connection,
                 sql(
                     "insert into internal.{table} by name select * from {whole}.internal.{table} where {only}",
                     table=table,
@@ -122,17 +121,15 @@ def _fill(
                     only=only,
                 ),
                 parameters,
-            ).fetchall()
+            )
         leave_out_told_twice(connection)
         sentence = call_slice(connection, whole, since, until)
-    run(f"detach {_FROM}").fetchall()
-    events = run("select count(*) from internal.event_v1").fetchall()
+    execute(connection, f"detach {_FROM}")
+    events = execute(connection, "select count(*) from internal.event_v1")
     return setting(connection, "active_ruleset"), sentence, int(events[0][0])
 
 
-def call_slice(
-    connection: duckdb.DuckDBPyConnection, whole: str, since: datetime | None, until: datetime | None
-) -> str:
+def call_slice(connection: Connection, whole: str, since: datetime | None, until: datetime | None) -> str:
     """Mark a store as a slice that holds nothing from before its window; return its sentence."""
     if since is not None:
         set_horizon(connection, since)

@@ -24,7 +24,7 @@ from analyzer.events.codec import encode
 from analyzer.events.model import Origin, new_id
 from analyzer.events.times import EPOCH
 from analyzer.store.db.connection import transaction
-from analyzer.store.db.engine import duckdb
+from analyzer.store.db.engine import Connection, execute, first_value
 from analyzer.store.db.frames import frame_of, register, sql
 from analyzer.store.db.tables.schema import remember, setting
 from analyzer.store.fleet.table import SCHEMA, EventTable, TableError, TwiceError, table_named
@@ -92,7 +92,7 @@ class Push:
         return asdict(self)
 
 
-def push(connection: duckdb.DuckDBPyConnection, name: str, writer: str | None = None) -> Push:
+def push(connection: Connection, name: str, writer: str | None = None) -> Push:
     """Append the store's events that a table does not have yet. Decisions stay in the store.
 
     A store that has not pushed before does so as `writer` (None: a name of its own).
@@ -111,13 +111,11 @@ def push(connection: duckdb.DuckDBPyConnection, name: str, writer: str | None = 
     raise StoreError(f"a copy of this store pushes to {table.path} all the time", "let only one of them push")
 
 
-def _push(connection: duckdb.DuckDBPyConnection, table: EventTable, writer: str) -> Push:
+def _push(connection: Connection, table: EventTable, writer: str) -> Push:
     state = _recalled(connection, _pushed_key(table), _Pushed) or _Pushed(writer)
     opened = table.opened(create=True)
     last = opened.transaction_version(state.writer) or 0
-    newest = connection.execute(
-        "select max(ingested_at) from internal.event_v1 where source_path is not null"
-    ).fetchall()[0][0]
+    newest = first_value(connection, "select max(ingested_at) from internal.event_v1 where source_path is not null")
     since = state.until if last == state.part else EPOCH
     result = Push(f"{TABLE}{table.path}")
     for rows in missing_rows(connection, table, opened, since):
@@ -130,7 +128,7 @@ def _push(connection: duckdb.DuckDBPyConnection, table: EventTable, writer: str)
 
 
 def missing_rows(
-    connection: duckdb.DuckDBPyConnection, table: EventTable, opened: DeltaTable, since: datetime = EPOCH
+    connection: Connection, table: EventTable, opened: DeltaTable, since: datetime = EPOCH
 ) -> Iterator[pl.DataFrame]:
     """Yield the rows of events that were ingested since a moment, in parts.
 
@@ -139,8 +137,7 @@ def missing_rows(
     ids = frame_of({"event_id": "String"})
     if since == EPOCH and (files := opened.file_uris()):
         days = {
-            f"day={day}"
-            for (day,) in connection.execute("select distinct occurred_at::date from internal.event_v1").fetchall()
+            f"day={day}" for (day,) in execute(connection, "select distinct occurred_at::date from internal.event_v1")
         }
         near = [file for file in files if "day=" not in file or days & set(file.split("/"))]
         ids = table.column("event_id", near).to_frame()
@@ -172,9 +169,7 @@ def _row(event: tuple[Any, ...]) -> tuple[object, ...]:
     return moment.date(), name, host, path, encode(record, payload.encode())[:-1].decode()
 
 
-def load_all(
-    connection: duckdb.DuckDBPyConnection, names: Iterable[str], result: IngestResult, progress: OnProgress | None
-) -> None:
+def load_all(connection: Connection, names: Iterable[str], result: IngestResult, progress: OnProgress | None) -> None:
     """Read the lines that tables have got since the store has loaded them last, and add the figures to `result`.
 
     A table that is missing or damaged, or that cannot be reached, is a problem of the result.
@@ -191,9 +186,7 @@ def load_all(
             result.problems.append(Problem(f"{TABLE}{table.path}", error.message, error.hint))
 
 
-def _load(
-    connection: duckdb.DuckDBPyConnection, table: EventTable, result: IngestResult, progress: OnProgress | None
-) -> None:
+def _load(connection: Connection, table: EventTable, result: IngestResult, progress: OnProgress | None) -> None:
     opened = table.opened()
     metadata = opened.metadata()
     files, source = _new_files(connection, table, opened, str(metadata.id)), f"{TABLE}{table.path}"
@@ -216,7 +209,7 @@ def _load(
         _remember(connection, _loaded_key(table), _Loaded(str(metadata.id), opened.version()))
 
 
-def _new_files(connection: duckdb.DuckDBPyConnection, table: EventTable, opened: DeltaTable, number: str) -> list[str]:
+def _new_files(connection: Connection, table: EventTable, opened: DeltaTable, number: str) -> list[str]:
     """Return the files that the last loaded version does not have: those of parts that came since.
 
     Files that a compaction has written are among them; their events are in the store already.
@@ -251,17 +244,18 @@ def _files_of_lines(table: EventTable, files: list[str], folder: str) -> Iterato
         handle.close()
 
 
-def _merge_sources(connection: duckdb.DuckDBPyConnection, source: str) -> None:
+def _merge_sources(connection: Connection, source: str) -> None:
     """Count the files of lines, which are gone, as one source: the table."""
-    run = connection.execute
     of_lines = f"%/{_FOLDER}%/lines.jsonl"
     for table, column in (("event_v1", "source_path"), ("quarantine_v1", "source_path"), ("source_v1", "path")):
-        run(
+        execute(
+            connection,
             sql("update internal.{table} set {column} = $1 where {column} like $2", table=table, column=column),
             [source, of_lines],
-        ).fetchall()
+        )
     figures = ("read_bytes", "read_lines", *STORED)
-    run(
+    execute(
+        connection,
         sql(
             "update internal.source_v1 as s set {sums}, last_ingested_at = t.last_ingested_at,"
             " fingerprint = '', fingerprint_length = 0, mark = '', mark_length = 0, size = t.read_bytes"
@@ -271,11 +265,11 @@ def _merge_sources(connection: duckdb.DuckDBPyConnection, source: str) -> None:
             totals=", ".join(f"sum({name}) as {name}" for name in figures),
         ),
         [source],
-    ).fetchall()
+    )
     of_table = "select {first} from internal.source_v1 where path = $1"
-    first = run(sql(of_table, first="min(source_id)"), [source]).fetchall()[0][0]
-    run("update internal.quarantine_v1 set source_id = $2 where source_path = $1", [source, first]).fetchall()
-    run("delete from internal.source_v1 where path = $1 and source_id <> $2", [source, first]).fetchall()
+    first = first_value(connection, sql(of_table, first="min(source_id)"), [source])
+    execute(connection, "update internal.quarantine_v1 set source_id = $2 where source_path = $1", [source, first])
+    execute(connection, "delete from internal.source_v1 where path = $1 and source_id <> $2", [source, first])
 
 
 def _pushed_key(table: EventTable) -> str:
@@ -286,17 +280,17 @@ def _loaded_key(table: EventTable) -> str:
     return f"loaded_from {table.path}"
 
 
-def _recalled(connection: duckdb.DuckDBPyConnection, key: str, kind: type[_State]) -> _State | None:
+def _recalled(connection: Connection, key: str, kind: type[_State]) -> _State | None:
     text = setting(connection, key)
     return None if text is None else msgspec.json.decode(text, type=kind)
 
 
-def _remember(connection: duckdb.DuckDBPyConnection, key: str, state: _Pushed | _Loaded) -> None:
+def _remember(connection: Connection, key: str, state: _Pushed | _Loaded) -> None:
     with transaction(connection):
         remember(connection, **{key: msgspec.json.encode(state).decode()})
 
 
-def _refuse_both(connection: duckdb.DuckDBPyConnection, key: str, message: str) -> None:
+def _refuse_both(connection: Connection, key: str, message: str) -> None:
     """Raise an error if the store also does the opposite with this table: it would push what it has loaded."""
     if setting(connection, key) is not None:
         raise AnalyzerError(message, "name another store: --store FILE")

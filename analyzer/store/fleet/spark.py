@@ -24,7 +24,7 @@ from analyzer import interpreter
 from analyzer.command_lines import TABLE
 from analyzer.errors import AnalyzerError, StoreError, system_text
 from analyzer.store.db.connection import connect, transaction
-from analyzer.store.db.engine import duckdb
+from analyzer.store.db.engine import Connection
 from analyzer.store.db.location import MEMORY
 from analyzer.store.db.tables.schema import remember, setting
 from analyzer.store.fleet.ship import Push, push
@@ -65,9 +65,7 @@ class FileGroup(msgspec.Struct):
         return f"spark:{hashlib.sha256(msgspec.json.encode(self.sizes)).hexdigest()[:32]}"
 
 
-def push_by_executors(
-    connection: duckdb.DuckDBPyConnection, master: str, paths: Iterable[str], to: str
-) -> tuple[Push, list[Problem]]:
+def push_by_executors(connection: Connection, master: str, paths: Iterable[str], to: str) -> tuple[Push, list[Problem]]:
     """Push logs below the paths, which all executors see under the same names, into a table.
 
     The store remembers the size of each file that was pushed. Files of that size are left out, others are read whole.

@@ -11,12 +11,12 @@ import os
 import re
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from analyzer.command_lines import TABLE, command_line
 from analyzer.errors import AnalyzerError, StoreError
+from analyzer.frozen import frozen
 from analyzer.store.db.connection import private_files
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class TwiceError(Exception):
     """Another process of the same application has committed meanwhile."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EventTable:
     """A shared table of event lines, which may not exist yet."""
 

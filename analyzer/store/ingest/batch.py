@@ -233,19 +233,6 @@ class Rejected(msgspec.Struct, frozen=True, gc=False):
     text: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class SourceChange:
-    """The checkpoint of one source at the end of a batch, and the figures of what the batch read of it."""
-
-    progress: Progress
-    checkpoint: SourceCheckpoint
-    gained: Tally
-    status: str
-    detail: str | None
-    pending_bytes: int
-    retracted_bytes: int
-
-
 @dataclass(slots=True)
 class SealedBatch:
     """A closed batch, which can be applied again and again until it is in the store."""
@@ -257,7 +244,8 @@ class SealedBatch:
     event_lines: pl.Series | None
     """The event lines, in the same order; None once the journal has them."""
     rejected: list[Rejected]
-    sources: list[SourceChange]
+    sources: list[Progress]
+    """Each source as it was when the batch was closed, with the checkpoint there and what the batch gained of it."""
     forgotten: list[int]
 
 
@@ -369,21 +357,11 @@ class Batch:
         # Not made into one piece: DuckDB reads pieces side by side.
         events = pl.concat(self._frames or [frame_of(STAGED)], rechunk=False).with_row_index("place")
         event_lines = events.drop_in_place("event_line")
-        sources: list[SourceChange] = []
+        sources = []
         for progress in self._touched.values():
             progress.checkpoint.pending_bytes = progress.pending_bytes
             progress.kept = replace(progress.checkpoint)
-            sources.append(
-                SourceChange(
-                    progress,
-                    progress.kept,
-                    progress.gained,
-                    progress.status,
-                    progress.detail,
-                    progress.pending_bytes,
-                    progress.retracted_bytes,
-                )
-            )
+            sources.append(replace(progress, checkpoint=progress.kept))
             progress.gained, progress.retracted_bytes = Tally(), 0
         sealed = SealedBatch(new_id(), events, event_lines, self._rejected, sources, self._forgotten)
         self._clear()

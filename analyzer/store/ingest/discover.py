@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from analyzer.command_lines import command_line
 from analyzer.errors import nearest, system_text
+from analyzer.frozen import frozen
 from analyzer.importers.places import LogPlace
 from analyzer.store.db.location import kept, on_disk
 from analyzer.store.journal import ENDING, is_journal
@@ -37,7 +38,7 @@ MOST_FILES = 250_000
 """Most files of one place of an agent; with more of them, name the folders that matter."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Problem:
     """A path that could not be read, or only in part."""
 

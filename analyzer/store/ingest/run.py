@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-import duckdb
 import msgspec
 
 from analyzer.errors import InputError
 from analyzer.events.times import EPOCH, now
 from analyzer.importers import BY_NAME, HEAD_BYTES, detect, head_of
 from analyzer.importers.places import LogPlace
+from analyzer.store.db.engine import Connection, execute
 from analyzer.store.db.frames import sql
 from analyzer.store.db.location import MEMORY, files_of, kept
 from analyzer.store.ingest.batch import Batch, Progress, Tally
@@ -94,7 +94,7 @@ class IngestResult(Shown):
 
 
 def ingest(
-    connection: duckdb.DuckDBPyConnection,
+    connection: Connection,
     paths: Iterable[str | LogPlace],
     *,
     store_path: str = MEMORY,
@@ -137,9 +137,9 @@ def ingest(
     return result
 
 
-def next_moment(connection: duckdb.DuckDBPyConnection) -> datetime:
+def next_moment(connection: Connection) -> datetime:
     """Return the present time, or just after the last ingest if the clock was set back: pushes go by this order."""
-    last = connection.execute("select max(ingested_at) from internal.event_v1 where source_path is not null").fetchall()
+    last = execute(connection, "select max(ingested_at) from internal.event_v1 where source_path is not null")
     return max(now(), (last[0][0] or EPOCH) + timedelta(microseconds=1))
 
 
@@ -275,16 +275,17 @@ CHECKPOINT = (
 """The columns of a stored checkpoint."""
 
 
-def checkpoints(connection: duckdb.DuckDBPyConnection, paths: Collection[str] | None = None) -> list[SourceCheckpoint]:
+def checkpoints(connection: Connection, paths: Collection[str] | None = None) -> list[SourceCheckpoint]:
     """Return the checkpoints of all sources, or of those that were at some paths."""
     only, parameters = "", []
     if paths is not None:
         only, parameters = " where path in (select unnest(?::varchar[]))", [list(paths)]
     columns = ", ".join(CHECKPOINT)
-    rows = connection.execute(
+    rows = execute(
+        connection,
         sql("select {columns} from internal.source_v1{only} order by source_id", columns=columns, only=only),
         parameters,
-    ).fetchall()
+    )
     return [checkpoint_of(row) for row in rows]
 
 

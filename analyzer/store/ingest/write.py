@@ -16,7 +16,6 @@ from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-import duckdb
 import msgspec
 
 from analyzer.errors import FREE_SPACE, StoreError
@@ -24,9 +23,10 @@ from analyzer.events import EventLog
 from analyzer.events.sanitize import sanitize
 from analyzer.redaction import may_hold_secret
 from analyzer.store.db.connection import first_line, transaction
+from analyzer.store.db.engine import Connection, duckdb, execute, first_value
 from analyzer.store.db.frames import frame_of, register, sql
 from analyzer.store.db.tables.schema import leave_out_told_twice
-from analyzer.store.ingest.batch import KEPT_TEXT, STORED, Rejected, SealedBatch, SourceChange, Tally, prefix_ids
+from analyzer.store.ingest.batch import KEPT_TEXT, STORED, Progress, Rejected, SealedBatch, Tally, prefix_ids
 from analyzer.store.ingest.statements import (
     CHECK_SOURCES,
     CLAIMED,
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-Reopen = Callable[[], duckdb.DuckDBPyConnection]
+Reopen = Callable[[], Connection]
 MOST_POISON = 100
 """Most failing rows of one batch; if more fail, the rows are not the cause."""
 _DEAD = duckdb.InternalException, duckdb.FatalException, duckdb.ConnectionException
@@ -69,7 +69,7 @@ class Writer:
 
     def __init__(
         self,
-        connection: duckdb.DuckDBPyConnection,
+        connection: Connection,
         journal: EventLog | None,
         now: datetime,
         *,
@@ -125,7 +125,7 @@ class Writer:
         """
         conflicts = self._prepare(batch)
         if self._journal is not None and batch.event_lines is not None:
-            repeated = [row[0] for row in self._connection.execute("select place from repeated").fetchall()]
+            repeated = [row[0] for row in execute(self._connection, "select place from repeated")]
             new = batch.events["place"].filter(~batch.events["place"].is_in(repeated))
             record_all(self._journal, batch.event_lines.gather(new).drop_nulls())
             batch.event_lines = None
@@ -138,7 +138,7 @@ class Writer:
     def _settle(self, batch: SealedBatch) -> None:
         """Add the figures of a batch that is in the store to those of its sources."""
         for change in batch.sources:
-            change.progress.tally.add(self._tallies[change.checkpoint.source_id])
+            change.tally.add(self._tallies[change.checkpoint.source_id])
 
     def _recover(self, error: duckdb.Error) -> None:
         """Make the connection usable again, whatever the error has done to it.
@@ -150,7 +150,7 @@ class Writer:
             self._connection.execute("rollback")
         if not isinstance(error, _DEAD):
             with contextlib.suppress(duckdb.Error):
-                self._connection.execute("select 1").fetchall()
+                execute(self._connection, "select 1")
                 return
         if self._reopen is None:
             raise _refusal(error)
@@ -190,15 +190,16 @@ class Writer:
         return conflicts
 
     def _write(self, batch: SealedBatch, conflicts: list[Rejected]) -> None:
-        if self._connection.execute("select count(*) from claimed where place is null").fetchall()[0][0]:
-            self._connection.execute(RENAME_CLAIMED).fetchall()
+        if first_value(self._connection, "select count(*) from claimed where place is null"):
+            execute(self._connection, RENAME_CLAIMED)
         self._insert_events(batch)
         self._insert_quarantine([*batch.rejected, *conflicts])
         for table in ("source_v1", "quarantine_v1") if batch.forgotten else ():
-            self._connection.execute(
+            execute(
+                self._connection,
                 sql("delete from internal.{table} where source_id in (select unnest($1))", table=table),
                 [batch.forgotten],
-            ).fetchall()
+            )
         for change in batch.sources:
             if change.retracted_bytes:
                 self._retract(change.checkpoint.source_id, change.retracted_bytes)
@@ -223,7 +224,7 @@ class Writer:
         DuckDB's COMMIT can return without an error and without having committed, and fail after it has: look.
         """
         register(self._connection, "staged_source", frame_of(SOURCE_SCHEMA, _source_rows(batch, {}, self._now)))
-        rows = self._connection.execute(CHECK_SOURCES).fetchall()
+        rows = execute(self._connection, CHECK_SOURCES)
         return rows == [(len(batch.sources), True)]
 
     def _find_repeated(self, batch: SealedBatch) -> list[Rejected]:
@@ -238,23 +239,22 @@ class Writer:
         bounds = [ids.min() or "", ids.max() or ""]
         connection.execute("create or replace temp table repeated (place ubigint, conflict boolean, is_origin boolean)")
         connection.execute("create or replace temp table claimed (event_id varchar, place ubigint)")
-        stored = connection.execute(COUNT_KNOWN, bounds).fetchall()[0][0] if batch.events.height else 0
+        stored = first_value(connection, COUNT_KNOWN, bounds) if batch.events.height else 0
         if not stored and ids.n_unique() == batch.events.height:
             return []
-        connection.execute(FILL_CLAIMED, bounds).fetchall()
-        renamed = {
-            int(row[0]) for row in connection.execute("select place from claimed where place is not null").fetchall()
-        }
+        execute(connection, FILL_CLAIMED, bounds)
+        renamed = {int(row[0]) for row in execute(connection, "select place from claimed where place is not null")}
         if renamed:
             events = prefix_ids(batch.events, renamed, CLAIMED)
             register(connection, "staged_event", events)
             bounds = [events["event_id"].min() or "", events["event_id"].max() or ""]
-        connection.execute(FILL_REPEATED, [*bounds, self._rereads]).fetchall()
+        execute(connection, FILL_REPEATED, [*bounds, self._rereads])
         paths = {change.checkpoint.source_id: change.checkpoint.path for change in batch.sources}
-        rows = connection.execute(
+        rows = execute(
+            connection,
             "select source_id, line, byte_offset, byte_length, event_id, payload from staged_event"
-            " semi join (from repeated where conflict) as r using (place) order by place"
-        ).fetchall()
+            " semi join (from repeated where conflict) as r using (place) order by place",
+        )
         return [
             Rejected(
                 source, paths[source], line, offset, length, 0, "conflict", f"id {event_id}"[:300], payload.encode()
@@ -277,7 +277,7 @@ class Writer:
             tallies[bad.source_id].quarantined += 1
             tallies[bad.source_id].quarantined_bytes += bad.length + bad.newline_bytes
         register(self._connection, "bad_line", frame_of(_BAD_LINE, list(bad_lines)))
-        for row in self._connection.execute(COUNT_LINES).fetchall():
+        for row in execute(self._connection, COUNT_LINES):
             tally = tallies[row[0]]
             tally.events += row[1]
             tally.event_lines += row[2]
@@ -287,14 +287,14 @@ class Writer:
             tally.quarantined += row[6]
             tally.quarantined_bytes += row[7]
         for change in batch.sources if settle else ():
-            tallies[change.checkpoint.source_id].settle(change.checkpoint.path, native=change.progress.native)
+            tallies[change.checkpoint.source_id].settle(change.checkpoint.path, native=change.native)
         return tallies
 
     def _insert_events(self, batch: SealedBatch) -> None:
         # Also without rows: if a statement fails even then, no row is poison.
-        self._connection.execute(INSERT_EVENTS, [self._now]).fetchall()
+        execute(self._connection, INSERT_EVENTS, [self._now])
         leave_out_told_twice(self._connection, "staged_event")
-        self._connection.execute(INSERT_FACTS).fetchall()
+        execute(self._connection, INSERT_FACTS)
 
     def _insert_quarantine(self, rejected: list[Rejected]) -> None:
         if not rejected:
@@ -313,7 +313,7 @@ class Writer:
             "ingested_at": [self._now] * len(rejected),
         }
         register(self._connection, "staged_reject", frame_of(QUARANTINE_SCHEMA, columns))
-        self._connection.execute("insert into internal.quarantine_v1 select * from staged_reject").fetchall()
+        execute(self._connection, "insert into internal.quarantine_v1 select * from staged_reject")
 
     def _save_sources(self, batch: SealedBatch, tallies: dict[int, Tally]) -> None:
         """Save the sources: a checkpoint replaces the former one, figures are added to the former
@@ -321,8 +321,8 @@ class Writer:
         """
         frame = frame_of(SOURCE_SCHEMA, _source_rows(batch, tallies, self._now))
         register(self._connection, "staged_source", frame)
-        self._connection.execute(UPDATE_SOURCES).fetchall()
-        self._connection.execute(INSERT_SOURCES).fetchall()
+        execute(self._connection, UPDATE_SOURCES)
+        execute(self._connection, INSERT_SOURCES)
 
 
 def _source_rows(batch: SealedBatch, tallies: dict[int, Tally], now: datetime) -> list[dict[str, Any]]:
@@ -332,13 +332,13 @@ def _source_rows(batch: SealedBatch, tallies: dict[int, Tally], now: datetime) -
     ]
 
 
-def _source_row(change: SourceChange, tally: Tally, now: datetime) -> dict[str, Any]:
+def _source_row(change: Progress, tally: Tally, now: datetime) -> dict[str, Any]:
     checkpoint = change.checkpoint
     return {
         **{name: getattr(checkpoint, name) for name in _CHECKED},
         "status": change.status,
         "detail": change.detail,
-        "codec": change.progress.codec,
+        "codec": change.codec,
         "read_bytes": checkpoint.offset,
         "read_lines": checkpoint.lines,
         "state": _json.encode(checkpoint.state or {}).decode(),

@@ -15,7 +15,6 @@ import contextlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -24,7 +23,9 @@ import duckdb
 from duckdb.func import FunctionNullHandling
 
 from analyzer.errors import QueryError
+from analyzer.frozen import frozen
 from analyzer.store.db.connection import PARAMETERS_HINT, attended, first_line, query_errors
+from analyzer.store.db.engine import Connection, Parameters, execute
 from analyzer.store.db.frames import ArrowStream, OnlyStream, register, to_frame
 from analyzer.store.db.tables.schema import views
 
@@ -43,7 +44,7 @@ Registered: TypeAlias = "ArrowStream | pl.LazyFrame | Mapping[str, Any] | Sequen
 """The kinds of rows that can be registered."""
 
 
-def checked_name(connection: duckdb.DuckDBPyConnection, name: str) -> str:
+def checked_name(connection: Connection, name: str) -> str:
     """Return the name in small letters; SQL takes it in any case.
 
     Raises:
@@ -54,12 +55,12 @@ def checked_name(connection: duckdb.DuckDBPyConnection, name: str) -> str:
     small = name.lower()
     if small in views():
         raise QueryError(f"{small} is a view of the store", "choose another name")
-    if small == "internal" or connection.execute(_RESERVED, [small]).fetchall():
+    if small == "internal" or execute(connection, _RESERVED, [small]):
         raise QueryError(f"{small} has a meaning of its own in SQL", "choose another name")
     return small
 
 
-def copied(connection: duckdb.DuckDBPyConnection, name: str, frame: Registered) -> pl.DataFrame:
+def copied(connection: Connection, name: str, frame: Registered) -> pl.DataFrame:
     """Copy the rows as they are now, after the database has checked their types.
 
     Raises:
@@ -73,7 +74,7 @@ def copied(connection: duckdb.DuckDBPyConnection, name: str, frame: Registered) 
     # SQL gives this type to a column of only nulls; Arrow's null type cannot mark them.
     rows = rows.with_columns(pl.selectors.by_dtype(pl.Null).cast(pl.Int32))
     with visible(connection, {name: rows}), query_errors():
-        connection.execute(f"describe {name}").fetchall()
+        execute(connection, f"describe {name}")
     return rows
 
 
@@ -98,7 +99,7 @@ def _read(frame: object) -> pl.DataFrame:
 
 
 @contextmanager
-def visible(connection: duckdb.DuckDBPyConnection, frames: Mapping[str, pl.DataFrame]) -> Iterator[None]:
+def visible(connection: Connection, frames: Mapping[str, pl.DataFrame]) -> Iterator[None]:
     """Let statements of this connection see the frames under their names within the block."""
     try:
         with query_errors():
@@ -106,7 +107,7 @@ def visible(connection: duckdb.DuckDBPyConnection, frames: Mapping[str, pl.DataF
                 # The program may have left a table or view of this name, and makes it again when needed: a view
                 # is replaced, a table is in the way.
                 with suppress(duckdb.Error):
-                    connection.execute(f"drop table if exists temp.{name}").fetchall()
+                    execute(connection, f"drop table if exists temp.{name}")
                 register(connection, name, frame)
         yield
     finally:
@@ -143,7 +144,7 @@ from (select system.main.json_serialize_sql($1::varchar) as tree)
 """
 
 
-def reading(connection: duckdb.DuckDBPyConnection, sql: str, parameters: object = None) -> str:
+def reading(connection: Connection, sql: str, parameters: Parameters = None) -> str:
     """Return the one statement in `sql`, which only reads, as the database shall run it. Nothing of it has run.
 
     The database decides: a statement may write at its top level, but never inside another query, and it names the
@@ -167,13 +168,13 @@ def reading(connection: duckdb.DuckDBPyConnection, sql: str, parameters: object 
         raise _refused(f"a statement of kind {kind}" if kind != "EXPLAIN" else "EXPLAIN of something else than a query")
     with query_errors():
         # By its full name, as a store may hold a macro of that name.
-        failed, functions = connection.execute(_FUNCTIONS_OF_TABLES, [query]).fetchall()[0]
+        failed, functions = execute(connection, _FUNCTIONS_OF_TABLES, [query])[0]
     if failed == "true":
         raise _refused("something else than a query")
     if acting := {name.lower() for name in functions} - READING_TABLE_FUNCTIONS - set(views()):
         raise _refused(f"the table function {min(acting)}")
     with query_errors(), only_reading(connection):
-        connection.execute(f"describe from (\n{query}\n)", parameters).fetchall()
+        execute(connection, f"describe from (\n{query}\n)", parameters)
     return statement
 
 
@@ -207,7 +208,7 @@ def _queries(statement: str, kind: str) -> Iterator[str]:
         yield statement[explain.end() :]
 
 
-def _is_query(connection: duckdb.DuckDBPyConnection, text: str) -> bool:
+def _is_query(connection: Connection, text: str) -> bool:
     try:
         return [_kind(statement) for statement in connection.extract_statements(text)] == ["SELECT"]
     except duckdb.Error:
@@ -215,15 +216,15 @@ def _is_query(connection: duckdb.DuckDBPyConnection, text: str) -> bool:
 
 
 @contextlib.contextmanager
-def only_reading(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+def only_reading(connection: Connection) -> Iterator[None]:
     """Open a transaction in which the database refuses to write to any store."""
-    connection.execute("begin transaction read only").fetchall()
+    execute(connection, "begin transaction read only")
     try:
         yield
     finally:
         # After some errors DuckDB has already ended the transaction, and says so by raising.
         with contextlib.suppress(duckdb.Error):
-            connection.execute("rollback").fetchall()
+            execute(connection, "rollback")
 
 
 def _refused(what: str) -> QueryError:
@@ -234,7 +235,7 @@ _NAMED = re.compile(r"\bclassify\s*\(", re.IGNORECASE)
 _FUNCTION = "classify_one"
 
 
-def offer_classify(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
+def offer_classify(connection: Connection, sql: str) -> None:
     """Define the SQL function `classify` on this connection if `sql` names it.
 
     Raises:
@@ -242,7 +243,7 @@ def offer_classify(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
     """
     if not load_classify(sql):
         return
-    if connection.execute("select 1 from duckdb_functions() where function_name = $1", [_FUNCTION]).fetchall():
+    if execute(connection, "select 1 from duckdb_functions() where function_name = $1", [_FUNCTION]):
         return
     connection.create_function(
         _FUNCTION, _reason, ["VARCHAR", "INTEGER"], "VARCHAR", null_handling=FunctionNullHandling.SPECIAL
@@ -280,7 +281,7 @@ def _reason(message: str | None, status: int | None) -> str | None:
     return classify({key: value for key, value in facts.items() if value is not None}).reason
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answer:
     """The rows of an ad-hoc query."""
 
@@ -289,12 +290,8 @@ class Answer:
     """Whether the limit cut rows off."""
 
 
-Parameters = Sequence[object] | Mapping[str, object] | None
-"""Values of a statement: a sequence for `?` and `$1`, a mapping for `$name`."""
-
-
 def run(
-    connection: duckdb.DuckDBPyConnection,
+    connection: Connection,
     sql: str,
     limit: int | None,
     parameters: Parameters = None,

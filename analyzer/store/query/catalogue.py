@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sized
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -13,8 +12,9 @@ from typing import Any, TypeVar
 from analyzer.command_lines import command_line
 from analyzer.errors import QueryError
 from analyzer.events.times import now
+from analyzer.frozen import frozen
 from analyzer.store.db.connection import attended, query_errors
-from analyzer.store.db.engine import duckdb
+from analyzer.store.db.engine import Connection
 from analyzer.store.db.frames import MANY_ROWS, give_back
 from analyzer.store.db.tables.schema import Header, Param, parse_header
 from analyzer.store.query.selection import Selection, moment, span
@@ -26,7 +26,7 @@ _INNER = ("compare", "detection", "objectives", "whatif")
 """Areas of queries that commands run for themselves: they come last."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Query:
     """A catalogue entry."""
 
@@ -87,10 +87,10 @@ def find(name: str) -> Query:
 
 
 def run(
-    connection: duckdb.DuckDBPyConnection,
+    connection: Connection,
     name: str,
     arguments: Mapping[str, object],
-    read: Callable[[duckdb.DuckDBPyConnection, str, Mapping[str, object]], _Answer],
+    read: Callable[[Connection, str, Mapping[str, object]], _Answer],
 ) -> _Answer:
     """Run a query and return its rows in its own order, as `read` gives them.
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import cache
 
 from analyzer.store.db.connection import connect
-from analyzer.store.db.engine import duckdb
+from analyzer.store.db.engine import Connection, execute
 from analyzer.store.db.frames import copy_rows, quoted, sql
 from analyzer.store.db.location import MEMORY
 from analyzer.store.db.tables.schema import leave_out_told_twice, remember, setting
@@ -45,13 +45,13 @@ _lock = threading.Lock()
 
 
 @contextmanager
-def part(connection: duckdb.DuckDBPyConnection, sessions: Iterable[str]) -> Iterator[duckdb.DuckDBPyConnection]:
+def part(connection: Connection, sessions: Iterable[str]) -> Iterator[Connection]:
     """Give the block a store in memory in which these sessions have the rows that they have here.
 
     Of other sessions it has some rows, which are not theirs in full.
     """
     names = _list_of(sessions)
-    ((first, last, *related),) = connection.execute(sql(_SCOPE, sessions=names)).fetchall()
+    ((first, last, *related),) = execute(connection, sql(_SCOPE, sessions=names))
     lists = dict(zip(("requests", "operations", "moments"), map(_list_of, related), strict=True))
     with _lock:
         copy = _memory()
@@ -71,17 +71,17 @@ def part(connection: duckdb.DuckDBPyConnection, sessions: Iterable[str]) -> Iter
             yield copy
         finally:
             for table in _TABLES:
-                copy.execute(f"truncate internal.{table}").fetchall()
+                execute(copy, f"truncate internal.{table}")
 
 
 @cache
-def _memory() -> duckdb.DuckDBPyConnection:
+def _memory() -> Connection:
     """Return the store in memory of this process: to make its views takes longer than most questions."""
     return connect(MEMORY, read_only=False)
 
 
-def _column(connection: duckdb.DuckDBPyConnection, statement: str) -> str:
-    return _list_of(value for (value,) in connection.execute(statement).fetchall())
+def _column(connection: Connection, statement: str) -> str:
+    return _list_of(value for (value,) in execute(connection, statement))
 
 
 def _list_of(texts: Iterable[str | None] | None) -> str:

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import Any
 
-from analyzer.store.db.engine import duckdb
+from analyzer.store.db.engine import Connection, duckdb, execute
 from analyzer.store.db.frames import MANY_ROWS, give_back, sql, with_rows
 from analyzer.store.db.location import CATALOG
 from analyzer.store.db.tables.schema import folded, views
@@ -210,7 +210,7 @@ _AFTER = {"retries": (_WHOLE, _WHOLE_CHAIN, _BOUNDS, _REST_OF_CHAINS), "errors":
 
 @contextmanager
 def pinned(
-    connection: duckdb.DuckDBPyConnection, since: datetime | None = None, until: datetime | None = None
+    connection: Connection, since: datetime | None = None, until: datetime | None = None
 ) -> Iterator[Callable[[str], None]]:
     """Copy a window's rows of these views into tables, and answer from the copies in the block.
 
@@ -220,7 +220,7 @@ def pinned(
 
     def drop(name: str) -> None:
         with suppress(duckdb.Error):
-            connection.execute(f"drop table if exists temp.{name}").fetchall()
+            execute(connection, f"drop table if exists temp.{name}")
 
     values: dict[str, Any] = {"since": since or datetime.min, "until": until or datetime.max}  # noqa: DTZ901 - naive UTC
     windowed = since is not None or until is not None
@@ -243,7 +243,7 @@ def pinned(
             give_back()
 
 
-def _copied(connection: duckdb.DuckDBPyConnection, name: str, values: dict[str, Any], *, windowed: bool) -> int:
+def _copied(connection: Connection, name: str, values: dict[str, Any], *, windowed: bool) -> int:
     """Copy a view and return the number of rows; there is a whole copy or none.
 
     Raises:
@@ -258,7 +258,7 @@ def _copied(connection: duckdb.DuckDBPyConnection, name: str, values: dict[str, 
             chain = with_rows(folded("chain"), event=_OF_WHOLE_CHAINS) if "{chain}" in statement else ""
             rows += _done(connection, sql(statement, **parts, chain=chain), values)
     except duckdb.Error:
-        connection.execute(f"drop table temp.{name}").fetchall()  # a partial copy would give wrong answers
+        execute(connection, f"drop table temp.{name}")  # a partial copy would give wrong answers
         raise
     return rows
 
@@ -283,7 +283,7 @@ def _copied_from(name: str, *, windowed: bool) -> str:
     return f"{CATALOG}.main.{name}"
 
 
-def _done(connection: duckdb.DuckDBPyConnection, statement: str, values: dict[str, Any]) -> int:
+def _done(connection: Connection, statement: str, values: dict[str, Any]) -> int:
     """Run a statement with the values that it names, and return the number of rows that it copied.
 
     What a `select` gives is added to the values.

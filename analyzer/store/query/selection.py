@@ -18,7 +18,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from analyzer.errors import AnalyzerError
 from analyzer.events.times import now, to_naive_utc
 from analyzer.store.db.connection import query_errors
-from analyzer.store.db.engine import duckdb
+from analyzer.store.db.engine import Connection, duckdb, execute
 from analyzer.store.db.frames import quoted, sql
 from analyzer.store.db.location import CATALOG
 from analyzer.store.db.tables.schema import views
@@ -104,7 +104,7 @@ def narrows(sql: str) -> bool:
 
 
 @contextmanager
-def selected(connection: duckdb.DuckDBPyConnection, only: Selection) -> Iterator[None]:
+def selected(connection: Connection, only: Selection) -> Iterator[None]:
     """Let the views of this connection show only the selected part within the block.
 
     A chain is in it with such an error, a session with such an error or such a log. Sources, quarantine,
@@ -123,7 +123,7 @@ def selected(connection: duckdb.DuckDBPyConnection, only: Selection) -> Iterator
         for name in (*_ROWS, *_JOINED, _ERRORS):
             kind = "macro table" if _parameters(name) else "view"
             with suppress(duckdb.Error):
-                connection.execute(f"drop {kind} if exists temp.{name}").fetchall()
+                execute(connection, f"drop {kind} if exists temp.{name}")
 
 
 def statements_of(only: Selection, main: str) -> Iterator[str]:

@@ -6,7 +6,6 @@ Nothing of it is stored: every count is worked out from the events.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import pairwise
 from typing import Any
@@ -15,7 +14,7 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from analyzer.store.db.connection import query_errors
-from analyzer.store.db.engine import duckdb
+from analyzer.store.db.engine import Connection
 from analyzer.store.db.frames import MANY_ROWS, ask, copy_texts, frame_of, give_back, register
 from analyzer.store.sums import statements
 from analyzer.store.sums.counting import counted, weakly_known
@@ -33,35 +32,57 @@ _MARGIN = timedelta(hours=1)
 """Added to the bounds of a day: days overlap where clocks are put back over midnight."""
 
 
-class _Summing:
-    """The sums of days of a time zone, with the errors of a store judged by one ruleset (a digest)."""
+class DailySums:
+    """The sums of days of a time zone, with errors judged by one ruleset, and the rows that they count."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, timezone: str, ruleset: str | None, last: date) -> None:
-        """Read the recorded rulesets up to the last day; later ones do not cut history."""
-        self._connection, self._timezone, self._ruleset = connection, timezone, ruleset
-        earliest = ask(connection, statements.FIRST_DAY, {"timezone": timezone}).item()
-        self.versions = sorted_sums("versions", self._ask(statements.versions(), earliest or last, last))
-        """The rulesets recorded for errors without facts, by day and caller, of all history."""
-        self._cut = _cut_of(self.versions)
-        self.earliest = earliest
+    def __init__(self, connection: Connection, timezone: str, ruleset: str | None, first: date, last: date) -> None:
+        """Sum the days from `first` to `last`. Rulesets that were recorded later do not cut history.
 
-    def groups(self, first: date, last: date, caller_days: pl.DataFrame | None = None) -> pl.DataFrame:
-        """Return the rows of `detection-groups` of these days, or of some callers on some of them.
-
-        `caller_days` has `caller` and `day`.
+        Raises:
+            QueryError: the database refuses.
         """
-        frames = {"summing_cut": self._cut}
-        if caller_days is None:
-            return self._ask(statements.groups(), first, last, _WHOLE, frames, ruleset=self._ruleset)
-        frames["summing_caller"] = caller_days
-        return self._ask(statements.groups_of_callers(), first, last, _WHOLE, frames, ruleset=self._ruleset)
+        self._connection, self._timezone, self._ruleset = connection, timezone, ruleset
+        with query_errors():
+            earliest = ask(connection, statements.FIRST_DAY, {"timezone": timezone}).item() or last
+            versions = sorted_sums("versions", self._ask(statements.versions(), earliest, last))
+            self._cut = _cut_of(versions)
+            self.frames = {**self._frames(max(first, earliest), last), "versions": versions}
+            """By the names of `SCHEMAS`, each sorted by its columns in their order.
 
-    def hand_offs(self, first: date, last: date) -> pl.DataFrame:
-        """Return the rows of `detection-relays` of these days."""
-        return self._ask(statements.relays(), first, last, _WHOLE)
+            `versions` are the rulesets recorded for errors without facts, of all history.
+            """
 
-    def frames(self, first: date, last: date) -> dict[str, pl.DataFrame]:
-        """Return every frame of `SCHEMAS`, each sorted by its columns in their order."""
+    def groups(self, asked: Iterable[CallerDays]) -> pl.DataFrame:
+        """Return the rows of `detection-groups` of stretches, all of single callers or of everybody.
+
+        Raises:
+            QueryError: the database refuses.
+        """
+        pairs = _pairs(asked)
+        if pairs.is_empty():
+            return frame_of(GROUPS)
+        of_everybody = pairs.filter(pl.col("caller").is_null())
+        with query_errors():
+            if of_everybody.is_empty():
+                register(self._connection, "summing_caller", pairs)
+                return self._judged(statements.groups_of_callers(), *_ends(pairs), _WHOLE)
+            rows = self._judged(statements.groups(), *_ends(of_everybody), _WHOLE)
+            return rows.join(of_everybody, on="day", how="semi", maintain_order="left")
+
+    def hand_offs(self, asked: Iterable[CallerDays]) -> pl.DataFrame:
+        """Return the rows of `detection-relays` of some callers' stretches of days.
+
+        Raises:
+            QueryError: the database refuses.
+        """
+        pairs = _pairs(asked)
+        if pairs.is_empty():
+            return frame_of(HAND_OFFS)
+        with query_errors():
+            rows = self._ask(statements.relays(), *_ends(pairs), _WHOLE)
+        return rows.join(pairs, on=["caller", "day"], how="semi", maintain_order="left")
+
+    def _frames(self, first: date, last: date) -> dict[str, pl.DataFrame]:
         parts: dict[str, list[pl.DataFrame]] = {name: [empty(name)] for name in SCHEMAS}
         chunks = [*self._chunks(first, last)]
         for start, end, part in self._parts(chunks):
@@ -79,7 +100,6 @@ class _Summing:
         counts = ("sessions", "groups", "exposure")
         whole["signals"] = whole["signals"].group_by(pl.exclude(counts)).agg(pl.sum(*counts))
         whole["known_templates"] = weakly_known(whole["known_templates"])
-        whole["versions"] = self.versions
         for name in ("signals", "chains"):
             whole[name] = sorted_sums(name, whole[name])
         return whole
@@ -126,17 +146,10 @@ class _Summing:
             yield days[0], days[-1], total
 
     def _judged(self, statement: str, first: date, last: date, part: _Part) -> pl.DataFrame:
-        return self._ask(statement, first, last, part, {"summing_cut": self._cut}, ruleset=self._ruleset)
+        register(self._connection, "summing_cut", self._cut)
+        return self._ask(statement, first, last, part, ruleset=self._ruleset)
 
-    def _ask(
-        self,
-        statement: str,
-        first: date,
-        last: date,
-        part: _Part | None = None,
-        frames: Mapping[str, pl.DataFrame] | None = None,
-        **more: Any,
-    ) -> pl.DataFrame:
+    def _ask(self, statement: str, first: date, last: date, part: _Part | None = None, **more: Any) -> pl.DataFrame:
         zone = ZoneInfo(self._timezone)
         values = {
             "timezone": self._timezone,
@@ -147,8 +160,6 @@ class _Summing:
             **(part or {}),
             **more,
         }
-        for name, frame in (frames or {}).items():
-            register(self._connection, name, frame)
         return ask(self._connection, statement, {name: values[name] for name in values if f"${name}" in statement})
 
 
@@ -165,44 +176,6 @@ def _start_of(day: date, zone: ZoneInfo) -> datetime:
     return datetime.combine(day, time(), zone).astimezone(UTC).replace(tzinfo=None)
 
 
-@dataclass(frozen=True, slots=True)
-class DailySums:
-    """The sums of a stretch of days, and access to the rows that they count."""
-
-    frames: Mapping[str, pl.DataFrame]
-    """By the names of `SCHEMAS`, each sorted by its columns in their order; `versions` are those of all history."""
-    _summing: _Summing
-
-    def groups(self, asked: Iterable[CallerDays]) -> pl.DataFrame:
-        """Return the rows of `detection-groups` of stretches, all of single callers or of everybody.
-
-        Raises:
-            QueryError: the database refuses.
-        """
-        pairs = _pairs(asked)
-        if pairs.is_empty():
-            return frame_of(GROUPS)
-        of_everybody = pairs.filter(pl.col("caller").is_null())
-        with query_errors():
-            if of_everybody.is_empty():
-                return self._summing.groups(*_ends(pairs), pairs)
-            rows = self._summing.groups(*_ends(of_everybody))
-            return rows.join(of_everybody, on="day", how="semi", maintain_order="left")
-
-    def hand_offs(self, asked: Iterable[CallerDays]) -> pl.DataFrame:
-        """Return the rows of `detection-relays` of some callers' stretches of days.
-
-        Raises:
-            QueryError: the database refuses.
-        """
-        pairs = _pairs(asked)
-        if pairs.is_empty():
-            return frame_of(HAND_OFFS)
-        with query_errors():
-            rows = self._summing.hand_offs(*_ends(pairs))
-        return rows.join(pairs, on=["caller", "day"], how="semi", maintain_order="left")
-
-
 def _pairs(asked: Iterable[CallerDays]) -> pl.DataFrame:
     """Return each `caller` and `day` of some stretches once."""
     pairs = {(stretch.caller, day) for stretch in asked for day in stretch.days}
@@ -213,16 +186,3 @@ def _ends(pairs: pl.DataFrame) -> tuple[date, date]:
     """Return the first and the last day of pairs of caller and day."""
     days = pairs["day"].to_list()
     return min(days), max(days)
-
-
-def daily_sums(
-    connection: duckdb.DuckDBPyConnection, first: date, night: date, timezone: str, ruleset: str | None
-) -> DailySums:
-    """Sum the days from `first` to `night`, in days of a zone, as the ruleset judges errors.
-
-    Raises:
-        QueryError: the database refuses.
-    """
-    with query_errors():
-        summing = _Summing(connection, timezone, ruleset, night)
-        return DailySums(summing.frames(max(first, summing.earliest or night), night), summing)

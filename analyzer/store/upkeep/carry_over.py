@@ -10,10 +10,9 @@ import os
 from collections.abc import Collection, Mapping
 from typing import Any
 
-import duckdb
-
 from analyzer.errors import StoreError
 from analyzer.store.db.connection import connect_plain, first_line
+from analyzer.store.db.engine import Connection, duckdb, execute
 from analyzer.store.db.frames import quoted, sql
 from analyzer.store.db.location import patiently
 from analyzer.store.db.tables.columns import TYPED, filled
@@ -42,13 +41,11 @@ def unreadable(path: str) -> str | None:
     """
     try:
         with patiently(lambda: connect_plain(path, read_only=True)) as connection:
-            names = {str(row[0]) for row in connection.execute("select table_name from duckdb_tables()").fetchall()}
+            names = {str(row[0]) for row in execute(connection, "select table_name from duckdb_tables()")}
             if "store_v1" not in names:
                 raise StoreError(f"{path} is a DuckDB file of something else", "name another file with --store")
             for table in _TABLES:
-                connection.execute(
-                    sql("select count(*), bit_xor(hash(t)) from internal.{table} as t", table=table)
-                ).fetchall()
+                execute(connection, sql("select count(*), bit_xor(hash(t)) from internal.{table} as t", table=table))
     except duckdb.Error as error:
         return first_line(error)
     return None
@@ -57,9 +54,9 @@ def unreadable(path: str) -> str | None:
 class FormerStore:
     """The former store, attached to the connection of the new one."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, path: str) -> None:
+    def __init__(self, connection: Connection, path: str) -> None:
         self._connection = connection
-        connection.execute(f"attach {quoted(os.path.realpath(path))} as {_FORMER} (read_only)").fetchall()
+        execute(connection, f"attach {quoted(os.path.realpath(path))} as {_FORMER} (read_only)")
         self._columns = {table: self._shared(table) for table in _TABLES}
         for table in _TABLES:
             rows = sql(
@@ -68,26 +65,28 @@ class FormerStore:
                 former=_FORMER,
                 table=table,
             )
-            connection.execute(f"create or replace temp view former_{table} as {rows}").fetchall()
+            execute(connection, f"create or replace temp view former_{table} as {rows}")
 
     def _run(self, statement: str, parameters: list[Any] | None = None) -> list[Any]:
-        return self._connection.execute(statement, parameters).fetchall()
+        return execute(self._connection, statement, parameters)
 
     def _shared(self, table: str) -> list[str]:
         """List the columns that both versions of the table have and that are not decoded again."""
-        rows = self._connection.execute(
+        rows = execute(
+            self._connection,
             "select column_name from duckdb_columns() where schema_name = 'internal' and table_name = $1"
             " group by column_name having count(distinct database_name) = 2",
             [table],
-        ).fetchall()
+        )
         return sorted({str(row[0]) for row in rows} - TYPED.get(table, frozenset()))
 
     def sources(self) -> list[SourceCheckpoint]:
         """Return the checkpoints of its sources, with the fields that tell whether one is still there."""
         names = ("source_id", "path", "generation", "fingerprint", "fingerprint_length", "mark", "mark_length")
-        rows = self._connection.execute(
-            sql("select {names}, read_bytes from former_source_v1 order by source_id", names=", ".join(names))
-        ).fetchall()
+        rows = execute(
+            self._connection,
+            sql("select {names}, read_bytes from former_source_v1 order by source_id", names=", ".join(names)),
+        )
         return [SourceCheckpoint(**dict(zip(names, row[:-1], strict=True)), offset=row[-1]) for row in rows]
 
     def _taken_over(self, table: str) -> str:
@@ -95,11 +94,12 @@ class FormerStore:
 
         A missing one is null or zero.
         """
-        rows = self._connection.execute(
+        rows = execute(
+            self._connection,
             "select column_name, data_type from duckdb_columns() where database_name = current_database()"
             " and schema_name = 'internal' and table_name = $1 and not is_nullable order by column_name",
             [table],
-        ).fetchall()
+        )
         added = [
             f"{_DERIVED.get(name, _NOTHING.get(kind, 'null'))} as {name}"
             for name, kind in rows

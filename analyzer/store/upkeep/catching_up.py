@@ -14,7 +14,7 @@ from itertools import islice
 import msgspec
 
 from analyzer.store.db.connection import transaction
-from analyzer.store.db.engine import duckdb
+from analyzer.store.db.engine import Connection, execute
 from analyzer.store.db.tables.schema import remember, setting
 from analyzer.store.journal import DECISIONS, journal_of, keep_decided
 
@@ -35,7 +35,7 @@ _DECISION = re.compile(
 """Matches a line with a decision as our appender writes it; only such lines are taken over."""
 
 
-def catch_up(connection: duckdb.DuckDBPyConnection, path: str) -> int:
+def catch_up(connection: Connection, path: str) -> int:
     """Give the store the decisions of its journal that it lacks, and act on them.
 
     Return their number.
@@ -50,9 +50,9 @@ def catch_up(connection: duckdb.DuckDBPyConnection, path: str) -> int:
     missing: list[bytes] = []
     lines = (line for part in parts for line in _decisions(part, offsets))
     while batch := dict(islice(lines, _AT_ONCE)):
-        stored = connection.execute(
-            "select event_id from internal.event_v1 where event_id in (select unnest($1))", [list(batch)]
-        ).fetchall()
+        stored = execute(
+            connection, "select event_id from internal.event_v1 where event_id in (select unnest($1))", [list(batch)]
+        )
         known = {name for (name,) in stored}
         missing += [line for name, line in batch.items() if name not in known]
     read = sum(offsets.values()) - sum(before.get(name, 0) for name in offsets)
@@ -63,7 +63,7 @@ def catch_up(connection: duckdb.DuckDBPyConnection, path: str) -> int:
     return len(missing)
 
 
-def _take_over(connection: duckdb.DuckDBPyConnection, missing: list[bytes]) -> None:
+def _take_over(connection: Connection, missing: list[bytes]) -> None:
     # These imports load much, and there is hardly ever anything to take over.
     from analyzer.store.upkeep.prune import restore_horizon
     from analyzer.store.verdicts.rulesets import restore_active
@@ -75,7 +75,7 @@ def _take_over(connection: duckdb.DuckDBPyConnection, missing: list[bytes]) -> N
         restore_active(connection)
 
 
-def _offsets(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
+def _offsets(connection: Connection) -> dict[str, int]:
     try:
         return msgspec.json.decode(setting(connection, _READ) or "{}", type=dict[str, int])
     except msgspec.DecodeError:

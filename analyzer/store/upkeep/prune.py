@@ -13,14 +13,13 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
-import duckdb
-
 from analyzer.errors import InputError, StoreError, system_text
 from analyzer.events import Event, EventLog
 from analyzer.events.appending.writer import event_line
 from analyzer.events.codec import decode
 from analyzer.events.times import EPOCH, format_time
 from analyzer.store.db.connection import store_errors, transaction
+from analyzer.store.db.engine import Connection, execute, first_value
 from analyzer.store.db.frames import sql
 from analyzer.store.db.location import kept, on_disk, sync
 from analyzer.store.db.tables.schema import remember, setting
@@ -57,7 +56,7 @@ class Prune:
 
 
 def prune(
-    connection: duckdb.DuckDBPyConnection,
+    connection: Connection,
     before: datetime,
     *,
     store_path: str,
@@ -82,9 +81,11 @@ def prune(
             move_horizon(connection, journal, before)
             apply_horizon(connection)
             gone = [checkpoint.source_id for checkpoint in native]
-            connection.execute(
-                "update internal.source_v1 set status = 'vanished' where source_id in (select unnest($1))", [gone]
-            ).fetchall()
+            execute(
+                connection,
+                "update internal.source_v1 set status = 'vanished' where source_id in (select unnest($1))",
+                [gone],
+            )
     try:
         _delete(native, parts, journal)
     except OSError as error:
@@ -94,7 +95,7 @@ def prune(
     return result
 
 
-def move_horizon(connection: duckdb.DuckDBPyConnection, journal: EventLog | None, before: datetime) -> None:
+def move_horizon(connection: Connection, journal: EventLog | None, before: datetime) -> None:
     """Move the horizon to a moment (naive UTC) if it was earlier, and record the decision."""
     former = horizon_of(connection)
     if former is None or before > former:
@@ -102,39 +103,36 @@ def move_horizon(connection: duckdb.DuckDBPyConnection, journal: EventLog | None
     set_horizon(connection, before)
 
 
-def horizon_of(connection: duckdb.DuckDBPyConnection) -> datetime | None:
+def horizon_of(connection: Connection) -> datetime | None:
     """Return the moment before which this store holds nothing; None if it was never pruned."""
     moment = setting(connection, HORIZON)
     return None if moment is None else datetime.fromisoformat(moment)
 
 
-def apply_horizon(connection: duckdb.DuckDBPyConnection) -> int:
+def apply_horizon(connection: Connection) -> int:
     """Delete rows from before the horizon, as a late log brings them; return the number of events."""
     before = horizon_of(connection)
     if before is None or not any(count_old(connection, before)):
         return 0
-    run = connection.execute
     deleting = "delete from internal.{table} where {old}"
-    deleted = run(sql(deleting, table="event_v1", old=OLD_EVENTS), [before]).fetchall()[0][0]
-    run(sql(deleting, table="quarantine_v1", old=_OLD_REJECTS), [nanoseconds(before)]).fetchall()
-    run(
+    deleted = first_value(connection, sql(deleting, table="event_v1", old=OLD_EVENTS), [before])
+    execute(connection, sql(deleting, table="quarantine_v1", old=_OLD_REJECTS), [nanoseconds(before)])
+    execute(
+        connection,
         "delete from internal.facts_v1 where facts_id not in"
-        " (select facts_id from internal.event_v1 where facts_id is not null)"
-    ).fetchall()
-    run("delete from internal.verdict_v1 where facts_id not in (select facts_id from internal.facts_v1)").fetchall()
+        " (select facts_id from internal.event_v1 where facts_id is not null)",
+    )
+    execute(
+        connection, "delete from internal.verdict_v1 where facts_id not in (select facts_id from internal.facts_v1)"
+    )
     return int(deleted)
 
 
-def restore_horizon(connection: duckdb.DuckDBPyConnection) -> None:
+def restore_horizon(connection: Connection) -> None:
     """Set the horizon from the journal's decisions, in a store that is made again, and apply it."""
-    rows = connection.execute(
-        sql(
-            "select max(decided[1].pruned_before) from internal.event_v1 where type = 'history.pruned' and {decided}",
-            decided=DECIDED,
-        )
-    ).fetchall()
-    if rows[0][0] is not None:
-        set_horizon(connection, rows[0][0])
+    last = "select max(decided[1].pruned_before) from internal.event_v1 where type = 'history.pruned' and {decided}"
+    if (before := first_value(connection, sql(last, decided=DECIDED))) is not None:
+        set_horizon(connection, before)
     apply_horizon(connection)
 
 
@@ -143,13 +141,11 @@ _OLD_REJECTS = "source_id in (select source_id from internal.source_v1 where mti
 """By the file's own time, which a rebuild sees again; only the store knows when it met a line."""
 
 
-def count_old(connection: duckdb.DuckDBPyConnection, before: datetime) -> tuple[int, int]:
+def count_old(connection: Connection, before: datetime) -> tuple[int, int]:
     """Count the events before a moment (naive UTC), and the rejects of files as old."""
-    counting = "select count(*) from internal.{table} where {old}"
-    events = connection.execute(sql(counting, table="event_v1", old=OLD_EVENTS), [before])
-    old_events = int(events.fetchall()[0][0])
-    rejects = connection.execute(sql(counting, table="quarantine_v1", old=_OLD_REJECTS), [nanoseconds(before)])
-    return old_events, int(rejects.fetchall()[0][0])
+    count = "select count(*) from internal.{table} where {old}"
+    rejects = first_value(connection, sql(count, table="quarantine_v1", old=_OLD_REJECTS), [nanoseconds(before)])
+    return first_value(connection, sql(count, table="event_v1", old=OLD_EVENTS), [before]), rejects
 
 
 def nanoseconds(moment: datetime) -> int:
@@ -157,18 +153,18 @@ def nanoseconds(moment: datetime) -> int:
     return int((moment - EPOCH).total_seconds()) * 10**9
 
 
-def set_horizon(connection: duckdb.DuckDBPyConnection, before: datetime) -> None:
+def set_horizon(connection: Connection, before: datetime) -> None:
     """Move the horizon to a moment (naive UTC) if it was earlier."""
     latest = max(before, horizon_of(connection) or before)
     remember(connection, **{HORIZON: latest.isoformat()})
 
 
 def _old_parts(
-    connection: duckdb.DuckDBPyConnection, before: datetime, store_path: str, result: Prune
+    connection: Connection, before: datetime, store_path: str, result: Prune
 ) -> tuple[list[SourceCheckpoint], list[str]]:
     """Find the sources and journal parts whose files may go; list the others in `kept_files`."""
     native: list[SourceCheckpoint] = []
-    rejects = {row[0] for row in connection.execute("select distinct source_id from internal.quarantine_v1").fetchall()}
+    rejects = {row[0] for row in execute(connection, "select distinct source_id from internal.quarantine_v1")}
     for checkpoint in checkpoints(connection):
         if checkpoint.format != "analyzer" or not _may_be_old(checkpoint.path, before):
             continue

@@ -12,7 +12,6 @@ from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import duckdb
 import msgspec
 
 from analyzer.errors import InputError
@@ -22,6 +21,7 @@ from analyzer.events.model import new_id
 from analyzer.events.times import now
 from analyzer.importers import BY_NAME
 from analyzer.store.db.connection import connect, store_errors, transaction
+from analyzer.store.db.engine import Connection, execute
 from analyzer.store.db.frames import ask, register, sql
 from analyzer.store.db.location import MEMORY
 from analyzer.store.db.tables.schema import leave_out_told_twice
@@ -66,16 +66,16 @@ class QuarantineRetry:
         return {"schema": "analyzer.quarantine-retry/1", **asdict(self)}
 
 
-def retry(connection: duckdb.DuckDBPyConnection, *, store_path: str) -> QuarantineRetry:
+def retry(connection: Connection, *, store_path: str) -> QuarantineRetry:
     """Read every reject again whose file is still there.
 
     Raises:
         StoreError: the store or its journal cannot be written; what was mended before is kept.
     """
     result = QuarantineRetry()
-    held = connection.execute(
-        "select source_id, count(*) from internal.quarantine_v1 group by source_id order by source_id"
-    ).fetchall()
+    held = execute(
+        connection, "select source_id, count(*) from internal.quarantine_v1 group by source_id order by source_id"
+    )
     by_id = {item.source_id: item for item in checkpoints(connection)}
     with open_journal(store_path) as journal, store_errors():
         for source_id, count in held:
@@ -104,8 +104,8 @@ class _RetriedSource:
 
     def __init__(
         self,
-        connection: duckdb.DuckDBPyConnection,
-        trial: duckdb.DuckDBPyConnection,
+        connection: Connection,
+        trial: Connection,
         journal: EventLog | None,
         checkpoint: SourceCheckpoint,
     ) -> None:
@@ -113,7 +113,7 @@ class _RetriedSource:
 
     def mend(self, result: QuarantineRetry) -> None:
         """Move rejects that can be read now into the store as events."""
-        read = self._trial.execute("select format, read_bytes from internal.source_v1").fetchall()
+        read = execute(self._trial, "select format, read_bytes from internal.source_v1")
         if not read or read[0][0] != self._checkpoint.format:
             return
         # Frames, as there may be millions of either.
@@ -154,9 +154,9 @@ class _RetriedSource:
         """Return the events of the whole file that the store lacks; they come out of the rejects."""
         events = ask(self._trial, "from internal.event_v1")
         register(self._connection, "staged_event", events.select("event_id"))
-        rows = self._connection.execute(
-            "select event_id from staged_event anti join internal.event_v1 using (event_id)"
-        ).fetchall()
+        rows = execute(
+            self._connection, "select event_id from staged_event anti join internal.event_v1 using (event_id)"
+        )
         new = events.filter(events["event_id"].is_in([row[0] for row in rows]))
         horizon = horizon_of(self._connection)
         return new if horizon is None else new.filter(new["occurred_at"] >= horizon)
@@ -167,12 +167,13 @@ class _RetriedSource:
         record_all(self._journal, map(event_line, self._translated(ids)))
 
     def _translated(self, ids: list[str]) -> Iterator[Event]:
-        rows = self._trial.execute(
+        rows = execute(
+            self._trial,
             "select type, occurred_at, session_id, payload, event_id, schema_version, time_source, host, source_format,"
             " source_path, source_line from events where event_id in (select unnest($1))"
             " order by source_line, event_id",
             [ids],
-        ).fetchall()
+        )
         for kind, moment, session, payload, event_id, version, time_source, host, *place in rows:
             yield Event(
                 kind,
@@ -187,36 +188,38 @@ class _RetriedSource:
             )
 
     def _insert(self, events: pl.DataFrame) -> None:
-        run = self._connection.execute
         register(self._connection, "staged_event", events)
         rows = "select * replace ($1::timestamp as ingested_at) from staged_event"
-        run(f"insert into internal.event_v1 by name {rows}", [next_moment(self._connection)]).fetchall()
+        execute(self._connection, f"insert into internal.event_v1 by name {rows}", [next_moment(self._connection)])
         leave_out_told_twice(self._connection, "staged_event")
         register(self._connection, "staged_facts", ask(self._trial, "from internal.facts_v1"))
-        run(
+        execute(
+            self._connection,
             "insert into internal.facts_v1 by name from staged_facts as s"
             " semi join staged_event as e on s.facts_id = e.facts_id"
-            " anti join internal.facts_v1 as f on s.facts_id = f.facts_id"
-        ).fetchall()
+            " anti join internal.facts_v1 as f on s.facts_id = f.facts_id",
+        )
 
     def _take_out(self, mended: pl.DataFrame) -> None:
         register(self._connection, "staged_mended", mended)
-        self._connection.execute(
+        execute(
+            self._connection,
             "delete from internal.quarantine_v1 where source_id = $1"
             " and byte_offset in (select byte_offset from staged_mended)",
             [self._checkpoint.source_id],
-        ).fetchall()
+        )
 
     def _count(self, lines: list[int], events: pl.DataFrame) -> None:
         """Count the lines, which are no longer in quarantine, as one of the other four kinds."""
         with Input(self._checkpoint.path) as source:
             sizes = lengths_of(source, set(lines))
         fresh = set(events["source_line"].to_list()) & sizes.keys()
-        in_trial = self._trial.execute("select skipped, skipped_bytes from internal.source_v1").fetchall()[0]
+        in_trial = execute(self._trial, "select skipped, skipped_bytes from internal.source_v1")[0]
         # What is neither new nor skipped is a duplicate; lines and bytes are split alike.
         moved = (len(sizes), sum(sizes.values())), (len(fresh), sum(sizes[line] for line in fresh))
         for (bad, new, skipped, repeated), total, gained, trial_skipped in zip(_FATES, *moved, in_trial, strict=True):
-            self._connection.execute(
+            execute(
+                self._connection,
                 sql(
                     "update internal.source_v1 set {bad} = {bad} - $2, {new} = {new} + $3,"
                     " {skipped} = {skipped} + least(greatest($4 - {skipped}, 0), $2 - $3),"
@@ -228,9 +231,10 @@ class _RetriedSource:
                     repeated=repeated,
                 ),
                 [self._checkpoint.source_id, total, gained, trial_skipped],
-            ).fetchall()
-        self._connection.execute(
+            )
+        execute(
+            self._connection,
             "update internal.source_v1 set events = events + $2, last_ingested_at = $3, batch_id = $4"
             " where source_id = $1",
             [self._checkpoint.source_id, events.height, now(), new_id()],
-        ).fetchall()
+        )

@@ -13,11 +13,10 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
-import duckdb
-
 from analyzer.command_lines import TABLE, command_line
 from analyzer.errors import InputError, StoreError
 from analyzer.store.db.connection import connect, first_line, transaction
+from analyzer.store.db.engine import Connection, duckdb, execute, first_value
 from analyzer.store.db.frames import sql
 from analyzer.store.db.location import (
     MEMORY,
@@ -147,9 +146,7 @@ def rebuild(path: str, paths: Iterable[str] = (), progress: OnProgress | None = 
 class _Rebuilding:
     """The steps of one rebuild."""
 
-    def __init__(
-        self, connection: duckdb.DuckDBPyConnection, path: str, result: Rebuild, progress: OnProgress | None
-    ) -> None:
+    def __init__(self, connection: Connection, path: str, result: Rebuild, progress: OnProgress | None) -> None:
         self._connection, self._path, self._result, self._progress = connection, path, result, progress
         self._below: dict[str, str] = {}
 
@@ -159,15 +156,16 @@ class _Rebuilding:
         former = FormerStore(self._connection, self._path) if self._result.former == "read" else None
         sources = former.sources() if former is not None else []
         files = self._discover(logs)
-        matched = match(sources, files)
-        limits = {name: checkpoint.offset for name, checkpoint in matched.readable.items()}
+        readable, gone = match(sources, files)
+        limits = {name: checkpoint.offset for name, checkpoint in readable.items()}
         order = [*limits, *(name for name in files if name not in limits)]
         if order:
             # An event dated by its file's time is read again from the log: a newer reader may date it better.
-            self._connection.execute(
+            execute(
+                self._connection,
                 "delete from internal.event_v1 where time_source = 'file' and source_path in (select unnest($1))",
                 [order],
-            ).fetchall()
+            )
             read = ingest(
                 self._connection,
                 order,
@@ -179,18 +177,17 @@ class _Rebuilding:
             self._result.problems += [item for item in read.problems if item.path not in limits]
         with transaction(self._connection):
             # A log that was read in parts has events in the journal that reading it at once does not give.
-            self._connection.execute(
+            execute(
+                self._connection,
                 "update internal.source_v1 as s set events = e.events from (select source_path, source_format,"
                 " count(*) as events from internal.event_v1 where source_format <> 'analyzer' group by all) as e"
-                " where e.source_path = s.path and e.source_format = s.format"
-            ).fetchall()
+                " where e.source_path = s.path and e.source_format = s.format",
+            )
             if former is not None:
-                here = {
-                    str(row[0]) for row in self._connection.execute("select path from internal.source_v1").fetchall()
-                }
-                again = {name: item.source_id for name, item in matched.readable.items() if name in here}
-                vanished = {item.source_id for item in matched.vanished}
-                self._result.vanished = sorted({item.path for item in matched.vanished})
+                here = {str(row[0]) for row in execute(self._connection, "select path from internal.source_v1")}
+                again = {name: item.source_id for name, item in readable.items() if name in here}
+                vanished = {item.source_id for item in gone}
+                self._result.vanished = sorted({item.path for item in gone})
                 self._result.carried_events = former.take_over(again, vanished, order)
             restore_horizon(self._connection)
             self._restore_ruleset(judge_all=former is None)
@@ -199,7 +196,7 @@ class _Rebuilding:
         self._result.unjudged = keep_up(self._connection, self._path)
         self._result.sources = self._count("source_v1")
         self._result.events = self._count("event_v1")
-        self._connection.execute("checkpoint").fetchall()
+        execute(self._connection, "checkpoint")
 
     def _read_journal(self) -> None:
         folder = journal_of(self._path)
@@ -216,8 +213,8 @@ class _Rebuilding:
         self._result.journal_events = self._count("event_v1")
         with transaction(self._connection):
             as_decided(self._connection)
-            self._connection.execute("delete from internal.source_v1").fetchall()
-            self._connection.execute("delete from internal.quarantine_v1").fetchall()
+            execute(self._connection, "delete from internal.source_v1")
+            execute(self._connection, "delete from internal.quarantine_v1")
 
     def _discover(self, logs: list[str]) -> list[str]:
         discovery = discover(logs, own=[*files_of(self._path), str(journal_of(self._path))])
@@ -238,21 +235,17 @@ class _Rebuilding:
         self._result.ruleset = restore_active(self._connection)
 
     def _count(self, table: str) -> int:
-        return int(self._connection.execute(sql("select count(*) from internal.{table}", table=table)).fetchall()[0][0])
+        return int(first_value(self._connection, sql("select count(*) from internal.{table}", table=table)))
 
 
-@dataclass(frozen=True, slots=True)
-class MatchedSources:
-    """The former sources, by whether their content is still there."""
+def match(
+    sources: list[SourceCheckpoint], files: list[str]
+) -> tuple[dict[str, SourceCheckpoint], list[SourceCheckpoint]]:
+    """Find the sources under their own paths, and those that were renamed among `files`.
 
-    readable: dict[str, SourceCheckpoint]
-    """Sources to read again, by the path to read them from, in the order they were first met."""
-    vanished: list[SourceCheckpoint]
-    """Sources whose content is at none of the paths."""
-
-
-def match(sources: list[SourceCheckpoint], files: list[str]) -> MatchedSources:
-    """Find the sources under their own paths, and those that were renamed among `files`."""
+    Return those to read again by the path to read them from, in the order they were first met, and those whose content
+    is at none of the paths.
+    """
     paths_by_id: dict[int, str] = {}
     matched_ids: set[int] = set()
     paths: set[str] = set()
@@ -279,7 +272,7 @@ def match(sources: list[SourceCheckpoint], files: list[str]) -> MatchedSources:
     readable = {paths_by_id[source_id]: by_id[source_id] for source_id in sorted(paths_by_id)}
     # A shared table is never vanished: what it has given is carried over, and the next ingest goes on after it.
     gone = [item for item in sources if item.source_id not in matched_ids and not item.path.startswith(TABLE)]
-    return MatchedSources(readable, gone)
+    return readable, gone
 
 
 def _fits(checkpoint: SourceCheckpoint) -> bool:

@@ -10,14 +10,13 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-
-import duckdb
 
 from analyzer.classifier import Rules, Ruleset, ruleset_for
 from analyzer.events import EventLog
+from analyzer.frozen import frozen
 from analyzer.store.db.connection import store_errors, transaction
+from analyzer.store.db.engine import Connection, duckdb, execute, first_value
 from analyzer.store.db.frames import ask
 from analyzer.store.db.location import MEMORY
 from analyzer.store.db.tables.schema import remember, setting
@@ -34,7 +33,7 @@ _ROOM = "500MB"
 _DIGITS = re.compile(r"\d+")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Change:
     """A cell of a matrix: the number of errors with one reason or action before and one now."""
 
@@ -45,7 +44,7 @@ class Change:
     """Redacted messages of errors in it; only of changed cells."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reclassification:
     """The verdicts of a ruleset on all history, compared with the recorded ones."""
 
@@ -95,7 +94,7 @@ class Reclassification:
 
 
 def reclassify(
-    connection: duckdb.DuckDBPyConnection,
+    connection: Connection,
     rules: Rules,
     *,
     store_path: str = MEMORY,
@@ -124,25 +123,25 @@ def reclassify(
 
 
 @contextmanager
-def _bounded(connection: duckdb.DuckDBPyConnection, store_path: str) -> Iterator[None]:
+def _bounded(connection: Connection, store_path: str) -> Iterator[None]:
     """Limit the database of a store in a file to `_ROOM` of memory.
 
     The rest goes to disk meanwhile.
     """
-    locked = connection.execute("select current_setting('lock_configuration')").fetchall()[0][0]
+    locked = first_value(connection, "select current_setting('lock_configuration')")
     if locked or store_path == MEMORY:
         yield
         return
-    connection.execute(f"set memory_limit = '{_ROOM}'").fetchall()
+    execute(connection, f"set memory_limit = '{_ROOM}'")
     try:
         yield
     finally:
         with suppress(duckdb.Error):  # the connection may have ended
-            connection.execute("reset memory_limit").fetchall()
+            execute(connection, "reset memory_limit")
 
 
 def verdicts(
-    connection: duckdb.DuckDBPyConnection,
+    connection: Connection,
     rules: Rules,
     progress: Callable[[int, int], None] | None = None,
 ) -> pl.DataFrame:
@@ -163,7 +162,7 @@ def verdicts(
         )
 
 
-def trial(connection: duckdb.DuckDBPyConnection, ruleset: Ruleset) -> str:
+def trial(connection: Connection, ruleset: Ruleset) -> str:
     """Make a temporary table with the verdicts that this ruleset already has; return its name."""
     connection.execute("create or replace temp table trial_verdict as from internal.verdict_v1 limit 0")
     connection.execute("insert into trial_verdict from internal.verdict_v1 where ruleset = $1", [ruleset.digest])
@@ -171,7 +170,7 @@ def trial(connection: duckdb.DuckDBPyConnection, ruleset: Ruleset) -> str:
 
 
 def apply_ruleset(
-    connection: duckdb.DuckDBPyConnection,
+    connection: Connection,
     ruleset: Ruleset,
     rules: Rules,
     store_path: str,
@@ -194,17 +193,17 @@ def apply_ruleset(
 
 
 def compare(
-    connection: duckdb.DuckDBPyConnection, digest: str, target: str, judged: int, *, active: str | None, applied: bool
+    connection: Connection, digest: str, target: str, judged: int, *, active: str | None, applied: bool
 ) -> Reclassification:
     """Compare the verdicts in a table. History is scanned once, and counted by distinct combinations."""
     connection.execute(
         f"create or replace temp table replayed as {_REPLAYED.format(target=target)}",
         {"ruleset": digest},
     )
-    totals = connection.execute(_TOTALS).fetchall()[0]
-    rulesets = connection.execute(
-        "select distinct recorded_ruleset from replayed where recorded_ruleset is not null order by 1"
-    ).fetchall()
+    totals = execute(connection, _TOTALS)[0]
+    rulesets = execute(
+        connection, "select distinct recorded_ruleset from replayed where recorded_ruleset is not null order by 1"
+    )
     return Reclassification(
         rulesets=tuple(str(row[0]) for row in rulesets),
         ruleset=digest,
@@ -289,18 +288,18 @@ order by facts_id
 """
 
 
-def _cells(connection: duckdb.DuckDBPyConnection, sql: str) -> tuple[Change, ...]:
-    rows = connection.execute(sql).fetchall()
+def _cells(connection: Connection, sql: str) -> tuple[Change, ...]:
+    rows = execute(connection, sql)
     return tuple(
         Change(str(before), str(after), count, _samples(connection, ids or [])) for before, after, count, ids in rows
     )
 
 
-def _samples(connection: duckdb.DuckDBPyConnection, ids: list[str]) -> tuple[str, ...]:
+def _samples(connection: Connection, ids: list[str]) -> tuple[str, ...]:
     """Return sample messages that differ in more than their numbers."""
     if not ids:
         return ()
     chosen: dict[str, str] = {}
-    for (message,) in connection.execute(_MESSAGES, {"ids": ids}).fetchall():
+    for (message,) in execute(connection, _MESSAGES, {"ids": ids}):
         chosen.setdefault(_DIGITS.sub("#", message), message)
     return tuple(list(chosen.values())[:SAMPLES])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from analyzer.errors import RulesError, StoreError, system_text
 from analyzer.events.times import now
-from analyzer.store.db.engine import duckdb
+from analyzer.store.db.engine import Connection, execute, first_value
 from analyzer.store.db.frames import frame_of, register, sql
 from analyzer.store.db.location import sync
 from analyzer.store.db.tables.schema import remember, setting
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from analyzer.classifier.batch import Verdict
 
 
-def keep_up(connection: duckdb.DuckDBPyConnection, store_path: str) -> int:
+def keep_up(connection: Connection, store_path: str) -> int:
     """Judge facts that came after a ruleset was applied.
 
     Returns the number of facts that were not judged because the ruleset's rules are no longer at
@@ -37,13 +37,13 @@ def keep_up(connection: duckdb.DuckDBPyConnection, store_path: str) -> int:
         return 0
     unjudged = "select count(*) from internal.facts_v1 anti join (from internal.verdict_v1 where ruleset = $1)"
     unjudged += " using (facts_id)"
-    waiting = int(connection.execute(unjudged, [digest]).fetchall()[0][0])
+    waiting = int(first_value(connection, unjudged, [digest]))
     if waiting and judge_with(connection, digest, (kept_rules(store_path, digest), rules_path)):
-        waiting = int(connection.execute(unjudged, [digest]).fetchall()[0][0])
+        waiting = int(first_value(connection, unjudged, [digest]))
     return waiting
 
 
-def judge_history(connection: duckdb.DuckDBPyConnection, store_path: str, rules: Rules, *, judging: bool) -> str:
+def judge_history(connection: Connection, store_path: str, rules: Rules, *, judging: bool) -> str:
     """Return the digest of the ruleset in force; with `judging`, judge the remaining facts first.
 
     In force is the active one, else `rules`; `rules` do not become active.
@@ -65,7 +65,7 @@ def judge_history(connection: duckdb.DuckDBPyConnection, store_path: str, rules:
 
 
 def judge_with(
-    connection: duckdb.DuckDBPyConnection, digest: str, places: Iterable[str | None], before: datetime | None = None
+    connection: Connection, digest: str, places: Iterable[str | None], before: datetime | None = None
 ) -> bool:
     """Judge the facts without a verdict of this ruleset, of errors before a moment (None: all).
 
@@ -100,23 +100,24 @@ def kept_rules(store_path: str, digest: str) -> str | None:
     return None if folder is None else os.path.join(folder, RULESETS, f"{digest}.toml")
 
 
-def activate(connection: duckdb.DuckDBPyConnection, digest: str, rules_path: str | None) -> None:
+def activate(connection: Connection, digest: str, rules_path: str | None) -> None:
     """Make a ruleset the active one."""
     remember(connection, active_ruleset=digest, active_rules=rules_path)
 
 
-def applied(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, datetime]]:
+def applied(connection: Connection) -> list[tuple[str, datetime]]:
     """List the rulesets that were applied to this store: digest and moment (naive UTC), in order."""
-    return connection.execute(
+    return execute(
+        connection,
         sql(
             "select ruleset, occurred_at from internal.event_v1"
             " where type = 'ruleset.applied' and {decided} order by occurred_at, event_id",
             decided=DECIDED,
-        )
-    ).fetchall()
+        ),
+    )
 
 
-def restore_active(connection: duckdb.DuckDBPyConnection) -> str | None:
+def restore_active(connection: Connection) -> str | None:
     """Make the ruleset that was applied last the active one.
 
     Return its digest, or None if there was none.
@@ -157,7 +158,7 @@ PAGE = 10 * CHUNK
 
 
 def add_verdicts(
-    connection: duckdb.DuckDBPyConnection,
+    connection: Connection,
     ruleset: Ruleset,
     target: str,
     progress: Callable[[int, int], None] | None,
@@ -178,7 +179,7 @@ def add_verdicts(
         total = done + waiting
         for ids, texts in _chunks(connection):
             register(connection, "staged_verdict", _frame(ids, ruleset, judge_json(texts, ruleset), moment))
-            connection.execute(f"insert into {target} by name from staged_verdict").fetchall()
+            execute(connection, f"insert into {target} by name from staged_verdict")
             done += len(ids)
             if progress is not None:
                 progress(done, total)
@@ -202,30 +203,32 @@ _Chunk = tuple[list[str], list[str]]
 """Ids and facts."""
 
 
-def _waiting(connection: duckdb.DuckDBPyConnection, ruleset: Ruleset, target: str, before: datetime | None) -> int:
+def _waiting(connection: Connection, ruleset: Ruleset, target: str, before: datetime | None) -> int:
     """Make the temporary view of facts without a verdict, and return their number."""
-    connection.execute(
+    execute(
+        connection,
         sql("create or replace temp table judged as select facts_id from {target} where ruleset = $1", target=target),
         [ruleset.digest],
-    ).fetchall()
-    connection.execute(
+    )
+    execute(
+        connection,
         "create or replace temp table asked as select distinct facts_id from internal.event_v1 where occurred_at < $1",
         [before],
-    ).fetchall()
+    )
     facts = _ASKED if before else _ALL
-    connection.execute(sql("create or replace temp view waiting as {facts}", facts=facts)).fetchall()
-    return int(connection.execute("select count(*) from waiting").fetchall()[0][0])
+    execute(connection, sql("create or replace temp view waiting as {facts}", facts=facts))
+    return int(first_value(connection, "select count(*) from waiting"))
 
 
 _ALL = "select f.rowid as place, f.facts_id, f.facts from internal.facts_v1 as f anti join judged using (facts_id)"
 _ASKED = f"{_ALL} semi join asked using (facts_id)"
 
 
-def _chunks(connection: duckdb.DuckDBPyConnection) -> Iterator[_Chunk]:
-    end = int(connection.execute("select coalesce(max(place), -1) from waiting").fetchall()[0][0]) + 1
+def _chunks(connection: Connection) -> Iterator[_Chunk]:
+    end = int(first_value(connection, "select coalesce(max(place), -1) from waiting")) + 1
     for begin in range(0, end, PAGE):
         bounds = [begin, begin + PAGE]
-        page = connection.execute("select * from waiting where place >= $1 and place < $2", bounds).fetchall()
+        page = execute(connection, "select * from waiting where place >= $1 and place < $2", bounds)
         for start in range(0, len(page), CHUNK):
             chunk = page[start : start + CHUNK]
             yield [facts_id for _, facts_id, _ in chunk], [facts for _, _, facts in chunk]

@@ -9,7 +9,7 @@ import pytest
 
 from analyzer.analysis.rules.drafts import Group, Recoveries, RuleDraft, Taken, draft
 from analyzer.analysis.rules.similar_templates import Neighbours
-from analyzer.analysis.rules.word_patterns import MAX_WORDINGS, TextsByWord, compiled, has, shortest
+from analyzer.analysis.rules.word_patterns import MAX_WORDINGS, WordIndex, compiled, has, shortest
 from analyzer.classifier import default_ruleset
 from benchmarks import rewordings
 
@@ -25,7 +25,7 @@ def patterns(
     text: str, reason: str = "rate_limited", known: tuple[tuple[str, str], ...] = (LIMITED, LIMITED_TOO, *OTHERS)
 ) -> list[str]:
     """The shortest wordings of one text."""
-    said = TextsByWord([one] for one, _ in known)
+    said = WordIndex([one] for one, _ in known)
     return [each.pattern for each in shortest([text], reason, said, [meant for _, meant in known])]
 
 
@@ -69,7 +69,7 @@ def test_two_words_need_evidence_for_their_reason() -> None:
 def test_what_differs_is_in_no_wording() -> None:
     """A word of one text alone is none of the group; words with digits are names; sentences are not joined."""
     texts = ["Ferry walrus moored rate limit", "Ferry badger moored rate limit"]
-    said = TextsByWord([[LIMITED[0]], [LIMITED_TOO[0]]])
+    said = WordIndex([[LIMITED[0]], [LIMITED_TOO[0]]])
     found = shortest(texts, "rate_limited", said, ["rate_limited"] * 2)
     assert found
     assert all("walrus" not in each.words for each in found)

@@ -6,8 +6,7 @@ rows, and the migration of older stores are made of them; no view reads JSON.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from analyzer.frozen import frozen
 from analyzer.store.db.frames import sql
 
 _RULES = {
@@ -29,7 +28,7 @@ A value that cannot be cast becomes null.
 """
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Column:
     """A column whose value is one key of a JSON object."""
 
@@ -47,7 +46,7 @@ class _Column:
         return _RULES[self.rule][1].format(f"coalesce({', '.join(texts)})" if len(texts) > 1 else texts[0])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Group:
     """Columns that are decoded by one look into the JSON of a row."""
 

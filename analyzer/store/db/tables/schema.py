@@ -17,14 +17,14 @@ import contextlib
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from analyzer.classifier.fingerprint import MAX_CHARS, MAX_TEMPLATE_CHARS, PASSES, VERSION, Pass
 from analyzer.classifier.recovery_table import ANSWERED, PARTY_OF_DETAILS, RECOVERY, UNCOUNTED
 from analyzer.errors import QueryError
-from analyzer.store.db.engine import duckdb
+from analyzer.frozen import frozen
+from analyzer.store.db.engine import Connection, duckdb, execute
 from analyzer.store.db.frames import quoted, sql
 from analyzer.store.db.location import CATALOG, STORAGE_VERSION, WAL
 
@@ -94,7 +94,7 @@ _VIEW = re.compile(r"^(\w+)(?:\(([\w, ]+)\))?: (.+)$")
 _ARGUMENT = re.compile(r"^(\w+) ([A-Z]+)$")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Param:
     """A named parameter of a query."""
 
@@ -106,7 +106,7 @@ class Param:
     description: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Column:
     """A column of a query or a view."""
 
@@ -116,7 +116,7 @@ class Column:
     description: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Header:
     """The header and the statement of a .sql file."""
 
@@ -189,24 +189,24 @@ ends, 24 kept counts of days, 25 counted copies of forks and had no tiers of pri
 write down for events of a log."""
 
 
-def setting(connection: duckdb.DuckDBPyConnection, key: str) -> str | None:
+def setting(connection: Connection, key: str) -> str | None:
     """Return what a store keeps under a key; None if there is nothing.
 
     Raises:
         duckdb.CatalogException: it has no tables of ours.
     """
-    rows = connection.execute("select value from internal.store_v1 where key = $1", [key]).fetchall()
+    rows = execute(connection, "select value from internal.store_v1 where key = $1", [key])
     return rows[0][0] if rows else None
 
 
-def remember(connection: duckdb.DuckDBPyConnection, **values: str | None) -> None:
+def remember(connection: Connection, **values: str | None) -> None:
     """Store values by their keys, each replacing the former one."""
     for key, value in values.items():
-        connection.execute("delete from internal.store_v1 where key = $1", [key]).fetchall()
-        connection.execute("insert into internal.store_v1 values ($1, $2)", [key, value]).fetchall()
+        execute(connection, "delete from internal.store_v1 where key = $1", [key])
+        execute(connection, "insert into internal.store_v1 values ($1, $2)", [key, value])
 
 
-def create(connection: duckdb.DuckDBPyConnection) -> None:
+def create(connection: Connection) -> None:
     """Create all tables, macros and views in an empty database."""
     from analyzer.store import prices
 
@@ -215,7 +215,7 @@ def create(connection: duckdb.DuckDBPyConnection) -> None:
     remember(connection, schema_version=SCHEMA_VERSION, prices=prices.digest())
 
 
-def migrate(connection: duckdb.DuckDBPyConnection) -> None:
+def migrate(connection: Connection) -> None:
     """Bring a store up to date.
 
     Its tables get today's typed columns, its macros and views are replaced, and stored counts of
@@ -233,11 +233,11 @@ def migrate(connection: duckdb.DuckDBPyConnection) -> None:
     for table, typed in TYPED.items():
         untyped = "select columns(lambda name: name not in {typed}) from internal.former_{table}"
         rows = sql(untyped, typed=f"{tuple(typed)}", table=table)
-        connection.execute(filled(table, rows)).fetchall()
+        execute(connection, filled(table, rows))
         connection.execute(f"drop table internal.former_{table}")
     kept = "select table_name from duckdb_tables() where schema_name = 'internal' and starts_with(table_name, 'sum_')"
-    for (name,) in connection.execute(kept).fetchall():
-        connection.execute(sql("drop table internal.{name}", name=name)).fetchall()
+    for (name,) in execute(connection, kept):
+        execute(connection, sql("drop table internal.{name}", name=name))
     leave_out_told_twice(connection)
     remember(connection, schema_version=SCHEMA_VERSION)
 
@@ -247,18 +247,18 @@ LEAVE_OUT_TOLD_TWICE = (
 )
 
 
-def leave_out_told_twice(connection: duckdb.DuckDBPyConnection, events: str = "internal.event_v1") -> None:
+def leave_out_told_twice(connection: Connection, events: str = "internal.event_v1") -> None:
     """Hide events that two logs both tell, once there is a log that may repeat another one, or a fork.
 
     Call it after every insert of events, with the name of a table or frame that has them.
     """
     repeating = "internal.is_watching(source_format) or contains(payload, '\"forked_from\":')"
     statement = sql("select count(*) from {events} where {repeating}", events=events, repeating=repeating)
-    if connection.execute(statement).fetchall() != [(0,)]:
+    if execute(connection, statement) != [(0,)]:
         connection.execute(LEAVE_OUT_TOLD_TWICE)
 
 
-def refresh_prices(connection: duckdb.DuckDBPyConnection) -> None:
+def refresh_prices(connection: Connection) -> None:
     """Put this program's list prices into a store; requests are priced when they are asked for."""
     from analyzer.store import prices
 
@@ -267,7 +267,7 @@ def refresh_prices(connection: duckdb.DuckDBPyConnection) -> None:
     remember(connection, prices=prices.digest())
 
 
-def has_prices(connection: duckdb.DuckDBPyConnection) -> bool:
+def has_prices(connection: Connection) -> bool:
     """Say whether the store has this program's list prices."""
     from analyzer.store import prices
 
@@ -402,8 +402,8 @@ def _make(folder: str, start: str) -> str:
     try:
         with duckdb.connect() as connection:
             attach = f"attach {quoted(work)} as {CATALOG} (storage_version '{STORAGE_VERSION}')"
-            connection.execute(attach).fetchall()
-            connection.execute(f"use {CATALOG}").fetchall()
+            execute(connection, attach)
+            execute(connection, f"use {CATALOG}")
             connection.execute("begin")
             create(connection)
             connection.execute("commit")
