@@ -42,8 +42,7 @@ from analyzer.store.doctor.checks import (
 )
 from analyzer.store.export.slices import slice_sentence
 from analyzer.store.ingest.discover import SELF_TEST_FOLDER
-from analyzer.store.ingest.inputs import Input
-from analyzer.store.ingest.read import Blocks
+from analyzer.store.ingest.read import events_in
 from analyzer.store.journal import finished, journal_of, left_behind, part_day, parts_of, rebuild_hint, was_store
 from analyzer.store.upkeep.carry_over import unreadable
 from analyzer.store.verdicts.rulesets import kept_rules, ruleset_at_hand
@@ -195,34 +194,27 @@ def log_checks(name: str, parts: Sequence[str], todo: str) -> Iterator[Check]:
 
 def _look(path: str, totals: _LogLines) -> None:
     limit = now() + AHEAD
-    with Input(path) as source:
-        blocks = Blocks(source, 0)
-        for stretch in blocks:
-            for line in stretch.data.split(b"\n"):
-                if not line.strip():
-                    continue
-                event = decode(line, source.file_time)
-                if not isinstance(event, Event):
-                    totals.damaged[path] = totals.damaged.get(path, 0) + 1
-                    continue
-                totals.ahead += event.occurred_at > limit
-                if event.writer is not None and event.seq is not None:
-                    _follow(event, event.writer, event.seq, totals)
-        if blocks.tail_length:
+    for event in events_in(path):
+        if event is None:
             with finished(path) as nobody_writes:
                 if nobody_writes:
                     totals.torn.append(path)
-
-
-def _follow(event: Event, writer: str, seq: int, totals: _LogLines) -> None:
-    totals.numbers.setdefault(writer, set()).add(seq)
-    if event.origin is not None:
-        return  # a journal's events have the times of other logs
-    last_seq, last_at = totals.newest.get(writer, (-1, event.occurred_at))
-    if seq > last_seq:
-        if last_at - event.occurred_at > BACK:
-            totals.backwards.add(writer)
-        totals.newest[writer] = seq, event.occurred_at
+            continue
+        if not isinstance(event, Event):
+            totals.damaged[path] = totals.damaged.get(path, 0) + 1
+            continue
+        totals.ahead += event.occurred_at > limit
+        writer, seq = event.writer, event.seq
+        if writer is None or seq is None:
+            continue
+        totals.numbers.setdefault(writer, set()).add(seq)
+        if event.origin is not None:
+            continue  # a journal's events have the times of other logs
+        last_seq, last_at = totals.newest.get(writer, (-1, event.occurred_at))
+        if seq > last_seq:
+            if last_at - event.occurred_at > BACK:
+                totals.backwards.add(writer)
+            totals.newest[writer] = seq, event.occurred_at
 
 
 def _filesystem(folder: str) -> Check:
@@ -323,9 +315,8 @@ def _content(path: str, why: str | None) -> Generator[Check, None, int | None]:
 def _lock(path: str, writer: str | None) -> Check:
     if writer is not None:
         return Check("lock", "note", f"{writer} is writing", "wait, or look at that process if it takes too long")
-    if os.path.exists(lock_of(path)):
-        return Check("lock", "ok", "nobody is writing; the lock file holds nothing by itself")
-    return Check("lock", "ok", "nobody is writing")
+    left = "; the lock file holds nothing by itself" if os.path.exists(lock_of(path)) else ""
+    return Check("lock", "ok", f"nobody is writing{left}")
 
 
 def _leftovers(path: str) -> Iterator[Check]:

@@ -91,6 +91,16 @@ class SourceCheckpoint:
         """Say whether the file is as it was when it was read, by size and times."""
         return (self.size, self.mtime_ns, self.ctime_ns) == (source.size, source.mtime_ns, source.ctime_ns)
 
+    def is_there(self) -> bool:
+        """Say whether the source's own path still holds it; a copy leaves the original where it was."""
+        if self.path == STDIN:
+            return False
+        try:
+            with Input(self.path) as source:
+                return self.fits(source)
+        except InputError:
+            return False
+
     def fits(self, source: Input) -> bool:
         """Say whether the input begins with exactly what was read of this source."""
         start = source.between(0, self.fingerprint_length)
@@ -146,7 +156,7 @@ class _SameBeginning:
             # A copy leaves the original in place. A source that is still there is not checked again in this run.
             while same:
                 checkpoint = same.pop()
-                if _gone(checkpoint):
+                if not checkpoint.is_there():
                     return checkpoint
         return None
 
@@ -198,12 +208,11 @@ class Checkpoints:
 
         `below`: it is in a folder, and a link in its place is not followed.
         """
-        candidates = self._by_path.get(path, ())
-        try:
-            status = os.stat(on_disk(path), follow_symlinks=not below) if candidates else None
-        except OSError:
+        if not (candidates := self._by_path.get(path)):
             return None
-        if status is None:
+        try:
+            status = os.stat(on_disk(path), follow_symlinks=not below)
+        except OSError:
             return None
         times = status.st_size, status.st_mtime_ns, status.st_ctime_ns
         # A database changes in the file beside it.
@@ -261,17 +270,3 @@ class Checkpoints:
 def digest(data: bytes) -> str:
     """Return the SHA-256 of some bytes, in hexadecimal digits."""
     return sha256(data).hexdigest()
-
-
-def _gone(checkpoint: SourceCheckpoint) -> bool:
-    """Say whether the source's own path no longer holds it.
-
-    A copy leaves the original where it was.
-    """
-    if checkpoint.path == STDIN:
-        return True
-    try:
-        with Input(checkpoint.path) as former:
-            return not checkpoint.fits(former)
-    except InputError:
-        return True

@@ -12,7 +12,7 @@ import msgspec
 
 from analyzer.events import Event, Origin, Reject
 from analyzer.events.appending.writer import event_line
-from analyzer.events.codec import decode_object
+from analyzer.events.codec import decode, decode_object
 from analyzer.events.fast_decode import Rows
 from analyzer.events.model import SCHEMA_VERSION
 from analyzer.events.rows import RowDecoder
@@ -130,6 +130,18 @@ def lengths_of(source: Input, lines: set[int]) -> dict[int, int]:
     if blocks.tail_length and number + 1 in lines:
         lengths[number + 1] = blocks.tail_length
     return lengths
+
+
+def events_in(path: str) -> Iterator[Event | Reject | None]:
+    """Yield what each line of a part of an event log is; None last if a line follows that nobody has finished."""
+    with Input(path) as source:
+        blocks = Blocks(source, 0)
+        for stretch in blocks:
+            for line in stretch.data.split(b"\n"):
+                if line.strip():
+                    yield decode(line, source.file_time)
+        if blocks.tail_length:
+            yield None
 
 
 PlacedEvent = tuple[Event, int | None, int, int]

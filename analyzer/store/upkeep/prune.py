@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
@@ -16,7 +15,6 @@ from typing import Any
 from analyzer.errors import InputError, StoreError, system_text
 from analyzer.events import Event, EventLog
 from analyzer.events.appending.writer import event_line
-from analyzer.events.codec import decode
 from analyzer.events.times import EPOCH, format_time
 from analyzer.store.db.connection import store_errors, transaction
 from analyzer.store.db.engine import Connection, execute, first_value
@@ -25,9 +23,9 @@ from analyzer.store.db.location import kept, on_disk, sync
 from analyzer.store.db.tables.schema import remember, setting
 from analyzer.store.ingest.identity import SourceCheckpoint
 from analyzer.store.ingest.inputs import Input
-from analyzer.store.ingest.read import Blocks
+from analyzer.store.ingest.read import events_in
 from analyzer.store.ingest.run import checkpoints
-from analyzer.store.journal import DECIDED, DECISIONS, decide_all, finished, journal_of, part_day, record_all
+from analyzer.store.journal import DECIDED, DECISIONS, decide_all, finished, journal_of, part_day, parts_of, record_all
 
 HORIZON = "horizon"
 """Key under which a store keeps the moment before which it holds nothing."""
@@ -165,36 +163,27 @@ def _old_parts(
     """Find the sources and journal parts whose files may go; list the others in `kept_files`."""
     native: list[SourceCheckpoint] = []
     rejects = {row[0] for row in execute(connection, "select distinct source_id from internal.quarantine_v1")}
-    for checkpoint in checkpoints(connection):
-        if checkpoint.format != "analyzer" or not _may_be_old(checkpoint.path, before):
+    parts: list[str] = []
+    logs = [(item.path, item) for item in checkpoints(connection) if item.format == "analyzer"]
+    for path, checkpoint in [*logs, *((part, None) for part in parts_of(journal_of(store_path) or ""))]:
+        day = part_day(path)
+        if day is None or day >= before.date() or not os.path.isfile(on_disk(path)):
             continue
-        why = _why_kept(checkpoint.path, before)
-        if why is None and checkpoint.source_id in rejects:
-            why = "lines of it are in quarantine"
-        if why is None and not _wholly_read(checkpoint):
-            why = "not wholly read"
-        if why is None:
+        why = _why_kept(path, before)
+        if why is None and checkpoint is not None:
+            if checkpoint.source_id in rejects:
+                why = "lines of it are in quarantine"
+            elif not _wholly_read(checkpoint):
+                why = "not wholly read"
+        if why is not None:
+            result.kept_files.append(f"{path}: {why}")
+        elif checkpoint is not None:
             native.append(checkpoint)
         else:
-            result.kept_files.append(f"{checkpoint.path}: {why}")
-    folder = journal_of(store_path)
-    parts: list[str] = []
-    for name in sorted(os.listdir(folder)) if folder and os.path.isdir(folder) else []:
-        path = os.path.join(str(folder), name)
-        if _may_be_old(path, before):
-            why = _why_kept(path, before)
-            if why is None:
-                parts.append(path)
-            else:
-                result.kept_files.append(f"{path}: {why}")
+            parts.append(path)
     result.files = [*(item.path for item in native), *map(kept, parts)]
     result.file_bytes = sum(os.path.getsize(on_disk(path)) for path in result.files)
     return native, parts
-
-
-def _may_be_old(path: str, before: datetime) -> bool:
-    day = part_day(path)
-    return day is not None and day < before.date() and os.path.isfile(on_disk(path))
 
 
 def _why_kept(path: str, before: datetime) -> str | None:
@@ -203,27 +192,14 @@ def _why_kept(path: str, before: datetime) -> str | None:
         with finished(on_disk(path)) as nobody_writes:
             if not nobody_writes:
                 return "a process still has it open"
-            for event in _events(path):
-                if event is None:
+            for event in events_in(path):
+                if not isinstance(event, Event):
                     return "holds lines that cannot be read"
                 if event.occurred_at >= before and event.type not in DECISIONS:
                     return "holds later events"
     except (InputError, OSError) as error:
         return f"cannot be read: {system_text(error)}"
     return None
-
-
-def _events(path: str) -> Iterator[Event | None]:
-    """Yield the events of a part, None for a line that is no event."""
-    with Input(path) as source:
-        blocks = Blocks(source, 0)
-        for stretch in blocks:
-            for line in stretch.data.split(b"\n"):
-                if line.strip():
-                    decoded = decode(line, source.file_time)
-                    yield decoded if isinstance(decoded, Event) else None
-        if blocks.tail_length:
-            yield None
 
 
 def _wholly_read(checkpoint: SourceCheckpoint) -> bool:
@@ -234,7 +210,7 @@ def _wholly_read(checkpoint: SourceCheckpoint) -> bool:
 def _delete(native: list[SourceCheckpoint], parts: list[str], journal: EventLog | None) -> None:
     """Delete files that nobody writes to, after moving their decisions to the end of the journal."""
     for path in parts:
-        kept = [event for event in _events(path) if event is not None and event.type in DECISIONS]
+        kept = [event for event in events_in(path) if isinstance(event, Event) and event.type in DECISIONS]
         assert journal is not None  # its own parts are among the files
         record_all(journal, map(event_line, kept))
     for path in [*(on_disk(item.path) for item in native), *parts]:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from analyzer.errors import InputError
 from analyzer.events import Event, EventLog, Origin
 from analyzer.events.appending.writer import event_line
 from analyzer.events.model import new_id
@@ -81,160 +80,131 @@ def retry(connection: Connection, *, store_path: str) -> QuarantineRetry:
         for source_id, count in held:
             result.remaining += count
             checkpoint = by_id[source_id]
-            if not _still_there(checkpoint):
+            if not checkpoint.is_there():
                 result.gone.append(checkpoint.path)
                 continue
             with closing(connect(MEMORY, read_only=False)) as trial:
                 ingest(trial, [checkpoint.path], limits={checkpoint.path: checkpoint.offset})
-                _RetriedSource(connection, trial, journal, checkpoint).mend(result)
+                tried, mended, events = _mend(connection, trial, journal, checkpoint)
+            result.tried += tried
+            result.mended += mended
+            result.events += events
     result.remaining -= result.mended
     return result
 
 
-def _still_there(checkpoint: SourceCheckpoint) -> bool:
-    try:
-        with Input(checkpoint.path) as source:
-            return checkpoint.fits(source)
-    except InputError:
-        return False
+def _mend(
+    connection: Connection, trial: Connection, journal: EventLog | None, checkpoint: SourceCheckpoint
+) -> tuple[int, int, int]:
+    """Move rejects of a source that can be read now into the store as events, out of what a trial has read.
 
-
-class _RetriedSource:
-    """A source and the throw-away store that it was read into again."""
-
-    def __init__(
-        self,
-        connection: Connection,
-        trial: Connection,
-        journal: EventLog | None,
-        checkpoint: SourceCheckpoint,
-    ) -> None:
-        self._connection, self._trial, self._journal, self._checkpoint = connection, trial, journal, checkpoint
-
-    def mend(self, result: QuarantineRetry) -> None:
-        """Move rejects that can be read now into the store as events."""
-        read = execute(self._trial, "select format, read_bytes from internal.source_v1")
-        if not read or read[0][0] != self._checkpoint.format:
-            return
-        # Frames, as there may be millions of either.
-        rejects = ask(
-            self._connection,
-            "select line, byte_offset, byte_length from internal.quarantine_v1 where source_id = $1",
-            [self._checkpoint.source_id],
-        )
-        broken = ask(self._trial, "select distinct byte_offset from internal.quarantine_v1")
-        result.tried += rejects.height
-        register(self._connection, "staged_event", ask(self._trial, "from internal.event_v1"))
-        whole = rejects.filter(rejects["byte_offset"] + rejects["byte_length"] <= read[0][1])
-        mended = whole.join(broken, on="byte_offset", how="anti").join(self._taken_lines(), on="line", how="anti")
-        if mended.is_empty():
-            return
-        events = self._new_events()
-        self._write_journal(events["event_id"].to_list())
-        with transaction(self._connection):
-            self._insert(events)
-            self._take_out(mended)
-            self._count(mended["line"].to_list(), events)
-        result.mended += mended.height
-        result.events += events.height
-
-    def _taken_lines(self) -> pl.DataFrame:
-        """Find the lines whose event has the id of a stored event with other content."""
-        return ask(
-            self._connection,
-            sql(
-                "select distinct r.source_line as line from staged_event as r"
-                " join internal.event_v1 as f using (event_id)"
-                " where 'analyzer' in (r.source_format, f.source_format) and {other_content}",
-                other_content=OTHER_CONTENT,
-            ),
-        )
-
-    def _new_events(self) -> pl.DataFrame:
-        """Return the events of the whole file that the store lacks; they come out of the rejects."""
-        events = ask(self._trial, "from internal.event_v1")
-        register(self._connection, "staged_event", events.select("event_id"))
-        rows = execute(
-            self._connection, "select event_id from staged_event anti join internal.event_v1 using (event_id)"
-        )
-        new = events.filter(events["event_id"].is_in([row[0] for row in rows]))
-        horizon = horizon_of(self._connection)
-        return new if horizon is None else new.filter(new["occurred_at"] >= horizon)
-
-    def _write_journal(self, ids: list[str]) -> None:
-        if self._journal is None or not ids or BY_NAME[self._checkpoint.format].native:
-            return
-        record_all(self._journal, map(event_line, self._translated(ids)))
-
-    def _translated(self, ids: list[str]) -> Iterator[Event]:
-        rows = execute(
-            self._trial,
-            "select type, occurred_at, session_id, payload, event_id, schema_version, time_source, host, source_format,"
-            " source_path, source_line from events where event_id in (select unnest($1))"
-            " order by source_line, event_id",
-            [ids],
-        )
-        for kind, moment, session, payload, event_id, version, time_source, host, *place in rows:
-            yield Event(
-                kind,
-                moment,
-                session,
-                msgspec.json.decode(payload),
-                event_id,
-                version,
-                time_source=time_source,
-                origin=Origin(*place),
-                extra={} if host is None else {"_meta": {"host": host}},
-            )
-
-    def _insert(self, events: pl.DataFrame) -> None:
-        register(self._connection, "staged_event", events)
+    Return the numbers of rejects that were tried and mended, and of new events.
+    """
+    read = execute(trial, "select format, read_bytes from internal.source_v1")
+    if not read or read[0][0] != checkpoint.format:
+        return 0, 0, 0
+    # Frames, as there may be millions of either.
+    rejects = ask(
+        connection,
+        "select line, byte_offset, byte_length from internal.quarantine_v1 where source_id = $1",
+        [checkpoint.source_id],
+    )
+    broken = ask(trial, "select distinct byte_offset from internal.quarantine_v1")
+    register(connection, "staged_event", ask(trial, "from internal.event_v1"))
+    # Lines whose event has the id of a stored event with other content stay.
+    taken = ask(
+        connection,
+        sql(
+            "select distinct r.source_line as line from staged_event as r"
+            " join internal.event_v1 as f using (event_id)"
+            " where 'analyzer' in (r.source_format, f.source_format) and {other_content}",
+            other_content=OTHER_CONTENT,
+        ),
+    )
+    whole = rejects.filter(rejects["byte_offset"] + rejects["byte_length"] <= read[0][1])
+    mended = whole.join(broken, on="byte_offset", how="anti").join(taken, on="line", how="anti")
+    if mended.is_empty():
+        return rejects.height, 0, 0
+    # The events of the whole file that the store lacks come out of the rejects.
+    events = ask(
+        connection,
+        "from staged_event anti join internal.event_v1 using (event_id) where occurred_at >= coalesce($1, occurred_at)",
+        [horizon_of(connection)],
+    )
+    if journal is not None and not events.is_empty() and not BY_NAME[checkpoint.format].native:
+        record_all(journal, map(event_line, _translated(trial, events["event_id"].to_list())))
+    register(connection, "staged_event", events)
+    register(connection, "staged_facts", ask(trial, "from internal.facts_v1"))
+    register(connection, "staged_mended", mended)
+    with transaction(connection):
         rows = "select * replace ($1::timestamp as ingested_at) from staged_event"
-        execute(self._connection, f"insert into internal.event_v1 by name {rows}", [next_moment(self._connection)])
-        leave_out_told_twice(self._connection, "staged_event")
-        register(self._connection, "staged_facts", ask(self._trial, "from internal.facts_v1"))
+        execute(connection, f"insert into internal.event_v1 by name {rows}", [next_moment(connection)])
+        leave_out_told_twice(connection, "staged_event")
         execute(
-            self._connection,
+            connection,
             "insert into internal.facts_v1 by name from staged_facts as s"
             " semi join staged_event as e on s.facts_id = e.facts_id"
             " anti join internal.facts_v1 as f on s.facts_id = f.facts_id",
         )
-
-    def _take_out(self, mended: pl.DataFrame) -> None:
-        register(self._connection, "staged_mended", mended)
         execute(
-            self._connection,
+            connection,
             "delete from internal.quarantine_v1 where source_id = $1"
             " and byte_offset in (select byte_offset from staged_mended)",
-            [self._checkpoint.source_id],
+            [checkpoint.source_id],
+        )
+        _count(connection, trial, checkpoint, mended["line"].to_list(), events)
+    return rejects.height, mended.height, events.height
+
+
+def _translated(trial: Connection, ids: list[str]) -> Iterator[Event]:
+    rows = execute(
+        trial,
+        "select type, occurred_at, session_id, payload, event_id, schema_version, time_source, host, source_format,"
+        " source_path, source_line from events where event_id in (select unnest($1))"
+        " order by source_line, event_id",
+        [ids],
+    )
+    for kind, moment, session, payload, event_id, version, time_source, host, *place in rows:
+        yield Event(
+            kind,
+            moment,
+            session,
+            msgspec.json.decode(payload),
+            event_id,
+            version,
+            time_source=time_source,
+            origin=Origin(*place),
+            extra={} if host is None else {"_meta": {"host": host}},
         )
 
-    def _count(self, lines: list[int], events: pl.DataFrame) -> None:
-        """Count the lines, which are no longer in quarantine, as one of the other four kinds."""
-        with Input(self._checkpoint.path) as source:
-            sizes = lengths_of(source, set(lines))
-        fresh = set(events["source_line"].to_list()) & sizes.keys()
-        in_trial = execute(self._trial, "select skipped, skipped_bytes from internal.source_v1")[0]
-        # What is neither new nor skipped is a duplicate; lines and bytes are split alike.
-        moved = (len(sizes), sum(sizes.values())), (len(fresh), sum(sizes[line] for line in fresh))
-        for (bad, new, skipped, repeated), total, gained, trial_skipped in zip(_FATES, *moved, in_trial, strict=True):
-            execute(
-                self._connection,
-                sql(
-                    "update internal.source_v1 set {bad} = {bad} - $2, {new} = {new} + $3,"
-                    " {skipped} = {skipped} + least(greatest($4 - {skipped}, 0), $2 - $3),"
-                    " {repeated} = {repeated} + $2 - $3 - least(greatest($4 - {skipped}, 0), $2 - $3)"
-                    " where source_id = $1",
-                    bad=bad,
-                    new=new,
-                    skipped=skipped,
-                    repeated=repeated,
-                ),
-                [self._checkpoint.source_id, total, gained, trial_skipped],
-            )
+
+def _count(
+    connection: Connection, trial: Connection, checkpoint: SourceCheckpoint, lines: list[int], events: pl.DataFrame
+) -> None:
+    """Count the lines, which are no longer in quarantine, as one of the other four kinds."""
+    with Input(checkpoint.path) as source:
+        sizes = lengths_of(source, set(lines))
+    fresh = set(events["source_line"].to_list()) & sizes.keys()
+    in_trial = execute(trial, "select skipped, skipped_bytes from internal.source_v1")[0]
+    # What is neither new nor skipped is a duplicate; lines and bytes are split alike.
+    moved = (len(sizes), sum(sizes.values())), (len(fresh), sum(sizes[line] for line in fresh))
+    for (bad, new, skipped, repeated), total, gained, trial_skipped in zip(_FATES, *moved, in_trial, strict=True):
         execute(
-            self._connection,
-            "update internal.source_v1 set events = events + $2, last_ingested_at = $3, batch_id = $4"
-            " where source_id = $1",
-            [self._checkpoint.source_id, events.height, now(), new_id()],
+            connection,
+            sql(
+                "update internal.source_v1 set {bad} = {bad} - $2, {new} = {new} + $3,"
+                " {skipped} = {skipped} + least(greatest($4 - {skipped}, 0), $2 - $3),"
+                " {repeated} = {repeated} + $2 - $3 - least(greatest($4 - {skipped}, 0), $2 - $3)"
+                " where source_id = $1",
+                bad=bad,
+                new=new,
+                skipped=skipped,
+                repeated=repeated,
+            ),
+            [checkpoint.source_id, total, gained, trial_skipped],
         )
+    execute(
+        connection,
+        "update internal.source_v1 set events = events + $2, last_ingested_at = $3, batch_id = $4 where source_id = $1",
+        [checkpoint.source_id, events.height, now(), new_id()],
+    )

@@ -120,7 +120,7 @@ def rebuild(path: str, paths: Iterable[str] = (), progress: OnProgress | None = 
         try:
             connection = connect(work_of(path), read_only=False)
             try:
-                _Rebuilding(connection, path, result, progress).run(logs)
+                _make_again(connection, path, logs, result, progress)
             finally:
                 connection.close()
             # DuckDB's COMMIT can return without an error and without having committed: look at every block.
@@ -143,99 +143,77 @@ def rebuild(path: str, paths: Iterable[str] = (), progress: OnProgress | None = 
     return result
 
 
-class _Rebuilding:
-    """The steps of one rebuild."""
-
-    def __init__(self, connection: Connection, path: str, result: Rebuild, progress: OnProgress | None) -> None:
-        self._connection, self._path, self._result, self._progress = connection, path, result, progress
-        self._below: dict[str, str] = {}
-
-    def run(self, logs: list[str]) -> None:
-        """Run all steps, until the new store is complete on the disk."""
-        self._read_journal()
-        former = FormerStore(self._connection, self._path) if self._result.former == "read" else None
-        sources = former.sources() if former is not None else []
-        files = self._discover(logs)
-        readable, gone = match(sources, files)
-        limits = {name: checkpoint.offset for name, checkpoint in readable.items()}
-        order = [*limits, *(name for name in files if name not in limits)]
-        if order:
-            # An event dated by its file's time is read again from the log: a newer reader may date it better.
-            execute(
-                self._connection,
-                "delete from internal.event_v1 where time_source = 'file' and source_path in (select unnest($1))",
-                [order],
-            )
-            read = ingest(
-                self._connection,
-                order,
-                store_path=self._path,
-                limits=limits,
-                below=self._below,
-                progress=self._progress,
-            )
-            self._result.problems += [item for item in read.problems if item.path not in limits]
-        with transaction(self._connection):
-            # A log that was read in parts has events in the journal that reading it at once does not give.
-            execute(
-                self._connection,
-                "update internal.source_v1 as s set events = e.events from (select source_path, source_format,"
-                " count(*) as events from internal.event_v1 where source_format <> 'analyzer' group by all) as e"
-                " where e.source_path = s.path and e.source_format = s.format",
-            )
-            if former is not None:
-                here = {str(row[0]) for row in execute(self._connection, "select path from internal.source_v1")}
-                again = {name: item.source_id for name, item in readable.items() if name in here}
-                vanished = {item.source_id for item in gone}
-                self._result.vanished = sorted({item.path for item in gone})
-                self._result.carried_events = former.take_over(again, vanished, order)
-            restore_horizon(self._connection)
-            self._restore_ruleset(judge_all=former is None)
+def _make_again(
+    connection: Connection, path: str, logs: list[str], result: Rebuild, progress: OnProgress | None
+) -> None:
+    """Run all steps, until the new store is complete on the disk."""
+    _read_journal(connection, path, result, progress)
+    former = FormerStore(connection, path) if result.former == "read" else None
+    sources = former.sources() if former is not None else []
+    discovery = discover(logs, own=[*files_of(path), str(journal_of(path))])
+    result.problems += discovery.problems
+    files = [kept(name) for name in discovery.files if name != STDIN]
+    readable, gone = match(sources, files)
+    limits = {name: checkpoint.offset for name, checkpoint in readable.items()}
+    order = [*limits, *(name for name in files if name not in limits)]
+    if order:
+        # An event dated by its file's time is read again from the log: a newer reader may date it better.
+        execute(
+            connection,
+            "delete from internal.event_v1 where time_source = 'file' and source_path in (select unnest($1))",
+            [order],
+        )
+        below = {kept(name): folder for name, folder in discovery.below.items()}
+        read = ingest(connection, order, store_path=path, limits=limits, below=below, progress=progress)
+        result.problems += [item for item in read.problems if item.path not in limits]
+    with transaction(connection):
+        # A log that was read in parts has events in the journal that reading it at once does not give.
+        execute(
+            connection,
+            "update internal.source_v1 as s set events = e.events from (select source_path, source_format,"
+            " count(*) as events from internal.event_v1 where source_format <> 'analyzer' group by all) as e"
+            " where e.source_path = s.path and e.source_format = s.format",
+        )
         if former is not None:
-            former.detach()
-        self._result.unjudged = keep_up(self._connection, self._path)
-        self._result.sources = self._count("source_v1")
-        self._result.events = self._count("event_v1")
-        execute(self._connection, "checkpoint")
+            here = {str(row[0]) for row in execute(connection, "select path from internal.source_v1")}
+            again = {name: item.source_id for name, item in readable.items() if name in here}
+            vanished = {item.source_id for item in gone}
+            result.vanished = sorted({item.path for item in gone})
+            result.carried_events = former.take_over(again, vanished, order)
+        restore_horizon(connection)
+        # Each applied ruleset judges what had happened by the time when the next one was applied.
+        for (digest, _), (_, superseded_at) in pairwise(applied(connection)) if former is None else ():
+            judge_with(connection, digest, (kept_rules(path, digest), None), superseded_at)
+        result.ruleset = restore_active(connection)
+    if former is not None:
+        former.detach()
+    result.unjudged = keep_up(connection, path)
+    result.sources = _count(connection, "source_v1")
+    result.events = _count(connection, "event_v1")
+    execute(connection, "checkpoint")
 
-    def _read_journal(self) -> None:
-        folder = journal_of(self._path)
-        parts = parts_of(folder) if folder else []
-        if not parts:
-            return
-        read = ingest(self._connection, parts, progress=self._progress, journal_parts=True)
-        self._result.problems += read.problems
-        for source in read.sources:
-            if source.status == "unsupported" and source.checkpoint.format != "empty":
-                hint = "bring it back from a backup; events of logs that are gone are in no other place"
-                self._result.problems.append(Problem(source.checkpoint.path, "a damaged part of the journal", hint))
-        self._result.journal_damaged = read.total.quarantined
-        self._result.journal_events = self._count("event_v1")
-        with transaction(self._connection):
-            as_decided(self._connection)
-            execute(self._connection, "delete from internal.source_v1")
-            execute(self._connection, "delete from internal.quarantine_v1")
 
-    def _discover(self, logs: list[str]) -> list[str]:
-        discovery = discover(logs, own=[*files_of(self._path), str(journal_of(self._path))])
-        self._result.problems += discovery.problems
-        self._below = {kept(name): folder for name, folder in discovery.below.items()}
-        return [kept(name) for name in discovery.files if name != STDIN]
+def _read_journal(connection: Connection, path: str, result: Rebuild, progress: OnProgress | None) -> None:
+    folder = journal_of(path)
+    parts = parts_of(folder) if folder else []
+    if not parts:
+        return
+    read = ingest(connection, parts, progress=progress, journal_parts=True)
+    result.problems += read.problems
+    for source in read.sources:
+        if source.status == "unsupported" and source.checkpoint.format != "empty":
+            hint = "bring it back from a backup; events of logs that are gone are in no other place"
+            result.problems.append(Problem(source.checkpoint.path, "a damaged part of the journal", hint))
+    result.journal_damaged = read.total.quarantined
+    result.journal_events = _count(connection, "event_v1")
+    with transaction(connection):
+        as_decided(connection)
+        execute(connection, "delete from internal.source_v1")
+        execute(connection, "delete from internal.quarantine_v1")
 
-    def _restore_ruleset(self, *, judge_all: bool) -> None:
-        """Make the last applied ruleset active.
 
-        With `judge_all` judge history by the former ones first.
-
-        Each judges what had happened by the time when the next one was applied.
-        """
-        for (digest, _), (_, superseded_at) in pairwise(applied(self._connection)):
-            if judge_all:
-                judge_with(self._connection, digest, (kept_rules(self._path, digest), None), superseded_at)
-        self._result.ruleset = restore_active(self._connection)
-
-    def _count(self, table: str) -> int:
-        return int(first_value(self._connection, sql("select count(*) from internal.{table}", table=table)))
+def _count(connection: Connection, table: str) -> int:
+    return int(first_value(connection, sql("select count(*) from internal.{table}", table=table)))
 
 
 def match(
@@ -251,7 +229,7 @@ def match(
     paths: set[str] = set()
     # A file that was cut and has grown again holds two sources, and the shorter one is part of the longer.
     for checkpoint in sorted(sources, key=lambda item: (-item.offset, item.source_id)):
-        if _fits(checkpoint):
+        if checkpoint.is_there():
             matched_ids.add(checkpoint.source_id)
             if checkpoint.path not in paths:
                 paths_by_id[checkpoint.source_id] = checkpoint.path
@@ -273,13 +251,3 @@ def match(
     # A shared table is never vanished: what it has given is carried over, and the next ingest goes on after it.
     gone = [item for item in sources if item.source_id not in matched_ids and not item.path.startswith(TABLE)]
     return readable, gone
-
-
-def _fits(checkpoint: SourceCheckpoint) -> bool:
-    if checkpoint.path == STDIN:
-        return False
-    try:
-        with Input(checkpoint.path) as source:
-            return checkpoint.fits(source)
-    except InputError:
-        return False
