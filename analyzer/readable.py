@@ -50,6 +50,11 @@ def duration(seconds: float) -> str:
     return f"{whole // size:,} {large} {whole % size // part} {small}"
 
 
+def cut(text: str, most: int) -> str:
+    """Return a text of at most so many characters; `…` replaces the end of a longer one."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def gist(text: str) -> str:
     """Return the message of the body in an error's text, else the text, on one line."""
     body = _MESSAGE_OF_BODY.search(text)

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from analyzer.analysis.observations import end_of, start_of
-from analyzer.analysis.tables import Window, json_ready, table
+from analyzer.analysis.tables import Window, json_fields, table
 from analyzer.errors import AnalyzerError
 from analyzer.events.times import now
 from analyzer.frozen import frozen
@@ -42,7 +42,7 @@ class BudgetState:
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dict, as `analyzer budget --json` prints it."""
-        return {"schema": "analyzer.budget/1", "state": self.state, **json_ready(self)}
+        return {"schema": "analyzer.budget/1", "state": self.state, **json_fields(self)}
 
 
 def budget_state(store: Store, daily_usd: float, at: datetime | None = None, timezone: str = "UTC") -> BudgetState:

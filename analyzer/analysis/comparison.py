@@ -16,8 +16,14 @@ from typing import Any, Unpack
 
 import polars as pl
 
-from analyzer.analysis.kinds.statistics.tails import chance_of_shares, log_binomial_coefficient, two_sided
-from analyzer.analysis.tables import Window, WindowWords, json_ready, json_rows, table, window
+from analyzer.analysis.kinds.statistics.tails import (
+    chance_of_shares,
+    false_discovery,
+    log_binomial_coefficient,
+    two_sided,
+    wilson_interval,
+)
+from analyzer.analysis.tables import Window, WindowWords, json_fields, json_ready, table, window
 from analyzer.errors import AnalyzerError
 from analyzer.events.times import format_time, now
 from analyzer.frozen import frozen
@@ -32,7 +38,7 @@ LEAST_SESSIONS = 10
 CHANCE = 0.05
 DEFAULT_SPAN = "7d"
 _Interval = Callable[[float], tuple[float, float]]
-"""Returns a figure's least and greatest change for a normal quantile."""
+"""Returns the least and greatest change of a figure that are left out with a probability."""
 
 
 @frozen
@@ -133,7 +139,7 @@ class Comparison(ShownRows):
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dict, as `analyzer compare --json` prints it."""
-        return {"schema": "analyzer.compare/1", **json_ready(self), "figures": self._figures}
+        return {"schema": "analyzer.compare/1", **json_fields(self), "figures": self._figures}
 
     def _shown(self) -> tuple[str, Mapping[str, str]]:
         verdicts = ", ".join(f"{figure.title} {figure.verdict}" for figure in self.clear)
@@ -261,19 +267,15 @@ def _minute(moment: datetime | None) -> str:
 
 def _figures(first: pl.DataFrame, second: pl.DataFrame) -> tuple[ComparedFigure, ...]:
     """Compute all figures that are not zero or missing on both sides."""
-    reasons = sorted({reason for frame in (first, second) for reason in _reasons(frame)})
+    listed = pl.col("reasons").str.split(",")
+    reasons = pl.concat([first, second]).select(listed.explode()).to_series().unique().sort()
     made = [_share("failed_sessions", "sessions with an error", first, second, pl.col("errors") > 0)]
-    made += [_share(f"sessions_{reason}", f"sessions with {reason}", first, second, _has(reason)) for reason in reasons]
+    made += [
+        _share(f"sessions_{reason}", f"sessions with {reason}", first, second, listed.list.contains(reason))
+        for reason in filter(None, reasons)
+    ]
     made += [_ratio(first, second, *row) for row in _RATIOS]
     return _corrected([(figure, interval) for figure, interval in made if figure.before or figure.after])
-
-
-def _reasons(frame: pl.DataFrame) -> set[str]:
-    return {reason for text in frame["reasons"].unique() for reason in text.split(",") if reason}
-
-
-def _has(reason: str) -> pl.Expr:
-    return pl.col("reasons").str.split(",").list.contains(reason)
 
 
 _RATIOS: tuple[tuple[str, str, str, str, str | None, int], ...] = (
@@ -304,31 +306,18 @@ def _share(
         return _unjudged(name, title, "share", before, after)
     change = after - before
 
-    def interval(z: float) -> tuple[float, float]:
-        (low, high), (low_after, high_after) = (wilson(hit, total, z) for hit, total in zip(hits, totals, strict=True))
+    def interval(outside: float) -> tuple[float, float]:
+        low, high = wilson_interval(before, totals[0], 1 - outside)
+        low_after, high_after = wilson_interval(after, totals[1], 1 - outside)
         return (
             change - math.hypot(after - low_after, high - before),
             change + math.hypot(high_after - after, before - low),
         )
 
     p_value = chance_of_shares(hits[0], totals[0], hits[1], totals[1]) if min(totals) >= LEAST_SESSIONS else None
-    low, high = interval(_quantile(CHANCE))
     return ComparedFigure(
-        name, title, "share", before, after, low, high, p_value, None, _verdict(p_value, change, 1)
+        name, title, "share", before, after, *interval(CHANCE), p_value, None, _verdict(p_value, change, 1)
     ), interval
-
-
-def _quantile(outside: float) -> float:
-    """Return the normal quantile that leaves out a probability on both sides together."""
-    return NormalDist().inv_cdf(1 - outside / 2)
-
-
-def wilson(hits: int, total: int, z: float) -> tuple[float, float]:
-    """Return the score interval of a share (Wilson 1927)."""
-    share, weight = hits / total, z * z / total
-    middle = (share + weight / 2) / (1 + weight)
-    half = z * math.sqrt(share * (1 - share) / total + weight / (4 * total)) / (1 + weight)
-    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def _ratio(
@@ -358,13 +347,12 @@ def _ratio(
     larger = max(pooled, separate)
     p_value = two_sided(change / larger) if larger > 0 else 1.0
 
-    def interval(z: float) -> tuple[float, float]:
-        return change - z * separate, change + z * separate
+    def interval(outside: float) -> tuple[float, float]:
+        reach = NormalDist().inv_cdf(1 - outside / 2) * separate
+        return change - reach, change + reach
 
     verdict = _verdict(p_value, change, worse_sign)
-    return ComparedFigure(
-        name, title, unit, before, after, *interval(_quantile(CHANCE)), p_value, None, verdict
-    ), interval
+    return ComparedFigure(name, title, unit, before, after, *interval(CHANCE), p_value, None, verdict), interval
 
 
 def _sums(frame: pl.DataFrame, dividend: str, divisor: str | None) -> pl.DataFrame:
@@ -411,16 +399,14 @@ def _corrected(figures: Sequence[tuple[ComparedFigure, _Interval]]) -> tuple[Com
 
     Figures of too few sessions stay as they are.
     """
-    ranked = sorted((figure.p_value, index) for index, (figure, _) in enumerate(figures) if figure.p_value is not None)
-    q_values, least = dict[int, float](), 1.0
-    for rank, (chance, index) in reversed(list(enumerate(ranked, 1))):
-        least = q_values[index] = min(least, chance * len(ranked) / rank)
+    chances = {index: figure.p_value for index, (figure, _) in enumerate(figures) if figure.p_value is not None}
+    q_values = dict(zip(chances, false_discovery([*chances.values()]), strict=True))
     selected = sum(value <= CHANCE for value in q_values.values())
-    allowed = CHANCE * max(1, selected) / max(1, len(ranked))
+    allowed = CHANCE * max(1, selected) / max(1, len(chances))
     corrected = []
     for index, (figure, interval) in enumerate(figures):
         if index in q_values:
-            low, high = interval(_quantile(allowed))
+            low, high = interval(allowed)
             if q_values[index] > CHANCE:  # the test of zero is exact, the interval an approximation
                 low, high = min(low, 0.0), max(high, 0.0)
             verdict = "noise" if low <= 0 <= high else figure.verdict
@@ -430,7 +416,7 @@ def _corrected(figures: Sequence[tuple[ComparedFigure, _Interval]]) -> tuple[Com
 
 
 def _messages(frame: pl.DataFrame, own: int, other: int) -> Iterable[OneSidedMessage]:
-    for row in json_rows(frame.drop("side")):
+    for row in json_ready(frame.drop("side")):
         seen = row["sessions"]
         chance = math.exp(log_binomial_coefficient(own, seen) - log_binomial_coefficient(own + other, seen))
         yield OneSidedMessage(**row, p_value=min(1.0, chance))

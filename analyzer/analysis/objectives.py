@@ -16,7 +16,7 @@ from typing import Any
 
 import polars as pl
 
-from analyzer.analysis.tables import Window, json_ready, table
+from analyzer.analysis.tables import Window, json_fields, table
 from analyzer.errors import USAGE, AnalyzerError
 from analyzer.events.times import now
 from analyzer.frozen import frozen
@@ -84,7 +84,7 @@ class ObjectiveState:
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dict."""
-        content: dict[str, Any] = json_ready(self)
+        content = json_fields(self)
         return {**content.pop("objective"), **content, "is_missed": self.is_missed, "burns_fast": self.burns_fast}
 
 

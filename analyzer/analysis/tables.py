@@ -203,10 +203,17 @@ def _table(query: str, frame: pl.DataFrame) -> Table:
     )
 
 
-def json_ready(value: object) -> Any:
-    """Turn data into dictionaries and lists, days into ISO dates, and times into ISO texts in UTC."""
+def json_ready(value: Any) -> Any:
+    """Turn data into dictionaries and lists, days into ISO dates, and times into ISO texts in UTC.
+
+    A frame is the list of its rows; an object with `to_dict` is what that returns.
+    """
+    if hasattr(value, "iter_rows"):
+        return json_rows(value)
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
     if is_dataclass(value):
-        return {field.name: json_ready(getattr(value, field.name)) for field in fields(value)}
+        return json_fields(value)
     if isinstance(value, Mapping):
         return {name: json_ready(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
@@ -217,6 +224,11 @@ def json_ready(value: object) -> Any:
 def json_rows(frame: pl.DataFrame) -> list[dict[str, Any]]:
     """Return the rows of a frame, JSON-ready."""
     return [{name: json_value(value) for name, value in row.items()} for row in frame.iter_rows(named=True)]
+
+
+def json_fields(value: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass, JSON-ready."""
+    return {field.name: json_ready(getattr(value, field.name)) for field in fields(value)}
 
 
 def json_value(value: object) -> object:

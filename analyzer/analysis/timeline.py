@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from analyzer.agent_stream import count, mapping, text
 from analyzer.analysis.nightly.decisions import findings
 from analyzer.analysis.nightly.evidence import events_of
-from analyzer.analysis.tables import json_ready
+from analyzer.analysis.tables import json_fields
 from analyzer.command_lines import command_line
 from analyzer.errors import AnalyzerError, nearest
 from analyzer.events import Event
@@ -81,7 +81,7 @@ class Timeline:
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dict, as `analyzer show --json` prints it."""
-        return {"schema": "analyzer.show/1", **json_ready(self)}
+        return {"schema": "analyzer.show/1", **json_fields(self)}
 
 
 def timeline(store: Store, name: str) -> Timeline:

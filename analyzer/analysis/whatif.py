@@ -12,13 +12,12 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from itertools import accumulate
-from statistics import NormalDist
 from typing import Any, Unpack
 
 import polars as pl
 
-from analyzer.analysis.comparison import wilson
-from analyzer.analysis.tables import Table, Window, WindowWords, as_window, json_ready, table
+from analyzer.analysis.kinds.statistics.tails import wilson_interval
+from analyzer.analysis.tables import Table, Window, WindowWords, as_window, json_fields, json_ready, table
 from analyzer.errors import AnalyzerError
 from analyzer.frozen import frozen
 from analyzer.readable import counted
@@ -32,7 +31,6 @@ RESAMPLES = 400
 _MOST_ROWS = 1_000_000
 """Rows that are drawn at once."""
 _ENDED = ("recovered", "exhausted", "surfaced", "escalated")
-_QUANTILE = NormalDist().inv_cdf(0.975)
 
 
 @frozen
@@ -132,7 +130,7 @@ class RetryWhatIf(ShownRows):
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dict, as `analyzer whatif retry --json` prints it."""
-        return {"schema": "analyzer.whatif-retry/1", **json_ready(self)}
+        return {"schema": "analyzer.whatif-retry/1", **json_fields(self)}
 
     def _shown(self) -> tuple[str, Mapping[str, str]]:
         facts = {"chains": f"{self.total.chains:,}", "kept": f"{self.total.kept:,} of {self.total.recovered:,}"}
@@ -239,7 +237,7 @@ def _group(names: tuple[Any, ...], chains: pl.DataFrame) -> ReplayedGroup:
     reason, caller = names
     fates = dict(chains.filter(pl.col("outcome") == "recovered")["fate"].value_counts().iter_rows())
     kept, lost = fates.get("kept", 0), fates.get("lost", 0)
-    low, high = wilson(kept, kept + lost, _QUANTILE) if kept + lost else (None, None)
+    low, high = wilson_interval(kept / (kept + lost), kept + lost) if kept + lost else (None, None)
     priced = chains.height > 0 and chains["usd_saved"].null_count() < chains.height
     sums = chains.group_by("unit", maintain_order=True).agg(pl.sum("seconds_saved", "usd_saved"))
     (seconds_low, seconds_high), (usd_low, usd_high) = _intervals(sums.drop("unit"))
@@ -309,7 +307,7 @@ class ModelWhatIf(ShownRows):
             "other": self.other,
             "window": json_ready(self.window),
             "total": {**self.sums, "saved_usd": self.saved_usd},
-            "callers": self.callers.to_dict()["rows"],
+            "callers": json_ready(self.callers.frame),
         }
 
     def _shown(self) -> tuple[str, Mapping[str, str]]:

@@ -12,6 +12,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from analyzer.frozen import frozen
+from analyzer.readable import cut
 
 if TYPE_CHECKING:
     from analyzer.analysis.charts import Chart
@@ -295,8 +296,7 @@ MAX_QUOTE = 240
 
 def quote(text: str, most: int = MAX_QUOTE) -> str:
     """Return a text of a log on one line; `…` replaces the end of a long one."""
-    flat = " ".join(text.split())
-    return flat if len(flat) <= most else f"{flat[: most - 1]}…"
+    return cut(" ".join(text.split()), most)
 
 
 def shortened(texts: Sequence[str], most: int, more: str = "--json lists them") -> tuple[str, ...]:

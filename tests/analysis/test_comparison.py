@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 from analyzer import compare, open_store
-from analyzer.analysis.comparison import CHANCE, DIMENSIONS, ComparedFigure, Comparison, _figures, wilson
-from analyzer.analysis.kinds.statistics.tails import _fisher
+from analyzer.analysis.comparison import CHANCE, DIMENSIONS, ComparedFigure, Comparison, _figures
+from analyzer.analysis.kinds.statistics.tails import _fisher, wilson_interval
 from analyzer.analysis.tables import window
 from analyzer.errors import AnalyzerError
 from analyzer.report.changes import comparison_document
@@ -109,7 +109,7 @@ def test_an_interval_leaves_out_zero_where_the_change_is_no_noise(sides: int, fa
 
 def test_textbook_values() -> None:
     """Wilson's interval of 1 in 29 (Newcombe 1998) and Fisher's test of the tea (1935)."""
-    low, high = wilson(1, 29, 1.959964)
+    low, high = wilson_interval(1 / 29, 29)
     assert (round(low, 4), round(high, 4)) == (0.0061, 0.1718)
     assert round(_fisher(3, 4, 1, 4), 4) == 0.4857
 

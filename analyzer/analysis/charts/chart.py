@@ -18,7 +18,7 @@ import polars as pl
 from analyzer.analysis.tables import Table
 from analyzer.errors import AnalyzerError
 from analyzer.frozen import frozen
-from analyzer.readable import terminal_safe
+from analyzer.readable import cut, terminal_safe
 
 AMBER, SKY, PLUM, GREEN, BLUE, OLIVE = "#e69f00", "#56b4e9", "#aa3377", "#009e73", "#0072b2", "#bbaa33"
 SILVER, VERMILION, AZURE, ROSE, OCHRE = "#9aa1ab", "#d55e00", "#1a80c4", "#b8488a", "#b8860b"
@@ -219,8 +219,7 @@ def rows_of(source: Table | pl.DataFrame, query: str, *columns: str) -> pl.DataF
 
 def short(text: object) -> str:
     """Shorten a text from a log to one line, with invisible characters as codes."""
-    line = terminal_safe(" ".join(str(text).split()))
-    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
+    return cut(terminal_safe(" ".join(str(text).split())), _LONGEST)
 
 
 def with_gaps(rows: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:

@@ -19,7 +19,7 @@ import polars as pl
 from analyzer.analysis.kinds.families.shares import detect
 from analyzer.analysis.kinds.finding import Finding, family_of
 from analyzer.analysis.nightly.incidents import incidents
-from analyzer.analysis.tables import Window, json_ready, table
+from analyzer.analysis.tables import Window, json_fields, json_ready, table
 from analyzer.classifier.fingerprint import fingerprint_of
 from analyzer.classifier.recovery_table import UNCOUNTED
 from analyzer.classifier.rules.loading import Rules, ruleset_for
@@ -268,8 +268,7 @@ class AlarmChanges:
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dict; days are ISO dates."""
-        sides: dict[str, Any] = json_ready(self)
-        return sides
+        return json_fields(self)
 
 
 def alarm_changes(verdicts: pl.DataFrame) -> AlarmChanges:

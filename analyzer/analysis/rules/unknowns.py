@@ -18,7 +18,7 @@ import polars as pl
 from analyzer.analysis.rules.drafts import Group, Recoveries, RuleDraft, Taken, draft
 from analyzer.analysis.rules.similar_templates import KnownTemplate, Near, Neighbours, merge, proposed
 from analyzer.analysis.rules.word_patterns import WordIndex, shortest
-from analyzer.analysis.tables import Window, WindowWords, as_window, json_ready, table
+from analyzer.analysis.tables import Window, WindowWords, as_window, json_fields, json_ready, table
 from analyzer.classifier import Rules, Ruleset, ruleset_for
 from analyzer.classifier.fingerprint import fingerprint_of, template
 from analyzer.classifier.reading.extract import extract
@@ -81,8 +81,7 @@ class UnknownGroup:
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dict."""
         return {
-            **json_ready(self),
-            "suggestion": self.suggestion.to_dict() if self.suggestion else None,
+            **json_fields(self),
             "by_day": [{"day": day.isoformat(), "errors": errors} for day, errors in self.by_day],
         }
 
@@ -132,7 +131,7 @@ class Unknowns(ShownRows):
             "errors": self.errors,
             "sessions": self.sessions,
             "templates": self.templates,
-            "groups": [group.to_dict() for group in self.groups],
+            "groups": json_ready(self.groups),
         }
 
     def _shown(self) -> tuple[str, Mapping[str, str]]:

@@ -16,7 +16,7 @@ import polars as pl
 
 from analyzer.analysis.nightly.night import Night
 from analyzer.analysis.observations import end_of, start_of
-from analyzer.analysis.tables import Table, Window, table
+from analyzer.analysis.tables import Table, Window, json_ready, table
 from analyzer.frozen import frozen
 from analyzer.readable import percent
 from analyzer.store import Store
@@ -107,7 +107,7 @@ class LatestDay:
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dict."""
-        return {"day": self.day.isoformat(), "compared_days": self.compared, "days": self.days.to_dict()["rows"]}
+        return {"day": self.day.isoformat(), "compared_days": self.compared, "days": json_ready(self.days.frame)}
 
 
 def moves_of(latest: LatestDay) -> list[Move]:
@@ -190,14 +190,19 @@ class NightFigures:
     """The size of the store's file with what waits beside it; None where the store is no file."""
 
 
+def night_window(night: Night) -> Window:
+    """Return the day or the hours that a night judged."""
+    since, until = night.hours or (start_of(night.day, night.timezone), end_of(night.day, night.timezone))
+    return Window(since, until, night.timezone)
+
+
 def night_figures(store: Store, night: Night) -> NightFigures:
     """Return the figures of the day or hours that a night judged, and of the store as it is.
 
     Raises:
         QueryError: the store cannot be asked.
     """
-    since, until = night.hours or (start_of(night.day, night.timezone), end_of(night.day, night.timezone))
-    chosen = Window(since, until, night.timezone)
+    chosen = night_window(night)
     errors = table(store, "errors-by-caller-reason", chosen).frame
     work = table(store, "detection-work", chosen).frame.group_by("caller").agg(pl.sum("sessions"))
     shares = table(store, "unknown-share", chosen).frame.select("caller", "errors", "unknown_errors")

@@ -12,9 +12,8 @@ from typing import Any
 from analyzer.analysis.kinds.sentences import LEAST_USD
 from analyzer.analysis.kinds.statistics.tails import chance_of_shares
 from analyzer.analysis.nightly.night import Night
-from analyzer.analysis.observations import end_of, start_of
-from analyzer.analysis.summary.day_figures import LatestDay
-from analyzer.analysis.tables import Table, Window, table
+from analyzer.analysis.summary.day_figures import LatestDay, night_window
+from analyzer.analysis.tables import Table, table
 from analyzer.classifier.recovery_table import RECOVERY, advice
 from analyzer.frozen import frozen
 from analyzer.readable import counted, gist, part_of, percent
@@ -75,8 +74,7 @@ def leading_of_night(store: Store, night: Night) -> tuple[Leading, ...]:
     Raises:
         QueryError: the store cannot be asked.
     """
-    since, until = night.hours or (start_of(night.day, night.timezone), end_of(night.day, night.timezone))
-    chosen = Window(since, until, night.timezone)
+    chosen = night_window(night)
     tables = {name: table(store, name, chosen) for name in LEADING_TABLES}
     return leading(tables, table(store, "overview-totals", chosen).frame["sessions"][0], None)
 

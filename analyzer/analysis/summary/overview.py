@@ -29,8 +29,8 @@ from analyzer.analysis.tables import (
     Window,
     WindowWords,
     as_window,
+    json_fields,
     json_ready,
-    json_rows,
     table,
     table_without_rows,
 )
@@ -249,31 +249,34 @@ class Overview(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dict."""
-        return {
-            "schema": "analyzer.report/1",
-            "generated_at": json_ready(self.generated_at),
-            "window": json_ready(self.window),
-            "asked_window": json_ready(self.asked),
-            **({"only": self.only.given} if self.only else {}),
-            "verdict": json_ready(self.verdict),
-            "leading": json_ready(self.leading),
-            "findings": [_case_dict(case) for case in self.cases],
-            "judged_until": json_ready(self.judged_until),
-            "ruleset": self.drifts.ruleset,
-            "unjudged": self.spikes.unjudged,
-            "not_replayed": self.not_replayed,
-            "warnings_a_week": self.warnings_a_week,
-            "objectives": [state.to_dict() for state in self.objectives],
-            "drifts": {
-                "since": json_ready(self.drifts.split),
-                "changes": json_ready(self.drifts.found),
-                "days": json_rows(self.drifts.days),
-            },
-            "totals": json_ready(self.totals),
-            "completeness": {**json_ready(self.completeness), "read_share": self.completeness.read_share},
-            "latest_day": self.latest.to_dict() if self.latest else None,
-            "tables": {name: item.to_dict() for name, item in self.tables.items()},
-        }
+        content: dict[str, Any] = json_ready(
+            {
+                "schema": "analyzer.report/1",
+                "generated_at": self.generated_at,
+                "window": self.window,
+                "asked_window": self.asked,
+                **({"only": self.only.given} if self.only else {}),
+                "verdict": self.verdict,
+                "leading": self.leading,
+                "findings": [_case_dict(case) for case in self.cases],
+                "judged_until": self.judged_until,
+                "ruleset": self.drifts.ruleset,
+                "unjudged": self.spikes.unjudged,
+                "not_replayed": self.not_replayed,
+                "warnings_a_week": self.warnings_a_week,
+                "objectives": self.objectives,
+                "drifts": {
+                    "since": self.drifts.split,
+                    "changes": self.drifts.found,
+                    "days": self.drifts.days,
+                },
+                "totals": self.totals,
+                "completeness": {**json_fields(self.completeness), "read_share": self.completeness.read_share},
+                "latest_day": self.latest,
+                "tables": self.tables,
+            }
+        )
+        return content
 
 
 def overview(
@@ -397,17 +400,17 @@ def _warnings_a_week(store: Store) -> float | None:
 def _case_dict(case: Case) -> dict[str, Any]:
     return {
         **case.finding.to_dict(),
-        "numbers": json_rows(case.numbers),
-        "sessions_behind": json_rows(case.sessions),
-        "templates": json_rows(case.templates),
-        "changes": json_ready(case.changes),
-        "places": json_rows(case.places),
-        "excerpts": json_rows(case.excerpts),
+        "numbers": case.numbers,
+        "sessions_behind": case.sessions,
+        "templates": case.templates,
+        "changes": case.changes,
+        "places": case.places,
+        "excerpts": case.excerpts,
     }
 
 
 def _completeness(store: Store, window: Window) -> Completeness:
-    rows = json_rows(table(store, "sources-completeness", window).frame)
+    rows = json_ready(table(store, "sources-completeness", window).frame)
     unread = [row["source_format"] for row in rows if row["status"] == "unsupported"]
     read = [row for row in rows if row["status"] != "unsupported"]
     return Completeness(

@@ -19,7 +19,7 @@ from analyzer.errors import BLOCKED, FAILED, HOLLOW, OK, RETRY, WAIT, InputError
 from analyzer.events.times import format_time, now
 from analyzer.frozen import frozen
 from analyzer.importers.acts import ENDS, SAYS_WORK
-from analyzer.readable import counted
+from analyzer.readable import counted, cut
 from analyzer.recovery.process.step_error import STDOUT_CHARS
 from analyzer.recovery.retry.policy import Backoff
 from analyzer.redaction import redact
@@ -320,4 +320,4 @@ def _plain(
 
 def _shown(words: str) -> str:
     first = next((line.strip() for line in redact(words[:20_000]).splitlines() if line.strip()), "")
-    return first if len(first) <= _EXCERPT_CHARS else f"{first[: _EXCERPT_CHARS - 1]}…"
+    return cut(first, _EXCERPT_CHARS)

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from analyzer.events import EventLog
 from analyzer.frozen import frozen
+from analyzer.readable import cut
 from analyzer.recovery.context.conversation import (
     Message,
     Messages,
@@ -82,12 +83,8 @@ def _lines(message: Message) -> list[str]:
         return []
     label = {"user": "Asked", "assistant": "Answered"}.get(role, role or "Said")
     text = " ".join(text_of(message).split())
-    lines = [f"{label}: {_short(text)}"] if text else []
-    return lines + [f"Called: {_short(call)}" for call in calls_made(message)]
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LINE_CHARS else f"{text[: _LINE_CHARS - 1]}…"
+    lines = [f"{label}: {cut(text, _LINE_CHARS)}"] if text else []
+    return lines + [f"Called: {cut(call, _LINE_CHARS)}" for call in calls_made(message)]
 
 
 @frozen

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from analyzer.classifier.recovery_table import REASONS, RECOVERY
 from analyzer.errors import AnalyzerError
 from analyzer.frozen import frozen
+from analyzer.readable import cut
 
 if TYPE_CHECKING:
     from analyzer.classifier import Classification
@@ -324,10 +325,7 @@ def quoted_message(verdict: Classification) -> str:
     A full stop without one.
     """
     message = (verdict.facts.message or "").strip()
-    first = message.splitlines()[0] if message else ""
-    if len(first) > _QUOTED_CHARS:
-        first = first[: _QUOTED_CHARS - 1] + "…"
-    return f": {first}" if first else "."
+    return f": {cut(message.splitlines()[0], _QUOTED_CHARS)}" if message else "."
 
 
 def calls(attempts: int) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from analyzer.readable import cut
 from analyzer.report.document import Command, Document, FindingBlock, Heading, Items, Paragraph, Plain, TableBlock, flat
 from analyzer.report.escape import (
     bare_markdown_code,
@@ -53,13 +54,13 @@ def to_slack(document: Document) -> dict[str, Any]:
             text = f"{_SIGNS[block.level]} *{_state(block)}*: {chat_text(_sentence(block))}"
             if block.command_in_chats:
                 text += f"\n{chat_code(block.command_in_chats)}"
-            section = {"type": "mrkdwn", "text": _cut(text, MAX_SLACK_SECTION), "verbatim": True}
+            section = {"type": "mrkdwn", "text": cut(text, MAX_SLACK_SECTION), "verbatim": True}
             blocks.append({"type": "section", "text": section})
         elif isinstance(block, Heading):
-            head = {"type": "plain_text", "text": _cut(one_line(block.text), 150), "emoji": False}
+            head = {"type": "plain_text", "text": cut(one_line(block.text), 150), "emoji": False}
             blocks.append({"type": "header", "text": head})
         elif lines := [*_lines(block)]:
-            text = _cut("\n".join(chat_text(one_line(line)) for line in lines), MAX_SLACK_SECTION)
+            text = cut("\n".join(chat_text(one_line(line)) for line in lines), MAX_SLACK_SECTION)
             blocks.append({"type": "context", "elements": [{"type": "mrkdwn", "text": text}]})
     return {"text": chat_text("".join(heads[:1])), "blocks": blocks}
 
@@ -104,9 +105,9 @@ def to_discord(document: Document) -> dict[str, Any]:
         if isinstance(block, FindingBlock):
             command = block.command_in_chats
             embed: dict[str, Any] = {
-                "title": _cut(f"{_SIGNS[block.level]} {_state(block)}", 256),
+                "title": cut(f"{_SIGNS[block.level]} {_state(block)}", 256),
                 # Ten descriptions, titles and fields together may have 6,000 characters.
-                "description": _cut(bare_markdown_text(_sentence(block)), 520 - min(len(command), MAX_DISCORD_COMMAND)),
+                "description": cut(bare_markdown_text(_sentence(block)), 520 - min(len(command), MAX_DISCORD_COMMAND)),
                 "color": _COLOURS[block.severity],
             }
             # A command that is cut off could do something else.
@@ -115,7 +116,7 @@ def to_discord(document: Document) -> dict[str, Any]:
         else:
             bold = "**" if isinstance(block, Heading) else ""
             content += [f"{bold}{bare_markdown_text(one_line(line))}{bold}" for line in _lines(block)]
-    return {"content": _cut("\n".join(content), 2_000), "embeds": embeds[:10], "allowed_mentions": {"parse": []}}
+    return {"content": cut("\n".join(content), 2_000), "embeds": embeds[:10], "allowed_mentions": {"parse": []}}
 
 
 CHATS = {"slack": to_slack, "teams": to_teams, "discord": to_discord}
@@ -150,7 +151,3 @@ def _state(entry: FindingBlock) -> str:
 def _sentence(entry: FindingBlock) -> str:
     """Return the title and the sentence of a finding, and the rule that would name its errors."""
     return one_line(f"{entry.title}. {entry.sentence} {entry.draft}")
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -287,7 +287,7 @@ def _recalled(connection: Connection, key: str, kind: type[_State]) -> _State | 
 
 def _remember(connection: Connection, key: str, state: _Pushed | _Loaded) -> None:
     with transaction(connection):
-        remember(connection, **{key: msgspec.json.encode(state).decode()})
+        remember(connection, **{key: state})
 
 
 def _refuse_both(connection: Connection, key: str, message: str) -> None:

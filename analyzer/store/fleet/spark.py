@@ -92,7 +92,7 @@ def push_by_executors(connection: Connection, master: str, paths: Iterable[str],
         problems += unread
         pushed |= {} if unread else group.sizes
     with transaction(connection):
-        remember(connection, **{key: msgspec.json.encode(pushed).decode()})
+        remember(connection, **{key: pushed})
     return result, problems
 
 

@@ -12,7 +12,7 @@ import glob
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -278,7 +278,7 @@ class Survey:
         """Return the contract's JSON without the store's name."""
         return {
             "sources": [stock.to_dict() for stock in self.stocks],
-            "problems": [{"path": item.path, "message": item.message, "hint": item.hint} for item in self.problems],
+            "problems": list(map(asdict, self.problems)),
         }
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -78,7 +78,7 @@ class IngestResult(Shown):
             "unsupported": self.unsupported(),
             "pruned": self.pruned,
             "unjudged": self.unjudged,
-            "problems": [{"path": item.path, "message": item.message, "hint": item.hint} for item in self.problems],
+            "problems": list(map(asdict, self.problems)),
             "sources": [
                 {
                     "path": progress.checkpoint.path,

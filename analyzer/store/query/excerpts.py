@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from analyzer.errors import InputError
+from analyzer.readable import cut
 from analyzer.redaction import redact
 from analyzer.store.ingest.identity import SourceCheckpoint
 from analyzer.store.ingest.inputs import Input
@@ -39,7 +40,10 @@ def excerpts(
             with Input(path) as source:
                 if any(checkpoint.fits(source) for checkpoint in checkpoints[path]):
                     lines_read = _lines(source, lines)
-                    texts.update({(path, line): _shown(data) for line, data in lines_read.items()})
+                    texts.update(
+                        ((path, line), cut(redact(data.decode("utf-8", "replace")), SHOWN))
+                        for line, data in lines_read.items()
+                    )
         except InputError:
             continue  # the caller reports that it is gone
     return texts
@@ -64,8 +68,3 @@ def _lines(source: Input, wanted: set[int]) -> Mapping[int, bytes]:
         if number > last:
             break
     return {line: bytes(pieces[line]) for line in seen}
-
-
-def _shown(data: bytes) -> str:
-    text = redact(data.decode("utf-8", "replace"))
-    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"

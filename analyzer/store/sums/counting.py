@@ -21,11 +21,7 @@ def counted(rows: pl.DataFrame, relays: pl.DataFrame) -> dict[str, pl.DataFrame]
     """
     repeats, loud = repeats_of(rows)
     busy = rows.select("day", "caller", "session").join(relays, on=["day", "caller"], how="semi")
-    at_work = (
-        pl.concat([busy, relays.select(busy.columns)])
-        .group_by("day", "caller")
-        .agg(pl.col("session").n_unique().cast(pl.Int64).alias("at_work"))
-    )
+    at_work = pl.concat([busy, relays.select(busy.columns)]).group_by("day", "caller").agg(_sessions().alias("at_work"))
     return {
         "counts": counts_of(rows),
         "templates": templates_of(rows),
@@ -37,11 +33,15 @@ def counted(rows: pl.DataFrame, relays: pl.DataFrame) -> dict[str, pl.DataFrame]
     }
 
 
+def _sessions() -> pl.Expr:
+    return pl.col("session").n_unique().cast(pl.Int64)
+
+
 def by_step(relays: pl.DataFrame) -> pl.DataFrame:
     """Sum hand-offs by session to day, caller and step."""
     return relays.group_by("day", "caller", "step").agg(
         pl.col("relays").sum(),
-        pl.col("session").n_unique().cast(pl.Int64).alias("sessions"),
+        _sessions().alias("sessions"),
         pl.col("relays").max().alias("most"),
     )
 
@@ -133,7 +133,7 @@ def _sessions_by(rows: pl.DataFrame, keys: Sequence[str], chosen: pl.Expr, *more
         _numbered(rows)
         .filter(chosen)
         .group_by("row", *keys)
-        .agg(pl.col("session").n_unique().cast(pl.Int64).alias("sessions"), *more)
+        .agg(_sessions().alias("sessions"), *more)
         .sort("row", *keys)
     )
     return _with_names(counted, rows)

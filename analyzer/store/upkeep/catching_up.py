@@ -59,7 +59,7 @@ def catch_up(connection: Connection, path: str) -> int:
     if missing or read >= _WORTH_KEEPING:
         with transaction(connection):
             _take_over(connection, missing)
-            remember(connection, **{_READ: msgspec.json.encode(offsets).decode()})
+            remember(connection, **{_READ: offsets})
     return len(missing)
 
 

@@ -199,9 +199,13 @@ def setting(connection: Connection, key: str) -> str | None:
     return rows[0][0] if rows else None
 
 
-def remember(connection: Connection, **values: str | None) -> None:
-    """Store values by their keys, each replacing the former one."""
+def remember(connection: Connection, **values: object) -> None:
+    """Store values by their keys, each replacing the former one: a text as it is, anything else as JSON."""
     for key, value in values.items():
+        if not (value is None or isinstance(value, str)):
+            import msgspec  # questions to a store do without it
+
+            value = msgspec.json.encode(value).decode()
         execute(connection, "delete from internal.store_v1 where key = $1", [key])
         execute(connection, "insert into internal.store_v1 values ($1, $2)", [key, value])
 
