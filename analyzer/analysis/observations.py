@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from hashlib import sha256
@@ -119,7 +119,7 @@ class Observations:
         asked = list(errors)
         parts = ([days for days in asked if (days.caller is None) == of_all] for of_all in (False, True))
         rows = pl.concat([self.rows.groups(some) for some in parts]).unique(maintain_order=True)
-        return replace(self, rows=_Held(_ByCaller(rows), _ByCaller(self.rows.hand_offs(hand_offs))))
+        return replace(self, rows=_Held(_by_caller(rows), _by_caller(self.rows.hand_offs(hand_offs))))
 
     def up_to(self, day: date) -> Observations:
         """Return the history as it was at the end of an earlier day."""
@@ -134,35 +134,31 @@ DATED = (
 """The frames with a row a day and more."""
 
 
+_Asking = Callable[[Iterable[CallerDays]], pl.DataFrame]
+
+
 @frozen
 class _Held:
     """Rows that were asked for already."""
 
-    errors: _ByCaller
-    relays: _ByCaller
-
-    def groups(self, asked: Iterable[CallerDays]) -> pl.DataFrame:
-        return self.errors.of(asked)
-
-    def hand_offs(self, asked: Iterable[CallerDays]) -> pl.DataFrame:
-        return self.relays.of(asked)
+    groups: _Asking
+    hand_offs: _Asking
 
 
-class _ByCaller:
-    """Rows by their caller: a look at all of them for every finding would take long."""
+def _by_caller(rows: pl.DataFrame) -> _Asking:
+    """Return a look at some rows by their caller: one at all of them for every finding would take long."""
+    none, parts = rows.clear(), rows.partition_by("caller", as_dict=True, maintain_order=True)
 
-    def __init__(self, rows: pl.DataFrame) -> None:
-        self._none, self._all = rows.clear(), rows
-        self._rows = rows.partition_by("caller", as_dict=True, maintain_order=True)
-
-    def of(self, asked: Iterable[CallerDays]) -> pl.DataFrame:
+    def chosen(asked: Iterable[CallerDays]) -> pl.DataFrame:
         own = (
-            (self._all if days.caller is None else self._rows.get((days.caller,), self._none)).filter(
+            (rows if days.caller is None else parts.get((days.caller,), none)).filter(
                 pl.col("day").is_between(days.first, days.last)
             )
             for days in asked
         )
-        return pl.concat([self._none, *own])
+        return pl.concat([none, *own])
+
+    return chosen
 
 
 HISTORY_DAYS = 140

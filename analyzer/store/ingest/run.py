@@ -186,19 +186,16 @@ class _Ingest:
         checkpoint, moved = self._checkpoints.locate(source) if source.path != STDIN else (None, False)
         if checkpoint is not None:
             self._replaced.pop(checkpoint.source_id, None)
-        if checkpoint is not None and checkpoint.unchanged(source) and _still(checkpoint):
-            self._seen(checkpoint, source.codec, source.size, moved=moved)
-            return
-        changing = source.codec in ("json", "sqlite")
-        rewritten = self._checkpoints.document(source.path) if checkpoint is None and changing else None
-        if rewritten is not None:
-            checkpoint = rewritten
-            checkpoint.rewind()
-            self._batch.forget(checkpoint)
+            if checkpoint.unchanged(source) and _still(checkpoint):
+                self._seen(checkpoint, source.codec, source.size, moved=moved)
+                return
+        rewritten = checkpoint is None and source.codec in ("json", "sqlite")
+        if rewritten:
+            checkpoint = self._checkpoints.document(source.path)
         if checkpoint is None:
             checkpoint = self._new(source)
-        elif checkpoint.status == "unsupported" or not _readable(checkpoint.format):
-            # It was looked at, not read: now that it has changed, or can be read, it may turn out to be anything.
+        elif rewritten or checkpoint.status == "unsupported" or not _readable(checkpoint.format):
+            # What was looked at, not read, may turn out to be anything now that it has changed, or can be read.
             checkpoint.rewind()
             self._batch.forget(checkpoint)
         if checkpoint.offset == 0:

@@ -60,6 +60,16 @@ _CHECKED = (
     *("line_open", "torn_bytes", "size", "mtime_ns", "ctime_ns", "incident"),
 )
 """The columns of a source with the names of its checkpoint's fields."""
+_OF_LINES = (
+    "events",
+    "event_lines",
+    "event_bytes",
+    "duplicates",
+    "duplicate_bytes",
+    "quarantined",
+    "quarantined_bytes",
+)
+"""The figures that `COUNT_LINES` gives of a source, in its order."""
 _SEARCHED = 500
 """Texts that are searched for secrets at once."""
 
@@ -277,15 +287,8 @@ class Writer:
             tallies[bad.source_id].quarantined += 1
             tallies[bad.source_id].quarantined_bytes += bad.length + bad.newline_bytes
         register(self._connection, "bad_line", frame_of(_BAD_LINE, list(bad_lines)))
-        for row in execute(self._connection, COUNT_LINES):
-            tally = tallies[row[0]]
-            tally.events += row[1]
-            tally.event_lines += row[2]
-            tally.event_bytes += row[3]
-            tally.duplicates += row[4]
-            tally.duplicate_bytes += row[5]
-            tally.quarantined += row[6]
-            tally.quarantined_bytes += row[7]
+        for source_id, *figures in execute(self._connection, COUNT_LINES):
+            tallies[source_id].add(Tally(**dict(zip(_OF_LINES, figures, strict=True))))
         for change in batch.sources if settle else ():
             tallies[change.checkpoint.source_id].settle(change.checkpoint.path, native=change.native)
         return tallies
