@@ -70,8 +70,9 @@ def derived(tmp_path: Path, jsonl: Callable[..., Path]) -> tuple[Path, str]:
         return log, store.sql("select event_id from events where type = 'error.classified'").item()
 
 
-@pytest.mark.parametrize("claim", [claiming, "native"], ids=["with origin", "plain"])
-@pytest.mark.parametrize("first", [True, False], ids=["forged first", "forged last"])
+@pytest.mark.parametrize(
+    ("claim", "first"), [(claiming, True), ("native", False)], ids=["with origin, first", "plain, last"]
+)
 def test_a_log_cannot_take_the_id_of_a_foreign_record(
     tmp_path: Path, native: Native, jsonl: Callable[..., Path], first: bool, claim: object
 ) -> None:
