@@ -221,13 +221,6 @@ def test_a_webhook_is_a_web_address(run: Run, store: Path, url: str) -> None:
     assert "http or https" in done.stderr
 
 
-def test_without_a_store_there_is_nothing_to_check(run: Run) -> None:
-    """Exit 3, and no store is made."""
-    done = run("check", "--store", "none.duckdb")
-    assert (done.returncode, done.stdout) == (3, "")
-    assert done.stderr.startswith("analyzer: no store at ")
-
-
 def test_the_page_names_every_kind_and_resolution() -> None:
     """docs/reference/check.md is what a reader of findings has at hand."""
     from analyzer.analysis.kinds.finding import KINDS, RESOLUTIONS
