@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import pickle
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -229,18 +228,3 @@ def test_hostile_texts_cost_no_more_than_others():
     for words in ("maximum context requested has ", "rate limit exceed token quota ", "resets try again in 1 "):
         facts = extract({"status": 400, "message": words * 40_000})
         assert classify_facts(facts).reason
-
-
-@pytest.mark.no_cover  # it runs what other tests reach, many thousand times
-def test_benchmark_runs(capsys, monkeypatch):
-    """The benchmark prints its table, with a line for each contender."""
-    root = Path(__file__).parents[2]
-    if not (root / "benchmarks").is_dir():
-        pytest.skip("benchmarks are in the checkout only")
-    monkeypatch.syspath_prepend(str(root))
-    from benchmarks import classify as benchmark
-
-    benchmark.main(["--facts", "130", "--texts", "300", "--runs", "1"])
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 8
-    assert {line.count("  ") > 3 for line in lines} == {True}

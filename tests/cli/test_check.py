@@ -14,11 +14,13 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from analyzer.store import open_store
+from tests import REPOSITORY, each_row
 from tests.cli.conftest import Run
 from tests.cli.hook import NO_HTTP
 from tests.cli.nightly import CALLERS, NEW_ON, after, write_nights
 
 NIGHT = ("check", "--store", "x.duckdb", "--until", after(NEW_ON))
+PAGE = (REPOSITORY / "docs" / "reference" / "check.md").read_text("utf-8")
 QUIET = ("check", "--store", "x.duckdb", "--until", after(NEW_ON - 1))
 
 
@@ -83,7 +85,7 @@ def test_each_day_refuses_what_only_one_night_can_do(run: Run, store: Path) -> N
 
 
 def test_the_textfile_is_read_by_prometheus_own_parser(run: Run, store: Path, tmp_path: Path) -> None:
-    """Without timestamps, written in one step, with the finding and its severity."""
+    """Without timestamps, written in one step, with the finding and its severity; the page names every metric."""
     (tmp_path / "x.prom").write_text("old", "utf-8")
     assert run(*NIGHT, "--prometheus", "x.prom").returncode == 1
     text = (tmp_path / "x.prom").read_text("utf-8")
@@ -104,6 +106,9 @@ def test_the_textfile_is_read_by_prometheus_own_parser(run: Run, store: Path, tm
     assert single["analyzer_store_bytes"] > 10_000
     assert 0 <= time.time() - single["analyzer_last_ingest_seconds"] < 86_400
     assert not list(tmp_path.glob(".analyzer-*"))
+    metrics = {line.split()[2] for line in text.splitlines() if "# TYPE" in line}
+    assert len(metrics) == 13
+    assert [name for name in metrics if f"`{name}" not in PAGE] == []
 
 
 def test_a_job_gets_its_summary(run: Run, store: Path, tmp_path: Path) -> None:
@@ -208,7 +213,7 @@ def test_a_webhook_that_refuses_is_asked_once(run: Run, store: Path, hook: Any) 
     assert len(hook.bodies) == 1
 
 
-@pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://example.com/x", "nonsense", "http://", "http://["])
+@each_row("url", ["file:///etc/passwd", "nonsense", "http://["])
 def test_a_webhook_is_a_web_address(run: Run, store: Path, url: str) -> None:
     """Anything else is refused, before a byte is sent."""
     done = run(*NIGHT, "--webhook", url)
@@ -216,23 +221,11 @@ def test_a_webhook_is_a_web_address(run: Run, store: Path, url: str) -> None:
     assert "http or https" in done.stderr
 
 
-def test_without_a_store_there_is_nothing_to_check(run: Run) -> None:
-    """Exit 3, and no store is made."""
-    done = run("check", "--store", "none.duckdb")
-    assert (done.returncode, done.stdout) == (3, "")
-    assert done.stderr.startswith("analyzer: no store at ")
-
-
-def test_the_page_names_every_kind_resolution_and_metric(run: Run, store: Path, tmp_path: Path) -> None:
+def test_the_page_names_every_kind_and_resolution() -> None:
     """docs/reference/check.md is what a reader of findings has at hand."""
     from analyzer.analysis.kinds.finding import KINDS, RESOLUTIONS
 
-    page = (Path(__file__).parents[2] / "docs" / "reference" / "check.md").read_text("utf-8")
-    run(*NIGHT, "--prometheus", "x.prom")
-    metrics = {line.split()[2] for line in (tmp_path / "x.prom").read_text("utf-8").splitlines() if "# TYPE" in line}
-    assert len(metrics) == 13
-    assert [name for name in [*KINDS, *RESOLUTIONS] if f"`{name}`" not in page] == []
-    assert [name for name in metrics if f"`{name}" not in page] == []
+    assert [name for name in [*KINDS, *RESOLUTIONS] if f"`{name}`" not in PAGE] == []
 
 
 def test_a_night_under_former_rules_says_how_to_judge_it_by_those_in_force(run: Run, store: Path) -> None:

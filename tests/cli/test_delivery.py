@@ -25,6 +25,7 @@ from analyzer.analysis import Night
 from analyzer.analysis.nightly.decisions import Undelivered
 from analyzer.cli.delivery import FORMS, Target, UndeliveredError, deliver, post
 from analyzer.errors import AnalyzerError, StoreBusyError
+from tests import each_row
 from tests.cli.conftest import Run
 from tests.cli.nightly import NEW_ON, after
 
@@ -234,8 +235,8 @@ def test_no_address_stands_in_what_is_written_down(run: Run, store: Path, hook: 
     assert "secret-token" not in journal
 
 
-@pytest.mark.parametrize(
-    ("target", "said"),
+@each_row(
+    "target, said",
     [
         ("slak:https://e.example/x", "did you mean 'slack'"),
         ("slack:ftp://e.example/secret-token", "slack: takes the address of an incoming webhook"),

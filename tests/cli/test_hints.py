@@ -59,7 +59,8 @@ def test_hints_of_commands_on_a_store_work(run: Run, logs: str) -> None:
         found = hints(done.stdout + done.stderr)
         assert found, done
         lines += found
-    run_id, *_ = re.findall(r"^  id (\S+)$", run("check", "--until", "2026-11-10", "--store", STORE).stdout, re.M)
+        if command[0] == "check":
+            run_id, *_ = re.findall(r"^  id (\S+)$", done.stdout, re.M)
     lines += hints(run("findings", "show", run_id, "--store", STORE).stdout)
     lines += hints(run("prune", "--older-than", "1d", "--store", STORE).stderr)
     assert len(set(lines)) >= 4

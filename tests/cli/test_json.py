@@ -67,8 +67,8 @@ def modes(name: str, command: click.Command) -> Iterator[list[str]]:
     ]
     given = ARGUMENTS.get(name, [])
     further = [[mode] for mode in (*flags, *choices) if mode not in {"--json", "--quiet"}]
-    for number, more in enumerate(([], *further)):
-        # With the arguments and without them; in short runs by turns.
+    for number, more in enumerate(([], *sampled(further, len(name) % 2, step=2))):
+        # With the arguments and without them, and each flag; in short runs by turns.
         for arguments in sampled((given, []), number % 2, step=2) if given else ([],):
             if not {(name,), (name, *more)} & ENDLESS:
                 yield [*name.split(), *arguments, *more, "--json"]

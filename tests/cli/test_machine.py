@@ -56,14 +56,6 @@ def test_a_report_without_anything_reads_the_machine_and_then_what_is_new(run: R
     assert run("query", "errors-by-reason", env={"HOME": str(home)}).returncode == 0
 
 
-def test_ingest_first_and_the_report_reads_nothing_again(run: Run, home: Path) -> None:
-    """In either order the same store is filled, and secrets beside the logs are no source."""
-    done = json.loads(run("ingest", "--json", "-q", env={"HOME": str(home)}).stdout)
-    assert sorted(Path(source["path"]).name for source in done["sources"]) == ["a.jsonl", "rollout-1.jsonl"]
-    told = run("report", env={"HOME": str(home)}).stderr
-    assert told.count("none new") == 2
-
-
 def test_sources_lists_places_sizes_and_what_is_new(run: Run, home: Path) -> None:
     """In JSON with whole paths, as text with ~; afterwards nothing is new. Nothing is made by asking."""
     listed = json.loads(run("sources", "--json", env={"HOME": str(home)}).stdout)

@@ -49,8 +49,6 @@ def test_report_on_a_store_and_a_window(run: Run, store: str) -> None:
         in run("report", "--store", store, "--until", "2026-11-05").stdout
     )
     assert "on 4 November.\n  Not seen since." in run("report", "--store", store, "--until", "2026-11-09").stdout
-    assert "figma-probe" in run("report", "--store", store, "--since", "2026-11-09").stdout
-    assert "figma-probe" in run("report", env={"ANALYZER_STORE": store}).stdout
 
 
 def test_report_reads_paths_into_a_store_that_is_named(run: Run, samples: Path, tmp_path: Path) -> None:

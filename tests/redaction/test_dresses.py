@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analyzer.cli import cli
 from analyzer.redaction import may_hold_secret, redact, redact_value
 from analyzer.redaction.families import FAMILIES
 from analyzer.redaction.unfolding import MAX_FORMS, forms
@@ -103,25 +100,6 @@ def test_few_secrets_survive_an_early_break(name: str) -> None:
     dress, floor = BROKEN[name]
     left = [clean for secret, text in SECRETS if survives(secret, clean := redact(dress(text)))]
     assert 1 - len(left) / len(SECRETS) >= floor, left
-
-
-@pytest.mark.no_cover  # it runs what other tests reach, many thousand times
-def test_no_family_survives_an_emitted_event(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a shell hands to `emit` reaches no log, in whatever dress."""
-    monkeypatch.chdir(tmp_path)
-    secrets = []
-    for name, dress in DRESSES.items():
-        chosen = by_turns(name)
-        members = [f"stderr{place}=output {dress(text)}" for place, (_, text) in enumerate(chosen, len(secrets))]
-        secrets += [secret for secret, _ in chosen]
-        for start in range(0, len(members), 500):  # as many as an event holds
-            arguments = ["emit", "error.classified", "exit_code=1", *members[start : start + 500]]
-            done = CliRunner().invoke(cli, arguments, catch_exceptions=False)
-            assert done.exit_code == 0, done.output
-    lines = [line for log in tmp_path.rglob("*.jsonl") for line in log.read_text("utf-8").splitlines()]
-    said = [item for line in lines for item in json.loads(line)["payload"].items() if item[0].startswith("stderr")]
-    assert len(said) == len(secrets)
-    assert [text for name, text in said if survives(secrets[int(name[6:])], text)] == []
 
 
 @pytest.mark.no_cover  # it runs what other tests reach, many thousand times

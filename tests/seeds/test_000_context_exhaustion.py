@@ -259,6 +259,7 @@ def printing(*records: dict[str, Any], then: str = "exit 1") -> tuple[str, ...]:
         (result(subtype="success", result=FULL), None, "context_exhaustion"),
         (result(subtype="error_during_execution", result=FULL), 60.0, "context_exhaustion"),
         (result(subtype="error_during_execution", result="stopped"), 60.0, "timeout"),
+        (result(terminal_reason="prompt_too_long"), None, "context_exhaustion"),
         (result(subtype="error_max_turns"), None, "general_error"),
         (result(subtype="error_during_execution", result="The tool crashed"), None, "general_error"),
     ],
@@ -276,7 +277,7 @@ def test_000_73_failures_are_classified_three_ways(
         (result(subtype="success", result=FULL), None, "--relay"),
         (result(subtype="error_during_execution", result="stopped"), 60.0, "--timeout"),
         (result(subtype="error_max_turns", num_turns=30), None, "--max-turns 60"),
-        (result(result="odd"), None, ""),
+        (result(result="odd"), None, "raw error"),
     ],
 )
 def test_000_74_each_classification_has_its_remediation(

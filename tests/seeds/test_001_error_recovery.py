@@ -122,9 +122,10 @@ class TestRecoveryActionTable:
     def test_001_22_a_second_context_overflow_escalates(self, settings: dict[str, Any], log: Log) -> None:
         """If the retry overflows too, it is escalated to the user: more compression would destroy information."""
         call = Flaky(HttpError(400, OVERFLOW), HttpError(400, OVERFLOW), "never")
-        with pytest.raises(HttpError):
+        with pytest.raises(HttpError) as caught:
             Retry("planner", compress=ContextRecovery().compress, **settings).call(call, conversation())
         assert (len(call.calls), settled(log)["outcome"]) == (2, "escalated")
+        assert "does not fit (210000 of 200000 tokens) again after it was compressed" in note(caught.value)
 
     def test_001_23_auth_error_surfaces_with_its_renewal_path(self, settings: dict[str, Any]) -> None:
         """A refused credential is not tried again; the note names variable, provider and where to renew it."""
@@ -146,9 +147,12 @@ class TestRecoveryActionTable:
 
     def test_001_24_exhausted_retries_are_network_permanent(self, settings: dict[str, Any], log: Log) -> None:
         """When the retries are used up, the chain ends as network_permanent and surfaces."""
-        with pytest.raises(HttpError):
-            Retry("planner", **settings).call(Flaky(*(HttpError(503) for _ in range(3))))
-        assert (settled(log)["reason"], settled(log)["outcome"]) == ("network_permanent", "exhausted")
+        with pytest.raises(HttpError) as caught:
+            Retry("planner", budget=IterationBudget(5), **settings).call(Flaky(*(HttpError(503) for _ in range(3))))
+        assert note(caught.value).startswith("planner: cannot reach anthropic; gave up after 3 calls")
+        assert {each["reason"] for each in log.payloads("error.classified")} == {"network_transient"}
+        end = settled(log)
+        assert (end["reason"], end["outcome"], end.get("ended_by")) == ("network_permanent", "exhausted", None)
 
     def test_001_25_network_permanent_surfaces(self, settings: dict[str, Any], log: Log) -> None:
         """A wrong endpoint or a resource that is gone is surfaced and not tried again."""
@@ -203,9 +207,11 @@ class TestIntegrationPoints:
     @pytest.mark.parametrize("profile", ["probe", "fetch"])
     def test_001_35_figma_probe_and_watch_authorities_fetcher(self, clock: FakeClock, log: Log, profile: str) -> None:
         """A probe retries transient errors with backoff, waits for a limit, and stops at a credential with a note."""
-        retry = loop(profile, clock, log)
+        guard = RateGuard(clock=clock)
+        guard.record("figma", limited=True, wait_seconds=30)
+        retry = loop(profile, clock, log, guard=guard)
         assert retry.call(Flaky(HttpError(502), limited(5), "fine")) == "fine"
-        assert sum(clock.slept) > 5
+        assert 35 < sum(clock.slept) < 36
         error = HttpError(401)
         with pytest.raises(HttpError):
             retry.call(Flaky(error, "never"))
@@ -219,7 +225,9 @@ class TestIntegrationPoints:
 
     def test_001_37_update_check(self, clock: FakeClock, log: Log) -> None:
         """The update check fails silently: classified and logged, neither surfaced nor retried."""
-        assert loop("silent", clock, log).call(Flaky(HttpError(503), "never")) is None
+        error = HttpError(503)
+        assert loop("silent", clock, log).call(Flaky(error, "never")) is None
+        assert (clock.slept, getattr(error, "__notes__", [])) == ([], [])
         assert (alone(log)["reason"], alone(log)["action"]) == ("network_transient", "record")
 
     def test_001_38_mcp_transport(self, clock: FakeClock, log: Log) -> None:
@@ -231,6 +239,9 @@ class TestIntegrationPoints:
         with pytest.raises(HttpError):
             retry.call(call)
         assert (probes, len(call.calls)) == ([1], 1)
+        with pytest.raises(RuntimeError):
+            retry.call(Flaky(*(RuntimeError("Unknown tool: get_metadata") for _ in range(2)), "never"))
+        assert probes == [1, 1]
 
 
 class TestIterationBudget:
@@ -393,15 +404,6 @@ def test_001_9_the_guard_is_asked_before_a_retry(clock: FakeClock, settings: dic
 def test_001_11_server_errors_and_resets_are_transient(settings: dict[str, Any], error: Exception) -> None:
     """A 5xx and a connection that was reset are tried again."""
     assert Retry("planner", **settings).call(Flaky(error, "fine")) == "fine"
-
-
-@pytest.mark.parametrize("status", [401, 403])
-def test_001_13_a_refused_credential_is_called_once(settings: dict[str, Any], status: int) -> None:
-    """An error of authentication goes to the user at once."""
-    call = Flaky(HttpError(status, "invalid api key"), "never")
-    with pytest.raises(HttpError):
-        Retry("planner", **settings).call(call)
-    assert len(call.calls) == 1
 
 
 def test_001_21_siblings_share_the_reset_on_disk(clock: FakeClock, tmp_path: Path) -> None:

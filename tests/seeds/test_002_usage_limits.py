@@ -202,16 +202,6 @@ QUOTING = {
 }
 
 
-@pytest.mark.parametrize("name", QUOTING)
-def test_002_49_a_text_that_mentions_the_signature_is_no_exhaustion(bench: Bench, name: str) -> None:
-    """A failed run that quotes the line, wherever and however, keeps its agent in the pool."""
-    stdout, stderr = QUOTING[name]
-    assert bench.run(stdout, stderr) is None
-    assert bench.events("agent.exhausted") == []
-    (error,) = bench.events("error.classified")
-    assert error.get("detail") != "usage_limit"
-
-
 _WAITING_LONG = Limits(retries=1, max_wait_seconds=5 * 3_600)
 _WAITING = Limits(retries=2, max_wait_seconds=10_000)
 
@@ -226,6 +216,8 @@ def test_002_49_a_mention_changes_neither_pool_nor_guard_nor_waits(bench: Bench,
     assert "ECONNREFUSED" in stdout + stderr or "500" in stdout + stderr or done.attempts == 1
     assert bench.pool.out("claude") is None
     assert bench.guard.state("claude").ready
+    assert bench.events("agent.exhausted") == []
+    assert {error.get("detail") for error in bench.events("error.classified")}.isdisjoint({"usage_limit"})
     assert list((bench.folder / "limits").glob("*")) == []
     at = bench.clock.now()
     assert bench.start("true", holds="pool and guard").outcome == "succeeded"
@@ -240,6 +232,8 @@ def test_002_49_a_mention_changes_neither_pool_nor_guard_nor_waits(bench: Bench,
         "Claude AI usage limit reached|soon",
         "We are near the usage limit; the limit resets at 1770843600.",
         "rate limit, quota, exhausted",
+        "429 Too Many Requests",
+        "Your credit balance is too low",
     ],
 )
 @pytest.mark.parametrize("where", ["stdout", "stderr"])

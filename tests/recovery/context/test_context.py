@@ -70,28 +70,12 @@ def test_a_long_tool_output_keeps_its_first_40000_characters(message: dict[str, 
     assert (again.change, again.messages) == (None, fitted.messages)
 
 
-def test_only_tool_outputs_over_the_threshold_are_cut() -> None:
-    """50,000 characters stay, and a question of any length does."""
-    messages = [{"role": "user", "content": "q" * 90_000}, {"role": "tool", "content": "r" * 50_000}]
-    assert only("truncate_tool_outputs").fit(messages).messages == messages
-
-
 def test_a_count_in_the_metadata_shrinks_with_its_text() -> None:
     """What was counted for the long text would be wrong for the short one."""
     message = {"role": "tool", "content": "r" * 100_000, "metadata": {"tokens": {"total": 50_000, "cached": 1}}}
     (cut,) = only("truncate_tool_outputs").fit([message]).messages
     assert cut["metadata"]["tokens"]["total"] == pytest.approx(20_000, rel=0.01)
     assert cut["metadata"]["tokens"]["cached"] == 1
-
-
-def test_pruning_reaches_the_target_and_no_more() -> None:
-    """The oldest turns go until four fifths of the limit are left; instructions, the task and the end stay."""
-    messages = talk(30)  # 60 messages of 1,000 tokens
-    fitted = only("prune").fit(messages, TokenLimit(59_900, 50_000))
-    assert fitted.change is not None
-    assert fitted.change.strategy == "prune"
-    assert 39_000 < fitted.change.post_tokens <= 40_000
-    assert fitted.messages == [*messages[:3], *messages[23:]]
 
 
 def test_what_only_the_provider_counts_cannot_be_pruned() -> None:
@@ -209,14 +193,6 @@ def test_the_outline_is_a_summary_without_a_model() -> None:
     assert "more lines left out" in long.splitlines()[-1]
 
 
-def test_dropping_old_messages_keeps_the_first_and_the_last_ten() -> None:
-    """As seen in a conversation whose turns end there; the task, behind instructions, is the first question."""
-    messages = talk(30)
-    messages.pop()  # the last turn is a whole one
-    fitted = only("remove_old_messages").fit(messages)
-    assert fitted.messages == [*messages[:3], *messages[-10:]]
-
-
 @pytest.mark.parametrize("instructed", [False, True], ids=["without instructions", "with instructions"])
 @pytest.mark.parametrize("strategy", ["prune", "summarize", "remove_old_messages"])
 def test_the_task_stays_whatever_goes(strategy: str, instructed: bool) -> None:
@@ -245,39 +221,6 @@ def test_which_texts_were_cut_and_how_far_is_told() -> None:
     assert fitted.truncated.original_sizes == {"#4": 60_000, "m-38": 70_000}
     assert fitted.change is not None
     assert fitted.pruned_tokens == sum(map(tokens_of, messages[3 : 3 + fitted.change.removed_messages])) - 4_983
-
-
-def test_strategies_add_up_until_the_conversation_fits() -> None:
-    """Cutting outputs is not enough, so pruning follows; the account names both."""
-    messages = talk(20)
-    messages[4]["content"] = "a" * 60_000
-    fitted = ContextRecovery().fit(messages, TokenLimit(55_000, 30_000))
-    assert fitted.change is not None
-    assert fitted.change.strategy == "truncate_tool_outputs+prune"
-    assert fitted.change.truncated_messages == 1
-    assert fitted.change.post_tokens <= 24_000
-
-
-def test_a_strategy_that_is_not_needed_is_not_used() -> None:
-    """After the cut it fits: no turn is lost."""
-    messages = [*talk(3), {"role": "assistant", "content": "a" * 400_000}]
-    fitted = ContextRecovery().fit(messages, TokenLimit(120_000, 100_000))
-    assert fitted.change is not None
-    assert (fitted.change.strategy, fitted.change.removed_messages) == ("truncate_tool_outputs", 0)
-
-
-def test_what_cannot_be_made_to_fit_stays_as_it_is() -> None:
-    """One long question: nothing may go, and the account says why."""
-    messages = [{"role": "user", "content": "q" * 900_000}]
-    fitted = ContextRecovery().fit(messages, TokenLimit(225_000, 200_000))
-    assert (fitted.messages, fitted.change) == (messages, None)
-    assert [why.split(":")[0] for why in fitted.skipped] == [
-        "truncate_tool_outputs",
-        "drop_attachments",
-        "prune",
-        "summarize",
-        "remove_old_messages",
-    ]
 
 
 def test_a_fit_that_is_still_too_large_is_none() -> None:

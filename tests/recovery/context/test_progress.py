@@ -130,24 +130,6 @@ def test_a_host_that_gets_nowhere_has_three_attempts(name: str) -> None:
     assert granted([name] * 8, output, truncate_over_chars=500).count(True) <= 3
 
 
-@each_row("seconds", [1, 900])
-@each_row("more", [[], turn(0), [*step(0), *step(1), *step(2)], turn(0) * 3])
-def test_a_history_of_one_text_has_three_attempts(more: Messages, seconds: float) -> None:
-    """Where all turns say the same, a full history that is sent again is told by how often it says it."""
-    sessions = MemorySessions(
-        {"s-1": [{"role": role, "content": "again, please"} for role in ("user", "assistant") * 50]}
-    )
-    clock = FakeClock()
-    hook = ContextRecoveryHook(sessions, clock=clock)
-    results = []
-    for _ in range(12):
-        sent = list(sessions["s-1"])
-        results.append(hook.handle("session.error", "s-1", OVERFLOW) is not None)
-        sessions["s-1"] = sent + more
-        clock.advance(seconds)
-    assert results == [True] * 3 + [False] * 9
-
-
 MIXED = sorted(name for name in STUCK if "a turn" not in name and name != "takes another conversation")
 """A turn behind what stayed is progress where another host came before."""
 OLD_ANSWERS = ["appends a step", *["sends its full history and a step"] * 2, "drops what is old", "reorders the result"]

@@ -12,12 +12,10 @@ from pathlib import Path
 import pytest
 
 from analyzer.classifier import classify
-from analyzer.events import EventLog
 from analyzer.recovery.limits.pool import UNKNOWN_RESET_SECONDS, AgentPool, Exhaustion, exhaustion
 from analyzer.recovery.waiting import WaitCancelledError
 from tests import REPOSITORY
 from tests.recovery.simulated import FakeClock
-from tests.recovery.supervised import LINE, RESET, events
 
 AT = datetime(2026, 2, 11, 12, tzinfo=UTC)
 
@@ -30,31 +28,6 @@ def found(text: str, exit_code: int = 1, at: datetime = AT) -> Exhaustion | None
 def gone(agent: str = "claude", seconds: float | None = 3_600) -> Exhaustion:
     """An agent whose limit resets after so many seconds."""
     return Exhaustion(agent, "usage limit reached", AT, None if seconds is None else AT + timedelta(seconds=seconds), 1)
-
-
-def test_the_signature_with_a_failed_run_is_exhaustion() -> None:
-    """The line and a non-zero exit code: out until the epoch, and the text for people says until when."""
-    out = found(f"working\n{LINE}\n")
-    assert out is not None
-    assert (out.reset_at, out.back_at, out.exit_code) == (RESET, RESET, 1)
-    assert "resets 2026-02-11 21:00 UTC" in out.reason_text
-    assert LINE in out.reason_text
-
-
-@pytest.mark.parametrize(
-    ("text", "exit_code"),
-    [
-        (LINE, 0),
-        ("error: cannot open notes.md", 1),
-        (f"The prompt says: print {LINE} when done", 1),
-        ("usage limit reached", 1),
-        ("429 Too Many Requests", 1),
-        ("Your credit balance is too low", 1),
-    ],
-)
-def test_nothing_else_is_exhaustion(text: str, exit_code: int) -> None:
-    """Success, prose, loose words, short rate limits and missing money leave the agent where it is."""
-    assert found(text, exit_code) is None
 
 
 def test_today_s_dialect_resolves_against_the_run_s_own_time() -> None:
@@ -72,25 +45,6 @@ def test_a_reset_that_is_unknown_or_absurd_is_an_hour(text: str) -> None:
     assert "does not say when it resets" in out.reason_text
     assert out.reset_at is None
     assert out.back_at == AT + timedelta(seconds=UNKNOWN_RESET_SECONDS)
-
-
-def test_an_agent_leaves_and_comes_back_after_the_reset(tmp_path: Path) -> None:
-    """Out for everybody until the reset; back with the first look after it, told once."""
-    clock = FakeClock(AT)
-    with EventLog(tmp_path / "log") as log:
-        one = AgentPool(tmp_path / "pool.json", log=log, clock=clock)
-        other = AgentPool(tmp_path / "pool.json", log=log, clock=clock)
-        one.remove(gone(seconds=600))
-        assert other.out("claude") == gone(seconds=600)
-        assert other.choose(["claude", "codex"]) == "codex"
-        assert other.choose(["claude"]) is None
-        clock.advance(599)
-        assert other.out("claude") is not None
-        clock.advance(1)
-        assert other.out("claude") is None
-        assert one.choose(["claude", "codex"]) == "claude"
-    assert [event["type"] for event in events(tmp_path / "log")] == ["agent.exhausted", "agent.restored"]
-    assert (tmp_path / "pool.json").stat().st_mode & 0o777 == 0o600
 
 
 def test_waiting_for_an_agent(tmp_path: Path) -> None:

@@ -92,31 +92,6 @@ def test_actual_exhaustion(analyzer: Place) -> None:
     assert (event["payload"]["agent"], event["payload"]["exit_code"]) == ("claude", 1)
 
 
-def test_exit_code_guard(analyzer: Place) -> None:
-    """The same text with exit code 0: the agent stays."""
-    assert limited(analyzer, LINE, 0).returncode == 0
-    assert analyzer.pool() == {}
-    assert analyzer.events("agent.exhausted", "error.classified") == []
-
-
-def test_no_signature(analyzer: Place) -> None:
-    """Exit code 1 with an unrelated text is a failure, and no exhaustion."""
-    assert limited(analyzer, "error: cannot open notes.md", 1).returncode == 1
-    assert analyzer.pool() == {}
-    assert len(analyzer.events("error.classified")) == 1
-    assert analyzer.events("agent.exhausted") == []
-
-
-def test_reset_parsing(analyzer: Place) -> None:
-    """The epoch stands in the reason for the removal, as a time that people read and as a moment."""
-    limited(analyzer, LINE, 1)
-    out = analyzer.pool()["claude"]
-    assert out["reset_at"] == "2026-02-11T21:00:00.000Z"
-    assert "resets 2026-02-11 21:00 UTC" in out["reason_text"]
-    (event,) = analyzer.events("agent.exhausted")
-    assert (event["payload"]["reset_at"], event["payload"]["reason_text"]) == (out["reset_at"], out["reason_text"])
-
-
 def test_a_refused_credential_says_how_it_is_renewed(analyzer: Place) -> None:
     """On the terminal and in the log: what a person needs, and no instruction for programmers."""
     done = limited(analyzer, "API Error: 401 invalid x-api-key", 1)
@@ -126,16 +101,6 @@ def test_a_refused_credential_says_how_it_is_renewed(analyzer: Place) -> None:
     assert "Tell the user" not in done.stderr
     (event,) = analyzer.events("error.classified")
     assert event["payload"]["remediation"] in done.stderr
-
-
-def test_a_turn_limit_says_how_it_is_raised(analyzer: Place) -> None:
-    """On the terminal and in the log: the limit, its turns, and the option."""
-    record = {"type": "result", "subtype": "error_max_turns", "is_error": True, "num_turns": 7, "session_id": "s-1"}
-    done = limited(analyzer, json.dumps(record), 1)
-    assert "turn limit reached after 7 turns" in done.stderr
-    assert "--max-turns 14" in done.stderr
-    (event,) = analyzer.events("error.classified")
-    assert "after 7 turns" in event["payload"]["remediation"]
 
 
 def test_an_agent_that_is_out_is_not_started(analyzer: Place) -> None:
@@ -271,46 +236,6 @@ def test_what_a_day_of_runs_leaves_is_in_the_report(analyzer: Place) -> None:
     assert report.returncode == 0
     assert "Usage limit reached 1 time" in report.stdout
     assert "2 hand-offs in 1 step" in analyzer("report", "--store", "s.duckdb", "-f", "markdown").stdout
-
-
-def test_a_full_context_is_handed_off_in_time(analyzer: Place) -> None:
-    """The agent whose context fills is paused, summarized and started again, and all its work is done once."""
-    alone = analyzer("run", "--", *agent("filling", "alone", 14))
-    assert alone.returncode == 1
-    assert "context exhaustion" in alone.stderr
-    done = analyzer("run", "--relay", "70", "--step", "implement", "--", *agent("filling", "done", 14), stdin="Do it.")
-    assert done.returncode == 0, done.stderr
-    items = [line.rpartition(" by ")[::2] for line in (analyzer.folder / "done").read_text().splitlines()]
-    assert [item for item, _ in items] == [f"item {number}" for number in range(1, 15)]
-    assert len({session for _, session in items}) == 3
-    for line in done.stdout.splitlines():
-        json.loads(line)
-    kinds = [event["type"] for event in analyzer.events() if event["type"].startswith("relay.")]
-    assert kinds == ["relay.triggered", "relay.checkpointed", "relay.resumed"] * 2
-    assert len(list((analyzer.folder / "telemetry.checkpoints").glob("implement-*.md"))) == 2
-
-
-def test_two_workers_near_their_threshold_do_not_touch_each_other(analyzer: Place) -> None:
-    """At the same time, in one step and one log: one is handed off, the other ends just below its threshold."""
-    (analyzer.folder / "analyzer.toml").write_text("[relay]\nthreshold_percent = 70\ncontext_window = 157_368\n")
-    items = {"a": 7, "b": 4}  # b ends at 110,000 tokens: 69.9 %
-    words = {
-        name: ("--step", "implement", "--worker", name, "--", *agent("filling", name, items[name])) for name in items
-    }
-    running = [
-        analyzer.begin("run", *words[name], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) for name in items
-    ]
-    assert [process.wait(60) for process in running] == [0, 0]
-    lines = {name: (analyzer.folder / name).read_text().splitlines() for name in items}
-    assert {name: [line.split(" by ")[0] for line in lines[name]] for name in items} == {
-        name: [f"item {number}" for number in range(1, items[name] + 1)] for name in items
-    }
-    assert {name: len({line.split(" by ")[1] for line in lines[name]}) for name in items} == {"a": 2, "b": 1}
-    relays = [event for event in analyzer.events() if event["type"].startswith("relay.")]
-    assert [event["type"] for event in relays] == ["relay.triggered", "relay.checkpointed", "relay.resumed"]
-    assert {event["payload"]["worker_id"] for event in relays} == {"a"}
-    (checkpoint,) = (analyzer.folder / "telemetry.checkpoints").glob("*.md")
-    assert checkpoint.name.startswith("implement-a-")
 
 
 def test_a_relay_halts_the_run(analyzer: Place) -> None:

@@ -129,28 +129,6 @@ def test_a_command_that_cannot_be_started(bench: Bench) -> None:
     assert (event["payload"]["detail"], event["payload"]["outcome"]) == ("command_not_found", "surfaced")
 
 
-def test_graceful_termination(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """SIGTERM first: who listens may still say how it ends. SIGKILL, to the whole group, for who does not."""
-    time_over_once(monkeypatch.setattr, lambda: b"s-polite" in bench.out or b"Waiting" in bench.out)
-    done = bench.run(*agent("polite", "stopped in the middle"), limits=Limits(timeout_seconds=600, grace_seconds=60))
-    assert done.exit_code == 124
-    assert b"stopped in the middle" in bench.out
-    done = bench.run(*agent("hang", tmp_path / "ids"), limits=Limits(timeout_seconds=600, grace_seconds=0.5))
-    assert done.exit_code == 124
-    assert survivors(tmp_path / "ids") == []
-
-
-def test_timeout_with_output_capture(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run that was stopped leaves its session, its tokens and its reason in the event."""
-    time_over_once(monkeypatch.setattr, lambda: b"Waiting" in bench.out)
-    bench.run(*agent("hang", tmp_path / "ids"), limits=Limits(timeout_seconds=600, grace_seconds=0.2))
-    (event,) = bench.events("error.classified")
-    assert event["sessionId"] == "s-hang"
-    payload = event["payload"]
-    assert (payload["failure_reason"], payload["input_tokens"], payload["output_tokens"]) == ("timeout", 10, 50)
-    assert "--timeout" in payload["remediation"]
-
-
 def test_step_error_propagation(bench: Bench) -> None:
     """The step's word, its tokens and what to do are in the error and in the event alike."""
     done = bench.run(*agent("context_exhaustion"))

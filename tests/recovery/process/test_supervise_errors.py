@@ -37,22 +37,6 @@ def failed(seen: Observed, exit_code: int = 1, timed_out_after: float | None = N
     return error
 
 
-@each_row("record, reason", [
-        (result(result="Prompt is too long"), "context_exhaustion"),
-        (result(subtype="error_during_execution", errors=["prompt is too long: 210000 tokens"]), "context_exhaustion"),
-        (result(terminal_reason="prompt_too_long"), "context_exhaustion"),
-        (result(subtype="error_during_execution", result="Request timed out"), "timeout"),
-        (result(subtype="error_max_turns"), "general_error"),
-        (result(subtype="error_during_execution"), "general_error"),
-        (result(result="API Error: 500 Internal server error"), "general_error"),
-        (result(subtype="error_of_tomorrow", result="It failed"), "unknown"),
-        ({"type": "result", "is_error": True, "result": "It failed"}, "unknown"),
-    ])  # fmt: skip
-def test_step_error_classification(record: dict[str, Any], reason: str) -> None:
-    """The result's subtype and text decide between the failures; a subtype that is missing or new is unknown."""
-    assert failed(observed(record)).failure_reason == reason
-
-
 @pytest.mark.parametrize("exit_code", [0, 1, 143])
 def test_a_timeout_is_one_whatever_the_command_makes_of_its_end(exit_code: int) -> None:
     """A command that ends well on SIGTERM was stopped all the same: the same reason, which is tried again."""
@@ -69,11 +53,6 @@ def test_the_message_says_the_reason_where_it_is_known() -> None:
     assert failed(observed(result(subtype="error_during_execution"))).message.startswith("general error")
 
 
-def test_a_result_decides_before_the_exit_code() -> None:
-    """A run whose result says that it failed has failed, though its exit code is 0."""
-    assert failed(observed(result(result="API Error: 529 Overloaded")), 0).classification.reason == "network_transient"
-
-
 def test_a_run_that_went_well_has_no_error() -> None:
     """Exit code 0 without a failed result is no failure, whatever was printed."""
     assert step_error(observed("Error: prompt is too long", {"type": "result", "subtype": "success"}), 0) is None
@@ -86,24 +65,6 @@ def test_a_failure_without_a_result_is_judged_by_its_words() -> None:
 
 
 USED = {"input_tokens": 1200, "output_tokens": 34}
-
-
-@pytest.mark.parametrize(
-    ("record", "exit_code", "timed_out_after", "words"),
-    [
-        (result(result="Prompt is too long: 207000 tokens > 200000 maximum"), 1, None, ("split", "207,000 of 200,000")),
-        (result(subtype="error_during_execution"), 143, 30.0, ("--timeout", "30 s")),
-        (result(subtype="error_max_turns", usage=USED), 1, None, ("--max-turns", "1,200 input and 34 output")),
-        (result(subtype="error_of_tomorrow", result="odd"), 1, None, ("raw error",)),
-    ],
-)  # fmt: skip
-def test_step_error_remediation(
-    record: dict[str, Any], exit_code: int, timed_out_after: float | None, words: tuple[str, ...]
-) -> None:
-    """Each failure says what to do, and what the run cost where its stream says so."""
-    error = failed(observed(record), exit_code, timed_out_after)
-    assert all(word in error.remediation for word in words)
-    assert error.exit_code == exit_code
 
 
 @pytest.mark.parametrize(
@@ -213,16 +174,6 @@ def test_parse_output_with_subtype() -> None:
 def test_a_broken_record_is_no_reason_to_fail(line: str) -> None:
     """Lines that only look like records are let go."""
     assert failed(observed(line)).failure_reason == "unknown"
-
-
-def test_timeout_output_parsing() -> None:
-    """What a run had printed when it was stopped is read: its tokens count, and a full context is told as such."""
-    reply = {"type": "assistant", "message": {"usage": {"input_tokens": 5, "output_tokens": 6}}}
-    stopped = failed(observed(reply), 143, 60.0)
-    assert (stopped.failure_reason, stopped.usage.input_tokens, stopped.usage.output_tokens) == ("timeout", 5, 6)
-    assert stopped.classification.detail == "timeout"
-    full = failed(observed(result(result="Prompt is too long")), 143, 60.0)
-    assert full.failure_reason == "context_exhaustion"
 
 
 def test_a_limit_line_ends_megabytes_of_output() -> None:

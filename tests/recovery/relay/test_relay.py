@@ -14,8 +14,8 @@ from analyzer.errors import AnalyzerError
 from analyzer.events import EventLog
 from analyzer.recovery.process.step_error import RelayHaltedError
 from analyzer.recovery.relay.checkpoint import SummarizerLimitError, Transcript, Turn, parse
-from analyzer.recovery.relay.config import RelayConfig, RelaySettings, relay_config, threshold
-from analyzer.recovery.relay.monitor import MOST, OFTEN, Relay, RelayMonitor, Summarizer
+from analyzer.recovery.relay.config import RelaySettings, relay_config, threshold
+from analyzer.recovery.relay.monitor import MOST, Relay, RelayMonitor, Summarizer
 from analyzer.recovery.relay.summarizers import summarize
 from tests import each_row
 from tests.recovery.supervised import events
@@ -44,15 +44,6 @@ class Step:
 def step(tmp_path: Path) -> Step:
     """A step."""
     return Step(tmp_path)
-
-
-def test_relay_threshold_default() -> None:
-    """A relay is due at 70 % of the context, and not before."""
-    monitor = RelayMonitor(RelaySettings())
-    assert RelayConfig().settings.threshold_percent == 70
-    assert not monitor.observe(139_000)
-    assert monitor.observe(140_000)
-    assert monitor.usage_percent == 70
 
 
 @pytest.mark.parametrize(
@@ -142,34 +133,6 @@ def test_a_hand_off(step: Step) -> None:
     assert {payload["relay"] for _, payload in found} == {triggered["relay"]}
 
 
-def test_multiple_relays_per_step(step: Step) -> None:
-    """Each hand-off raises the count; the fresh instance gets the newest checkpoint alone."""
-    texts = iter(("first", "second"))
-    relay = step.relay(
-        summarizer=lambda session, cap: summarize(Transcript("", (Turn("assistant", next(texts)),)), cap)
-    )
-    for number in (1, 2):
-        relay.monitor.observe(150_000)
-        relay.hand_off(lambda: SESSION)
-        relay.resumed(10_000)
-        assert relay.monitor.relay_count == number
-    assert relay.path is not None
-    assert "second" in relay.path.read_text()
-    assert "first" not in relay.path.read_text()
-
-
-def test_relay_during_matrix_execution(step: Step) -> None:
-    """Each worker has its own tracking: one that relays does not affect the other."""
-    a, b = step.relay(worker_id="a"), step.relay(worker_id="b")
-    b.monitor.observe(100_000)
-    assert a.monitor.observe(150_000)
-    a.hand_off(lambda: SESSION)
-    a.resumed(10_000)
-    assert (a.monitor.relay_count, b.monitor.relay_count) == (1, 0)
-    assert (b.monitor.tokens, b.monitor.due, b.checkpoint) == (100_000, False, None)
-    assert {payload["worker_id"] for _, payload in step.events()} == {"a"}
-
-
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(139_000, 141_000)), max_size=20))
 def test_two_workers_near_their_threshold_are_told_apart(readings: list[tuple[str, int]]) -> None:
     """In whatever order their replies come, each is due by its own tokens and count, as if it were alone."""
@@ -218,16 +181,6 @@ def test_summarizer_hits_its_own_limit(
     assert relay.checkpoint is None
 
 
-def test_a_relay_that_gains_nothing_halts(step: Step) -> None:
-    """A fresh instance whose context is over the threshold at its first reply would relay for ever."""
-    relay = step.relay()
-    relay.monitor.observe(150_000)
-    relay.hand_off(lambda: SESSION)
-    with pytest.raises(RelayHaltedError, match="75% of the context"):
-        relay.resumed(150_000)
-    assert [kind for kind, _ in step.events()][-1] == "relay.halted"
-
-
 def test_a_step_without_end_halts(step: Step) -> None:
     """Hand-offs of one step are bounded."""
     relay = step.relay()
@@ -250,16 +203,3 @@ def test_a_summarizer_that_fails_costs_the_relay_only(step: Step) -> None:
     assert not relay.monitor.observe(159_000)
     assert relay.monitor.observe(160_000)
     assert [kind for kind, _ in step.events()] == ["relay.triggered", "relay.skipped"]
-
-
-def test_a_step_that_relays_often_is_told_to_be_split(step: Step) -> None:
-    """From the third hand-off on the advice is given, and stands in the event."""
-    relay = step.relay()
-    for _ in range(OFTEN):
-        assert relay.monitor.advice is None
-        relay.monitor.observe(150_000)
-        relay.hand_off(lambda: SESSION)
-        relay.resumed(10_000)
-    assert relay.monitor.advice == "implement has handed off 3 times: split it into smaller steps"
-    advised = [payload.get("advice") for kind, payload in step.events() if kind == "relay.resumed"]
-    assert advised == [None, None, relay.monitor.advice]

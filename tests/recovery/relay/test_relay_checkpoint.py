@@ -52,15 +52,6 @@ The skeleton exists.
 """
 
 
-def test_a_checkpoint_has_the_five_sections() -> None:
-    """The document is read into its parts, and rendered as it was."""
-    found = parse(DOCUMENT)
-    assert found.completed_work == ("Created the model in src/models/user.py", "Added a migration")
-    assert found.remaining_work == ("Complete the handler", "Write tests")
-    assert found.resume_instructions == "Continue from step 1 of remaining work.\nThe skeleton exists."
-    assert found.render() == DOCUMENT
-
-
 item = st.text(st.characters(blacklist_categories=("C", "Z")), min_size=1, max_size=20).filter(
     lambda text: text not in ("-", "*", "+", "```")
 )

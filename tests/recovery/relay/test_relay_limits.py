@@ -225,16 +225,6 @@ def test_the_manifests_name_of_the_threshold_counts_in_our_table_too() -> None:
         read("[relay]\ntoken_threshold_percent = 80\nthreshold_percent = 70\n")
 
 
-def test_a_step_alone_switches_on_its_own_hand_offs() -> None:
-    """Where only a step has a compaction, other steps have none; a file without any has nothing to say."""
-    found = read(
-        '[[steps]]\nid = "a"\n[steps.handover.compaction]\ntrigger = "token_limit_70%"\npersona = "summarizer"\n'
-    )
-    assert (found.everywhere, set(found.config.steps), found.config.of_step("a").summarizer) == (False, {"a"}, None)
-    assert manifest({}) is None
-    assert manifest({"runtime": {"timeout": 3}, "steps": [{"id": "a"}], "personas": {"x": {}}}) is None
-
-
 @each_row(
     "old, new, says",
     [

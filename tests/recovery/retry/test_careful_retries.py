@@ -42,15 +42,6 @@ def test_a_copy_of_a_verdict_knows_no_objection() -> None:
     assert copy.copy(classify({"status": 500, "message": REFUSED})).objections == (None, False)
 
 
-@pytest.mark.parametrize("status", [500, 502, 503, 504, 529])
-def test_a_bare_server_error_is_called_three_times(settings: dict[str, Any], status: int, log: Log) -> None:
-    """Weak as a bare status is: nothing else speaks against another try."""
-    call = Flaky(HttpError(status), HttpError(status), HttpError(status), "never")
-    with pytest.raises(HttpError):
-        Retry("planner", **settings).call(call)
-    assert (len(call.calls), settled(log)["outcome"]) == (3, "exhausted")
-
-
 def test_weak_words_are_tried_once_more_after_a_longer_wait(
     settings: dict[str, Any], clock: FakeClock, log: Log
 ) -> None:

@@ -349,16 +349,6 @@ def test_nothing_that_breaks_here_reaches_the_program(
     assert capsys.readouterr().err.startswith("analyzer: object cannot be watched: ")
 
 
-def test_what_is_seen_becomes_retries_in_the_views(server: Server, log: Log) -> None:
-    """The chain is a row of the view `retries`, as those of `Retry` are."""
-    server.answers = [(429, LIMITED, AT_ONCE), (200, GOOD, {})]
-    ask_openai(watched(openai.OpenAI, server, log))
-    with analyzer.open_store(":memory:") as store:
-        store.ingest([log.folder])
-        rows = store.sql("select caller, reason, outcome, attempts from retries").rows()
-    assert rows == [("planner", "rate_limited", "recovered", 2)]
-
-
 def test_observing_loads_no_client_library(tmp_path: Path) -> None:
     """Importing `analyzer.observe` imports neither an SDK nor an HTTP client, and nothing heavy."""
     code = "import analyzer, sys; analyzer.observe; print(*sorted(sys.modules))"

@@ -12,28 +12,6 @@ from analyzer.recovery import RateGuard, RateLimitedError, Retry
 from tests.recovery.simulated import FakeClock, Flaky, HttpError, Log, alone, limited, note, settled
 
 
-def test_a_rate_limit_waits_on_the_guard(settings: dict[str, Any], clock: FakeClock, log: Log, tmp_path: Path) -> None:
-    """Until the headers' reset, then the jitter of attempt 0; siblings know of the limit."""
-    guard = RateGuard(tmp_path / "limits", clock=clock)
-    known: list[float] = []
-
-    def call() -> str:
-        if not known:
-            known.append(0)
-            raise limited(20)
-        known.append(RateGuard(tmp_path / "limits", clock=clock).state("anthropic").wait_seconds)
-        return "fine"
-
-    clock.at_sleep = lambda _: known.append(RateGuard(tmp_path / "limits", clock=clock).state("anthropic").wait_seconds)
-    assert Retry("planner", guard=guard, **settings).call(call) == "fine"
-    assert sum(clock.slept) == pytest.approx(20.1)
-    assert max(known) == 19
-    assert known[-1] == 0
-    (scheduled,) = log.payloads("retry.scheduled")
-    assert scheduled["delay_seconds"] == pytest.approx(20.1)
-    assert settled(log)["waited_seconds"] == pytest.approx(20.1)
-
-
 def test_behind_a_block_the_jitter_starts_at_attempt_0(settings: dict[str, Any], clock: FakeClock, log: Log) -> None:
     """Two transient errors, then a limit: the wait behind its block is the first one again."""
     call = Flaky(HttpError(503), HttpError(503), limited(5), "fine")

@@ -32,21 +32,6 @@ def test_an_overflow_is_compressed_once(settings: dict[str, Any], log: Log, cloc
     assert 0.4 < change["post_tokens"] / change["pre_tokens"] < 0.6
 
 
-def test_a_second_overflow_escalates(settings: dict[str, Any], log: Log) -> None:
-    """More compression would destroy information: it goes to a person."""
-    retry = Retry("planner", compress=ContextRecovery().compress, **settings)
-    call = Flaky(HttpError(400, OVERFLOW), HttpError(400, OVERFLOW), "never")
-    with pytest.raises(HttpError) as caught:
-        retry.call(call, conversation())
-    assert len(call.calls) == 2
-    assert (settled(log)["reason"], settled(log)["outcome"], settled(log)["attempts"]) == (
-        "context_overflow",
-        "escalated",
-        2,
-    )
-    assert "does not fit (210000 of 200000 tokens) again after it was compressed" in note(caught.value)
-
-
 def test_what_cannot_be_compressed_escalates_at_once(settings: dict[str, Any], log: Log) -> None:
     """There is only one message, and it is not a tool's: no second call."""
     call = Flaky(HttpError(400, OVERFLOW), "never")

@@ -10,7 +10,6 @@ import stamina
 import tenacity
 
 from analyzer.recovery import RetryWatch
-from analyzer.store import Store
 from tests.recovery.simulated import Flaky, HttpError, Log, settled
 
 
@@ -152,16 +151,3 @@ def test_a_call_that_works_leaves_no_trace(log: Log, watch: RetryWatch) -> None:
     assert log.types() == []
     assert ask() == "fine"
     assert "error.classified" not in log.types()
-
-
-def test_the_analyzer_sees_the_chains_of_other_libraries(log: Log, watch: RetryWatch, memory: Store) -> None:
-    """They are rows of the view like our own."""
-
-    @watch
-    @stamina.retry(on=HttpError, **QUICK)
-    def ask(flaky: Flaky) -> str:
-        return str(flaky())
-
-    ask(Flaky(HttpError(503), "fine"))
-    memory.ingest([log.folder])
-    assert memory.sql("select caller, outcome, attempts from retries").rows() == [("planner", "recovered", 2)]

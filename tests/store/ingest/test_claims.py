@@ -70,8 +70,9 @@ def derived(tmp_path: Path, jsonl: Callable[..., Path]) -> tuple[Path, str]:
         return log, store.sql("select event_id from events where type = 'error.classified'").item()
 
 
-@pytest.mark.parametrize("claim", [claiming, "native"], ids=["with origin", "plain"])
-@pytest.mark.parametrize("first", [True, False], ids=["forged first", "forged last"])
+@pytest.mark.parametrize(
+    ("claim", "first"), [(claiming, True), ("native", False)], ids=["with origin, first", "plain, last"]
+)
 def test_a_log_cannot_take_the_id_of_a_foreign_record(
     tmp_path: Path, native: Native, jsonl: Callable[..., Path], first: bool, claim: object
 ) -> None:
@@ -96,8 +97,9 @@ def test_a_log_cannot_take_the_id_of_a_foreign_record(
     assert_same(dump(tmp_path / "s.duckdb"), before)
 
 
-@pytest.mark.parametrize("together", [True, False], ids=["one batch", "runs"])
-@pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (2, 1, 0), (1, 2, 0)])
+@pytest.mark.parametrize(
+    ("order", "together"), [((0, 1, 2), True), ((1, 0, 2), False), ((2, 1, 0), True), ((1, 2, 0), False)]
+)
 def test_logs_that_share_a_foreign_records_id_are_one_event_by_content_too(
     tmp_path: Path,
     native: Native,

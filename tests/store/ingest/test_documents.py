@@ -221,7 +221,7 @@ def test_each_item_of_a_whole_document_is_read(memory: Store, path: Path, make: 
     assert memory.sql(FAILURES).item() == 9
 
 
-@pytest.mark.parametrize(("name", "make", "indent"), sampled([*product(UNREADABLE, MAKERS, (None, 1))]))
+@pytest.mark.parametrize(("name", "make", "indent"), sampled([*product(UNREADABLE, MAKERS, (None, 1))], step=9))
 def test_an_item_that_cannot_be_read_hides_no_other(
     memory: Store, path: Path, monkeypatch: pytest.MonkeyPatch, name: str, make: Any, indent: int | None
 ) -> None:

@@ -93,7 +93,7 @@ def test_a_statement_that_fails_once_is_gone_over(
     tmp_path: Path, logs: Path, empty: Path, undisturbed: dict[str, pl.DataFrame], first: int, fault: str
 ) -> None:
     """Whichever of them it is, from the first batch statement on: the store is that of an undisturbed run."""
-    for at in sampled(range(2, statements(tmp_path, logs)), first, step=7):
+    for at in sampled(range(2, statements(tmp_path, logs)), first, step=11):
         store = open_store(shutil.copyfile(empty, tmp_path / f"s{at}.duckdb"), writable=True)
         faulty: Any = Faulty(store._connection, at=at, fault=fault)
         store._connection = faulty

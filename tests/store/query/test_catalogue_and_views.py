@@ -91,11 +91,17 @@ def judged() -> Iterator[Store]:
         yield opened
 
 
+@pytest.fixture(scope="module")
+def connection() -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection to an empty store."""
+    with connect(":memory:", read_only=False) as opened:
+        yield opened
+
+
 @each_row("name", sorted(catalogue()))
-def test_a_querys_header_and_its_statement_agree(name: str) -> None:
+def test_a_querys_header_and_its_statement_agree(connection: duckdb.DuckDBPyConnection, name: str) -> None:
     """One SELECT, the parameters that the header lists, and the columns and types that it promises."""
     header = find(name).header
-    connection = connect(":memory:", read_only=False)
     (statement,) = connection.extract_statements(header.body)
     assert statement.type == duckdb.StatementType.SELECT
     assert statement.named_parameters == {param.name for param in header.params}

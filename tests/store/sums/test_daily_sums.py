@@ -136,7 +136,7 @@ def day(number: int) -> date:
     return START.date() + timedelta(days=number)
 
 
-SEEDS = range(2 * int(os.environ.get("ANALYZER_LONG_RUNS", "1")))
+SEEDS = range(int(os.environ.get("ANALYZER_LONG_RUNS", "1")))
 
 
 @pytest.mark.parametrize("log", SEEDS, indirect=True)
