@@ -31,7 +31,7 @@ from analyzer.cli import COMMANDS, cli, command_named
 from analyzer.importers.formats import FORMATS
 from analyzer.importers.places import HOMES
 from analyzer.importers.programs import FORKS
-from analyzer.importers.record_types import producers
+from analyzer.importers.shapes.record_types import producers
 from analyzer.redaction import engine
 from analyzer.redaction.engine import WORDS_FILE, traces_number
 from analyzer.redaction.families import FAMILIES
@@ -422,7 +422,7 @@ def who_else_writes() -> str:
 
 def types_of_records() -> str:
     """The types of records of each producer that was looked at, by what they tell."""
-    lines = [NOTE.format(source="`analyzer/importers/record_types.toml`"), ""]
+    lines = [NOTE.format(source="`analyzer/importers/shapes/record_types.toml`"), ""]
     for row in producers():
         formats = ", ".join(f"`{name}`" for name in row.formats)
         lines += [f"### {row.name} {row.version}", "", f"Formats: {formats}. Looked at on {row.looked_at}.", ""]

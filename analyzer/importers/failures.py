@@ -97,7 +97,7 @@ not_found     \btool\b.{0,120}\b(?:not found|does not exist|not registered|is no
 environment   command not found|\bnot installed\b|is not recognized as|\bENOSPC\b|no space left|ECONN(?:REFUSED|RESET)
 environment   EAI_AGAIN|getaddrinfo|connection (?:closed|refused|reset|error)|\bEMFILE\b|out of memory|\bspawn \S+ E
 environment   socket hang up|network error
-unread        \bfile\b.{0,200} (?:has|was) not (?:been )?read\b|\bmust (?:first )?(?:be )?read\b.{0,200}\b(?:before|first)\b
+unread        \bhas not been read\b|\bmust (?:first )?read\b.{0,200}\b(?:before|first)\b
 edit_mismatch string to replace|has been (?:unexpectedly )?modified|old_?string|new_?string
 edit_mismatch no changes to (?:make|apply)|failed to (?:find|apply)|verification failed|sufficiently similar|\bhunk\b
 edit_mismatch \bsearch (?:block|content|text)|search/replace|\b0 occurrences|edit_(?:no_|expected)|invalid patch

@@ -29,7 +29,7 @@ from analyzer.store.prices import Difference, Price
 
 if TYPE_CHECKING:
     from analyzer.analysis.claim import Claim
-    from analyzer.importers.record_types import Producer
+    from analyzer.importers.shapes.record_types import Producer
     from analyzer.store.ingest.newer import NewerType
 
 MAX_VANISHED = 5
@@ -207,8 +207,8 @@ def sources_document(
     if files:
         words = f"{counted(files, 'file')} with {_size(new)} to read into {store}"
         what = Command(asking.command("ingest"), words)
-    words = [newer_words(row.producer, row.type, row.count) for row in newer]
-    about = [Items(words, "Types of records that may tell more than is read:")] if words else []
+    types = [newer_words(row.producer, row.type, row.count) for row in newer]
+    about = [Items(types, "Types of records that may tell more than is read:")] if types else []
     return [TableBlock((), rows), Items([what]), *about, *places_without_logs(survey, home)]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from analyzer.importers import BY_NAME
 from analyzer.importers.places import LogPlace
-from analyzer.importers.record_types import TELLING, newer_types, producer_of, producers
+from analyzer.importers.shapes.record_types import TELLING, newer_types, producer_of, producers
 from analyzer.store.ingest.discover import survey
 from analyzer.store.ingest.newer import newer_in
 from tests.shown_formats import LOGS

@@ -162,7 +162,7 @@ def _tell_shape(path: str, out: Out) -> None:
 
     from analyzer.importers.formats import detect, newer
     from analyzer.importers.heads import HEAD_BYTES, head_of
-    from analyzer.importers.record_types import newer_types, producer_of
+    from analyzer.importers.shapes.record_types import newer_types, producer_of
     from analyzer.importers.shapes.skeleton import skeleton
     from analyzer.report.store_work import newer_words
 
@@ -177,12 +177,12 @@ def _tell_shape(path: str, out: Out) -> None:
     later = newer(head, kind)
     version = f", version {later}: newer than what was looked at" if later else ""
     producer = producer_of(kind.name)
-    newer = newer_types(producer, head.elements or head.objects) if producer else {}
-    about = [newer_words(producer, *item) for item in newer.items()] if producer else []
+    types = newer_types(producer, head.elements or head.objects) if producer else {}
+    about = [newer_words(producer, name, count) for name, count in types.items()] if producer else []
     lines = [f"{kind.title} ({kind.name}){version}", *about, *map(_shape_line, shapes)]
     content = {"schema": "analyzer.skeleton/1", "format": kind.name, "title": kind.title, "newer": later}
-    content["newer_types"] = [{"type": name, "count": count} for name, count in newer.items()]
-    out.answer({**content, "shapes": shapes}, lambda: "\n".join(lines))
+    new = [{"type": name, "count": count} for name, count in types.items()]
+    out.answer({**content, "newer_types": new, "shapes": shapes}, lambda: "\n".join(lines))
 
 
 def _shape_line(shape: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ from analyzer.errors import InputError
 from analyzer.events import Reject
 from analyzer.events.codec import decode_object
 from analyzer.importers import HEAD_BYTES, detect, head_of
-from analyzer.importers.record_types import Producer, newer_types, producer_of
+from analyzer.importers.shapes.record_types import Producer, newer_types, producer_of
 from analyzer.store.ingest.discover import Stock
 from analyzer.store.ingest.inputs import Input
 
@@ -41,8 +41,8 @@ def newer_in(stocks: Iterable[Stock]) -> list[NewerType]:
                 producer = producer_of(detect(head_of(source.head(HEAD_BYTES))).name)
                 if producer:
                     by_name[producer.name] = producer
-                    found = newer_types(producer, _records(source))
-                    counts.update({(producer.name, name): count for name, count in found.items()})
+                    for name, count in newer_types(producer, _records(source)).items():
+                        counts[producer.name, name] += count
     return [NewerType(by_name[producer], name, count) for (producer, name), count in sorted(counts.items())]
 
 

@@ -40,10 +40,13 @@ class Producer:
 @cache
 def producers() -> tuple[Producer, ...]:
     """Return every row of the table, in its order."""
-    rows = toml(resources.files("analyzer.importers").joinpath("record_types.toml").read_bytes())["producers"]
+    rows = toml(resources.files("analyzer.importers.shapes").joinpath("record_types.toml").read_bytes())["producers"]
     return tuple(
         Producer(
-            *(row[key] for key in ("producer", "version", "looked_at", "source")),
+            row["producer"],
+            row["version"],
+            row["looked_at"],
+            row["source"],
             tuple(row["formats"]),
             tuple(row["names"]),
             {kind: tuple(row.get(kind, "").split()) for kind in (*TELLING, "other")},
