@@ -31,6 +31,7 @@ from analyzer.cli import COMMANDS, cli, command_named
 from analyzer.importers.formats import FORMATS
 from analyzer.importers.places import HOMES
 from analyzer.importers.programs import FORKS
+from analyzer.importers.shapes.record_types import producers
 from analyzer.redaction import engine
 from analyzer.redaction.engine import WORDS_FILE, traces_number
 from analyzer.redaction.families import FAMILIES
@@ -419,6 +420,18 @@ def who_else_writes() -> str:
     return "\n".join([FORKS_BEGIN, "", *lines, "", END])
 
 
+def types_of_records() -> str:
+    """The types of records of each producer that was looked at, by what they tell."""
+    lines = [NOTE.format(source="`analyzer/importers/shapes/record_types.toml`"), ""]
+    for row in producers():
+        formats = ", ".join(f"`{name}`" for name in row.formats)
+        lines += [f"### {row.name} {row.version}", "", f"Formats: {formats}. Looked at on {row.looked_at}.", ""]
+        for kind, names in row.types.items():
+            lines += [f"- {kind}: {', '.join(f'`{name}`' for name in names)}"] if names else []
+        lines.append("")
+    return "\n".join([*lines, END])
+
+
 def where_logs_lie() -> str:
     """The places in which agents keep their logs, and which files of them are read."""
     lines = []
@@ -527,7 +540,7 @@ PAGES: dict[str, Callable[[], str]] = {
 PARTS: dict[str, tuple[Callable[[], str], ...]] = {
     "CONTRIBUTING.md": (layers, folders),
     "docs/explanation/security.md": (known_secrets,),
-    "docs/reference/formats.md": (what_is_read, where_logs_lie, who_else_writes, transcripts),
+    "docs/reference/formats.md": (what_is_read, where_logs_lie, who_else_writes, transcripts, types_of_records),
     "README.md": tuple(partial(screen_of_readme, number) for number in range(len(SHOWN))),
 }
 """What makes the generated parts of pages that are written by hand, in the order of a page."""

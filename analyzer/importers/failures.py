@@ -69,6 +69,8 @@ KINDS = (
     "build",
     "other",
 )
+BENIGN = frozenset({"unread"})
+"""Kinds of results that are no failures: a tool asks the agent for a step first, and nothing was tried."""
 MOST_TOOLS = 200
 """The most tools of a session whose calls are counted; calls of others are left out."""
 _READ = 2_000
@@ -95,7 +97,8 @@ not_found     \btool\b.{0,120}\b(?:not found|does not exist|not registered|is no
 environment   command not found|\bnot installed\b|is not recognized as|\bENOSPC\b|no space left|ECONN(?:REFUSED|RESET)
 environment   EAI_AGAIN|getaddrinfo|connection (?:closed|refused|reset|error)|\bEMFILE\b|out of memory|\bspawn \S+ E
 environment   socket hang up|network error
-edit_mismatch string to replace|has not been read|has been (?:unexpectedly )?modified|old_?string|new_?string
+unread        \bhas not been read\b|\bmust (?:first )?read\b.{0,200}\b(?:before|first)\b
+edit_mismatch string to replace|has been (?:unexpectedly )?modified|old_?string|new_?string
 edit_mismatch no changes to (?:make|apply)|failed to (?:find|apply)|verification failed|sufficiently similar|\bhunk\b
 edit_mismatch \bsearch (?:block|content|text)|search/replace|\b0 occurrences|edit_(?:no_|expected)|invalid patch
 timeout       timed[ -]?out|time ?out\b|deadline exceeded

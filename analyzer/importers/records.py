@@ -37,7 +37,7 @@ from analyzer.importers.base import (
     typed_lines,
 )
 from analyzer.importers.commands import answers_by_one, command_head
-from analyzer.importers.failures import MOST_TOOLS, classify_foreign, failure
+from analyzer.importers.failures import BENIGN, MOST_TOOLS, classify_foreign, failure
 from analyzer.importers.programs import DIMENSIONS, Author, caller_of, place_of
 from analyzer.importers.telemetry.stated import stated
 
@@ -646,7 +646,8 @@ class RecordReader(Reader):
         """Make the event of a failed call of a tool.
 
         `kind` and `hint` are the log's words for the failure, as in `failure`; of a `command` only
-        the head is kept. A command whose exit status is an answer did not fail, and has no event.
+        the head is kept. A result of a `BENIGN` kind, or a command whose exit status is an answer, is
+        no failure, and has no event.
         """
         self.count_session()
         payload = {
@@ -654,7 +655,8 @@ class RecordReader(Reader):
             "tool": tool,
             **failure(output, kind=kind, hint=hint, command=command_head(command)),
         }
-        if payload.get("exit_code") == 1 and answers_by_one(command, str(output)):
+        is_answer = payload.get("exit_code") == 1 and answers_by_one(command, str(output))
+        if is_answer or payload["kind"] in BENIGN:
             return []
         if called_at is not None and self.timed and called_at <= self.at:
             payload["duration_seconds"] = round((self.at - called_at).total_seconds(), 3)

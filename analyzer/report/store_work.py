@@ -29,6 +29,8 @@ from analyzer.store.prices import Difference, Price
 
 if TYPE_CHECKING:
     from analyzer.analysis.claim import Claim
+    from analyzer.importers.shapes.record_types import Producer
+    from analyzer.store.ingest.newer import NewerType
 
 MAX_VANISHED = 5
 """The number of vanished logs that the summary of a rebuild names."""
@@ -180,7 +182,17 @@ def logs_document(survey: Survey, store_path: str, home: str | None) -> Document
     return [Paragraph(head), TableBlock((), rows), Items(rest)]
 
 
-def sources_document(survey: Survey, store_path: str, home: str | None, asking: Asking = HERE) -> Document:
+def newer_words(producer: Producer, name: str, count: int) -> str:
+    """Say that records have a type which the table of types does not have."""
+    return (
+        f"{producer.name}: {counted(count, 'record')} of type {name}, "
+        f"newer than what was looked at ({producer.version})"
+    )
+
+
+def sources_document(
+    survey: Survey, newer: Sequence[NewerType], store_path: str, home: str | None, asking: Asking = HERE
+) -> Document:
     """Return the places with logs, their formats and what is new, then the places without logs."""
     rows = [
         (stock.place.agent, *_figures([stock]), f"{_path(stock, home)} ({', '.join(stock.place.formats)})")
@@ -195,7 +207,9 @@ def sources_document(survey: Survey, store_path: str, home: str | None, asking: 
     if files:
         words = f"{counted(files, 'file')} with {_size(new)} to read into {store}"
         what = Command(asking.command("ingest"), words)
-    return [TableBlock((), rows), Items([what]), *places_without_logs(survey, home)]
+    types = [newer_words(row.producer, row.type, row.count) for row in newer]
+    about = [Items(types, "Types of records that may tell more than is read:")] if types else []
+    return [TableBlock((), rows), Items([what]), *about, *places_without_logs(survey, home)]
 
 
 def places_without_logs(survey: Survey, home: str | None) -> Document:

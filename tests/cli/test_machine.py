@@ -57,7 +57,10 @@ def test_a_report_without_anything_reads_the_machine_and_then_what_is_new(run: R
 
 
 def test_sources_lists_places_sizes_and_what_is_new(run: Run, home: Path) -> None:
-    """In JSON with whole paths, as text with ~; afterwards nothing is new. Nothing is made by asking."""
+    """In JSON with whole paths, as text with ~; afterwards nothing is new. Nothing is made by asking.
+
+    A type of records that was not looked at is named.
+    """
     listed = json.loads(run("sources", "--json", env={"HOME": str(home)}).stdout)
     assert listed["schema"] == "analyzer.sources/1"
     assert not (home / ".local").exists()
@@ -71,8 +74,12 @@ def test_sources_lists_places_sizes_and_what_is_new(run: Run, home: Path) -> Non
         "new_files": 1,
         "new_bytes": found["Codex"]["bytes"],
     }
+    assert listed["newer"] == []
+    with (home / ".codex" / "sessions" / "2026" / "rollout-1.jsonl").open("a", encoding="utf-8") as log:
+        log.write('{"type": "event_msg", "payload": {"type": "made_up"}}\n')
     run("ingest", env={"HOME": str(home)})
     text = run("sources", env={"HOME": str(home)}).stdout
+    assert "Codex: 1 record of type event_msg/made_up, newer than what was looked at (" in text
     assert "none new  ~/.codex (codex)" in text
     assert "Nothing new to read" in text
     assert "Nothing in:" in text
@@ -191,4 +198,5 @@ def test_the_command_prints_a_skeleton(run: Run, tmp_path: Path) -> None:
     assert "hush" not in text
     found = json.loads(run("sources", "--unknown", str(path), "--json").stdout)
     assert (found["schema"], found["format"], found["newer"]) == ("analyzer.skeleton/1", "kimi", "9.0")
+    assert found["newer_types"] == []
     assert run("sources", "--unknown", str(tmp_path / "none")).returncode == 3

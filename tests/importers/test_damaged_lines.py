@@ -59,3 +59,15 @@ def test_a_damaged_line_is_never_passed_over(name: str, damage: str) -> None:
             assert events(found) == events(whole)
             continue
         assert refused == [(sum(len(before) + 1 for before in lines[:place]), len(broken))], line[:200]
+
+
+@each_row("name", [name for name in LINES if name != "gdd"])
+def test_the_last_value_of_a_repeated_key_counts(name: str) -> None:
+    """In each record, as in JavaScript; the line stays out of quarantine. Only our own envelope is strict."""
+    lines = [json.dumps(item).encode() for item in LOGS[name] if isinstance(item, dict)]
+    repeated = [
+        b"".join(b'{"%s": "first", ' % key.encode() for key in list(json.loads(line))[:1]) + line[1:] for line in lines
+    ]
+    found = hits(name, repeated)
+    assert events(found) == events(hits(name, lines))
+    assert {hit.why for hit in found} == {hit.why for hit in hits(name, lines)}

@@ -128,21 +128,29 @@ def sources_command(store_path: str, unknown: str | None, out: Out) -> int:
       analyzer sources --store fleet.duckdb --json
       analyzer sources --unknown strange.jsonl
 
-    Log files are listed, not opened. Variables that move an agent's logs, such as $CODEX_HOME, are followed.
+    Logs are listed; the newest are looked at for types of records that are not known yet. Variables that move an
+    agent's logs, such as $CODEX_HOME, are followed.
     """
     if unknown is not None:
         _tell_shape(unknown, out)
         return 0
     from analyzer.command_lines import Asking
     from analyzer.report.store_work import sources_document
+    from analyzer.store.ingest.newer import newer_in
 
     survey = NamedStore(store_path).survey()
+    newer = newer_in(survey.stocks)
     report_problems(survey.problems)
     usual = os.environ.get("ANALYZER_STORE") or store_to_fill()
     asking = Asking(None if store_path == usual else store_path)
     out.answer(
-        {"schema": "analyzer.sources/1", "store": store_path, **survey.to_dict()},
-        lambda: sources_document(survey, store_path, home_folder(), asking),
+        {
+            "schema": "analyzer.sources/1",
+            "store": store_path,
+            **survey.to_dict(),
+            "newer": [{"agent": row.producer.name, "type": row.type, "count": row.count} for row in newer],
+        },
+        lambda: sources_document(survey, newer, store_path, home_folder(), asking),
         width=None,
     )
     return UNREADABLE if survey.problems else 0
@@ -154,7 +162,9 @@ def _tell_shape(path: str, out: Out) -> None:
 
     from analyzer.importers.formats import detect, newer
     from analyzer.importers.heads import HEAD_BYTES, head_of
+    from analyzer.importers.shapes.record_types import newer_types, producer_of
     from analyzer.importers.shapes.skeleton import skeleton
+    from analyzer.report.store_work import newer_words
 
     try:
         with open(path, "rb") as handle:
@@ -166,9 +176,13 @@ def _tell_shape(path: str, out: Out) -> None:
     kind = detect(head)
     later = newer(head, kind)
     version = f", version {later}: newer than what was looked at" if later else ""
-    lines = [f"{kind.title} ({kind.name}){version}", *map(_shape_line, shapes)]
+    producer = producer_of(kind.name)
+    types = newer_types(producer, head.elements or head.objects) if producer else {}
+    about = [newer_words(producer, name, count) for name, count in types.items()] if producer else []
+    lines = [f"{kind.title} ({kind.name}){version}", *about, *map(_shape_line, shapes)]
     content = {"schema": "analyzer.skeleton/1", "format": kind.name, "title": kind.title, "newer": later}
-    out.answer({**content, "shapes": shapes}, lambda: "\n".join(lines))
+    new = [{"type": name, "count": count} for name, count in types.items()]
+    out.answer({**content, "newer_types": new, "shapes": shapes}, lambda: "\n".join(lines))
 
 
 def _shape_line(shape: Mapping[str, Any]) -> str:

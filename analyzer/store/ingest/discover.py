@@ -255,6 +255,8 @@ class Stock:
     new_files: int = 0
     """Files that the store has not read to their present end."""
     new_bytes: int = 0
+    changed: list[tuple[int, str]] = field(default_factory=list)
+    """When each file changed last, in nanoseconds since 1970, and its path."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the contract's JSON."""
@@ -302,6 +304,7 @@ def survey(places: Iterable[LogPlace], sizes: Mapping[str, tuple[int, int]]) -> 
             counted.add(real)
             stock.files += 1
             stock.bytes += size
+            stock.changed.append((changed, path))
             before = sizes.get(kept(path), (-1, 0))
             if before != (size, changed):
                 stock.new_files += 1
