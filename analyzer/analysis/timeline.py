@@ -95,8 +95,10 @@ def timeline(store: Store, name: str) -> Timeline:
     return timeline_of(store, kind, whole)
 
 
-def timeline_of(store: Store, kind: str, whole: str) -> Timeline:
+def timeline_of(store: Store, kind: str, whole: str, near: Store | None = None) -> Timeline:
     """Return the timeline of what `identified` has found.
+
+    `near` is the part of the store with the session, if there is one already.
 
     Raises:
         QueryError: the store cannot be asked.
@@ -108,8 +110,8 @@ def timeline_of(store: Store, kind: str, whole: str) -> Timeline:
         # The verdicts of a ruleset may be gone; then the events that the night recorded are left.
         event_ids = events_of(store, finding, ruleset) or finding.evidence
         sentence, parameters = finding.explanation, {"event_ids": json.dumps(event_ids)}
-    with store.part([whole]) if kind == "session" else nullcontext(store) as near:
-        rows = [Happening(**row) for row in near.query("timeline-events", **parameters).iter_rows(named=True)]
+    with store.part([whole]) if kind == "session" and near is None else nullcontext(near or store) as asked:
+        rows = [Happening(**row) for row in asked.query("timeline-events", **parameters).iter_rows(named=True)]
     rows = sorted([*rows, *_changes_between(store, rows)], key=lambda happening: happening.occurred_at)
     texts = store.excerpts(
         {

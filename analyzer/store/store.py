@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 FEW_ROWS = 10_000
 """Events of a store that answers for a session as fast as a copy of the session is made."""
-_IS_SMALL = "select 1 from duckdb_tables() where table_name = 'event_v1' and estimated_size < $1"
+_IS_SMALL = "select 1 from (select count(*) as events from internal.event_v1) where events < $1"
 """Asks whether the events are few."""
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from analyzer.analysis import window
-from analyzer.analysis.timeline import Happening, identified, refuse, timeline_of
+from analyzer.analysis.timeline import Happening, Timeline, identified, refuse, timeline_of
 from analyzer.errors import AnalyzerError
 from analyzer.readable import counted, duration
 from analyzer.report.charts.elements import Svg, element, title
@@ -134,9 +133,10 @@ def _fields(values: Mapping[str, str], sort: str, every: pl.DataFrame) -> Iterat
 
 _FACTS = """
 select agent, agent_version, caller, project, branch, provider, model, started_at, ended_at, requests, errors,
-  tool_calls, tool_failures, relays, input_tokens, output_tokens, cost_usd
-from sessions where session_id = $id
+  tool_calls, tool_failures, relays
+from internal.session where session_id = $id
 """
+"""The view of all sessions would price the requests again."""
 _REQUESTS = """
 select u.occurred_at, coalesce(u.input_tokens, 0) + coalesce(u.cache_read_tokens, 0)
   + coalesce(u.cache_write_tokens, 0) as input_tokens, u.output_tokens, u.cost_usd, e.source_path
@@ -149,21 +149,40 @@ _EVENT_NAMES = ("Time (UTC)", "Event", "Tokens", "Cost so far ($)")
 def session(store: Store, values: Mapping[str, str], asking: Asking) -> Page:
     """Return the page of a session, a chain of retries or a finding: its facts, time line and events."""
     asked = values.get("id", "")
-    kind, name = identified(store, asked) or refuse(store, asked)
-    with store.part([name]) if kind == "session" else nullcontext(store) as near:
-        whole = timeline_of(near, kind, name)
-        is_session = {"id": name} if kind == "session" else {"id": ""}
-        facts = near.sql(_FACTS, is_session, timeout=SECONDS)
-        requests = near.sql(_REQUESTS, is_session, timeout=SECONDS).to_dicts()
+    # Most links have the whole id of a session: to look for what it is the id of takes longer than to try.
+    whole, facts, requests = _of_session(store, asked)
+    if not facts:
+        kind, name = identified(store, asked) or refuse(store, asked)
+        if kind == "session":
+            whole, facts, requests = _of_session(store, name)
+        else:
+            whole = timeline_of(store, kind, name)
     document: list[Block] = [Paragraph(whole.said)]
     if picture := time_line(whole.happenings, requests):
         document.append(Paragraph(picture))
     document += timeline_document(whole, *_spending(requests))[1:]
-    for row in facts.iter_rows(named=True):
+    for row in facts:
+        for column in _SPENT:
+            amounts = [request[column] for request in requests if request[column] is not None]
+            row[column] = sum(amounts) if amounts else None
         cells = [(_label(name), shown(name, value)) for name, value in row.items() if value is not None]
         document += [Heading("Facts", 3), TableBlock((), cells)]
     title = f"{whole.kind.capitalize()} {whole.id}"
     return Page(title, [*document, Command(asking.command("show", whole.id), "In a shell")])
+
+
+_Rows = list[dict[str, Any]]
+
+
+def _of_session(store: Store, name: str) -> tuple[Timeline, _Rows, _Rows]:
+    """Return the timeline of a session, its facts and its requests; without facts there is no such session."""
+
+    def rows(beside: Store) -> list[_Rows]:
+        return [beside.sql(asked, {"id": name}, timeout=SECONDS).to_dicts() for asked in (_FACTS, _REQUESTS)]
+
+    with store.part([name]) as near, near.meanwhile(rows) as answer:
+        whole = timeline_of(store, "session", name, near)
+        return whole, *answer()
 
 
 def _spending(requests: Sequence[Mapping[str, Any]]) -> tuple[Any, ...]:

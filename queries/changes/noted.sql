@@ -13,14 +13,14 @@ select
   nullif(json_extract(payload, '$.expected')::varchar, '{}') as expected,
   nullif(json_extract_string(payload, '$.by'), '') as noted_by,
   event_id as id
-from events
+from internal.event_v1
 where type = 'change.noted'
   and source_path is null
   and ($since is null or occurred_at >= $since)
   and ($until is null or occurred_at < $until)
   and event_id not in (
     select json_extract_string(payload, '$.change')
-    from events
+    from internal.event_v1
     where type = 'change.withdrawn'
       and source_path is null
   )

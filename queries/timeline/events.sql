@@ -77,7 +77,7 @@ left join tool_failures as t
   on c.event_id = t.event_id
 left join exhaustions as x
   on c.event_id = x.event_id
-left join sessions as s
+left join internal.session as s
   on c.session_id = s.session_id
 -- Every request's tokens and every step of a limit would hide what happened; what an agent's log and its telemetry both tell is told once.
 where (c.type not in ('usage.recorded', 'limit.observed') or $event_ids is not null)

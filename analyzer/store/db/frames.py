@@ -261,11 +261,14 @@ def copy_rows(
     """Add the answer of one SELECT to a table of the schema `internal` in another database."""
     import duckdb  # noqa: F401 - it lets connections read streams
 
-    target.register("copied_rows", _StatementStream(source, statement, params))
+    # The target asks three times for what it reads: for the schema, again, and for the rows.
+    source.execute(f"create temp table copied_rows as {statement}", params).fetchall()
+    target.register("copied_rows", _StatementStream(source, "from temp.copied_rows", None))
     try:
         target.execute(f"insert into internal.{table} by name from copied_rows").fetchall()
     finally:
         target.unregister("copied_rows")
+        source.execute("drop table temp.copied_rows").fetchall()
 
 
 MANY_ROWS = 100_000

@@ -61,9 +61,9 @@ def part(connection: Connection, sessions: Iterable[str]) -> Iterator[Connection
             ids = _column(copy, "select distinct facts_id from internal.event_v1")
             paths = _column(copy, "select distinct source_path from internal.event_v1")
             for table, rows in (
-                ("facts_v1", f"facts_id in ({ids})"),
-                ("verdict_v1", f"facts_id in ({ids})"),
-                ("source_v1", f"path in ({paths})"),
+                ("facts_v1", f"facts_id in (select unnest([{ids}]))"),
+                ("verdict_v1", f"facts_id in (select unnest([{ids}]))"),
+                ("source_v1", f"path in (select unnest([{paths}]))"),
             ):
                 copy_rows(connection, sql(_ROWS, table=table, rows=rows), copy, table)
             leave_out_told_twice(copy)

@@ -6,7 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from analyzer.store import Store, find
+from analyzer.command_lines import HERE
+from analyzer.store import Store, find, open_store
+from analyzer.ui.sessions import session
 from benchmarks import scans
 
 EVENTS = 24_000
@@ -54,3 +56,13 @@ def test_a_statement_that_scans_it_is_found(stores: scans.Histories) -> None:
     asked = " ".join(find("retries-outcomes").header.body.split())
     assert {one.statement: one.looks for one in stores.excess(work) if one.statement != asked} == bad
     assert [one.table for one in stores.excess(work) if one.statement == asked] == ["event_v1"]
+
+
+def test_the_page_of_a_session_looks_at_all_events_twice(stores: scans.Histories) -> None:
+    """One look finds which are its own and one copies them; no view of all of them is worked out."""
+    with open_store(stores.short) as store:
+        name = store.sql("select max(session_id) as name from sessions")["name"][0]
+    pages = []
+    made = scans.traced(stores.short, lambda store: pages.append(session(store, {"id": name}, HERE)))
+    assert pages[0].title == f"Session {name}"
+    assert sum(scan.looks["event_v1"] for scan in made) == 2
