@@ -54,6 +54,17 @@ def test_two_days_that_say_little_alone_say_enough_together() -> None:
     assert str(only.note).startswith("no session from 2026-04-08 to 2026-04-09 (")
 
 
+def test_who_takes_days_off_may_take_three_together() -> None:
+    """Of some ten sessions a day, none on three days is a holiday of somebody who was away on one day in five."""
+    absent = {3, 9, 15, 18, 24, 31}
+    person = lambda day, hour, name: (  # noqa: E731
+        float(hour % 3 == 0 and not CHANGE <= day < CHANGE + 3 and day not in absent) if name == "a" else 1.0
+    )
+    assert [day for day, name in told(person) if name == "a"] == []
+    absent.clear()
+    assert [day for day, name in told(person) if name == "a"][-1] == CHANGE + 2
+
+
 def test_an_office_without_work_on_weekends_is_heard_on_weekdays() -> None:
     """Around the mean of weekdays, three empty ones are no chance; around one mean of all days they would be."""
     office = lambda day, hour, name: (  # noqa: E731

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
+from math import prod
 from typing import NamedTuple
 
 import polars as pl
@@ -188,11 +189,20 @@ def _missing_sessions(
         if counted.number * len(days_alike) > most * counted.exposure * sum(days_alike):
             return ()
     tail = rate_fall(history, span, doubt=doubt)
-    if tail is None or tail[0] > ALPHA * _LENGTHS[fleet is None][length] or tail[1] < _LEAST:
+    if tail is None or tail[1] < _LEAST:
+        return ()
+    p_value = max(tail[0], prod(_share_of_absences(history, most, weekend=is_weekend(counted.day)) for counted in span))
+    if p_value > ALPHA * _LENGTHS[fleet is None][length]:
         return ()
     if number > 1:
         length = end - 4 * span[0].day
-    return (_MissingSessions(tail[0], end, length, sum(counted.number for counted in span), tail[1]),)
+    return (_MissingSessions(p_value, end, length, sum(counted.number for counted in span), tail[1]),)
+
+
+def _share_of_absences(history: Sequence[CountedDay], most: float, *, weekend: bool) -> float:
+    """Return the part of the days alike that lacked as many sessions: who takes days off may take this one off, too."""
+    numbers = [counted.number for counted in history if is_weekend(counted.day) == weekend]
+    return sum(number * len(numbers) <= most * sum(numbers) for number in numbers) / max(1, len(numbers))
 
 
 def _share_of_others(series: _Series, fleet: _Series, counted: CountedDay, history: Sequence[CountedDay]) -> float:
