@@ -182,7 +182,8 @@ def _of_session(store: Store, name: str) -> tuple[Timeline, _Rows, _Rows]:
 
     with store.part([name]) as near, near.meanwhile(rows) as answer:
         whole = timeline_of(store, "session", name, near)
-        return whole, *answer()
+        facts, requests = answer()
+        return whole, facts, requests
 
 
 def _spending(requests: Sequence[Mapping[str, Any]]) -> tuple[Any, ...]:
