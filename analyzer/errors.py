@@ -64,7 +64,7 @@ class AnalyzerError(Exception):
             hints.append(f"did you mean {choices}?")
         if listing and not few:
             hints.append(f"all {len(legal)}: {listing}")
-        elif few or not close:
+        elif legal and (few or not close):
             hints.append(f"known: {', '.join(legal)}")
         return cls(f"unknown {thing} {value!r}", " ".join(hints))
 

@@ -40,6 +40,11 @@ def percent(share: float | None) -> str:
     return "–" if share is None else f"{100 * share:.1f}%"
 
 
+def dollars(usd: float) -> str:
+    """Format US dollars as `$1,234.50`; less than a cent with two digits that count, as `$0.0012`."""
+    return f"${usd:,.2f}" if usd == 0 or abs(usd) >= 0.01 else f"${usd:.2g}" if abs(usd) >= 0.0001 else f"${usd:.1e}"
+
+
 def duration(seconds: float) -> str:
     """Format a duration in seconds by its two largest units: `2 h 5 min`."""
     whole = round(seconds)

@@ -32,6 +32,8 @@ class BudgetState:
     passed already."""
     last_at: datetime | None
     """The latest request of the day; None without any."""
+    has_usage: bool = True
+    """False if the store has no request at all, of any day, of what is selected."""
 
     @property
     def state(self) -> str:
@@ -62,4 +64,5 @@ def budget_state(store: Store, daily_usd: float, at: datetime | None = None, tim
     if pace > 0 and spent <= daily_usd:
         hours = (daily_usd - spent) / pace
         passes_at = moment + timedelta(hours=hours) if hours < (end - moment) / timedelta(hours=1) else None
-    return BudgetState(daily_usd, spent, pace, row["requests"], row["unpriced"], passes_at, row["last_at"])
+    has_usage = row["requests"] > 0 or table(store, "cost-spent", Window()).frame["requests"][0] > 0
+    return BudgetState(daily_usd, spent, pace, row["requests"], row["unpriced"], passes_at, row["last_at"], has_usage)

@@ -89,7 +89,7 @@ def expected_changes(texts: Iterable[str]) -> dict[str, float]:
     """Return the figures and shares of texts like `waited_seconds=-30%`.
 
     Raises:
-        AnalyzerError: a text is of another form, or names no figure.
+        AnalyzerError: a text is of another form, names no figure, or has a fall of more than 100 %.
     """
     figures = (*FIGURES, *(f"sessions_{reason}" for reason in REASONS))
     expected = {}
@@ -99,7 +99,10 @@ def expected_changes(texts: Iterable[str]) -> dict[str, float]:
             raise AnalyzerError(f"not FIGURE=±PERCENT%: {text!r}", "write --expect waited_seconds=-30%")
         if match[1] not in figures:
             raise AnalyzerError.unknown_value("figure", match[1], figures)
-        expected[match[1]] = float(match[2]) / 100
+        share = float(match[2]) / 100
+        if share < -1:
+            raise AnalyzerError(f"{text}: a figure cannot fall by more than 100%", "write -100% for all of it")
+        expected[match[1]] = share
     return expected
 
 

@@ -329,7 +329,9 @@ def whatif_model(
     names = ("requests", "unpriced", "tokens", "cost_usd", "other_usd")
     sums = {name: float(callers.frame[name].sum()) for name in names}
     if not sums["requests"]:
-        models = store.sql("select distinct model from usage where model is not null")["model"].to_list()
+        models = table(store, "cost-by-model", chosen).frame["model"].drop_nulls().unique().to_list()
+        if not models:
+            raise AnalyzerError("no request of this window names a model", "read logs: analyzer ingest PATH")
         raise AnalyzerError.unknown_value("model of this window", model, models)
     if sums["unpriced"] == sums["requests"]:
         raise AnalyzerError(f"{model} or {other} has no list price", "see: analyzer prices list")

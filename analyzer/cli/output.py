@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from analyzer.store.db.frames import PlainRows
 
 
-def write(content: str | bytes | Mapping[str, Any], output: str | None) -> None:
-    """Write to the file, or to stdout for None and `-`; an object is written as JSON.
+def write(content: str | bytes | Mapping[str, Any], output: str | None, *, option: str = "--output") -> None:
+    """Write to the file, or to stdout for None and `-`; an object is written as JSON. `option` named the file.
 
     Raises:
         AnalyzerError: the file cannot be written.
@@ -44,10 +44,10 @@ def write(content: str | bytes | Mapping[str, Any], output: str | None) -> None:
     data = content.encode("utf-8") if isinstance(content, str) else content
     if data and not data.endswith(b"\n") and isinstance(content, str):
         data += b"\n"
-    copy(io.BytesIO(data), output, is_text=not isinstance(content, bytes))
+    copy(io.BytesIO(data), output, is_text=not isinstance(content, bytes), option=option)
 
 
-def copy(content: IO[bytes], output: str | None, *, is_text: bool) -> None:
+def copy(content: IO[bytes], output: str | None, *, is_text: bool, option: str = "--output") -> None:
     """Copy the rest of a file to another one, or to stdout for None and `-`.
 
     It is never in memory as a whole.
@@ -94,7 +94,7 @@ def copy(content: IO[bytes], output: str | None, *, is_text: bool) -> None:
                 os.unlink(temporary)
             raise
     except OSError as error:
-        raise _unwritable(f"{output}: cannot be written: {system_text(error)}") from None
+        raise _unwritable(f"{output}: cannot be written: {system_text(error)}", option) from None
 
 
 def _print(content: IO[bytes], handle: IO[bytes], *, is_text: bool) -> None:
@@ -171,8 +171,8 @@ def _refuse_planted(output: str) -> None:
         raise _unwritable(f"{output}: another user's link or pipe, in a folder open to all")
 
 
-def _unwritable(message: str) -> AnalyzerError:
-    return AnalyzerError(message, "name another file with --output", exit_code=UNREADABLE)
+def _unwritable(message: str, option: str = "--output") -> AnalyzerError:
+    return AnalyzerError(message, f"name another file with {option}", exit_code=UNREADABLE)
 
 
 @dataclass(frozen=True, slots=True)

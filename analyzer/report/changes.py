@@ -3,7 +3,7 @@ retry policy or another model."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from analyzer.analysis.changes import ChangeOutcome, Expectation
 from analyzer.analysis.comparison import CHANCE, LEAST_SESSIONS, ComparedFigure, Comparison, OneSidedMessage
@@ -12,7 +12,7 @@ from analyzer.analysis.rules.drafts import Recoveries
 from analyzer.analysis.rules.ruleset_changes import AlarmChanges, Churn, Rejudged
 from analyzer.analysis.whatif import ModelWhatIf, RetryWhatIf
 from analyzer.command_lines import HERE, Asking
-from analyzer.readable import counted, duration, percent
+from analyzer.readable import counted, dollars, duration, percent
 from analyzer.report.document import (
     Block,
     Command,
@@ -272,9 +272,12 @@ def whatif_retry_document(result: RetryWhatIf) -> Document:
     kept = f"{total.kept} of {counted(total.kept + total.lost, 'recovery', 'recoveries')} kept"
     if total.kept_share is not None:
         kept += f" ({percent(total.kept_share)}; {percent(total.kept_low)} to {percent(total.kept_high)})"
-    saved = f"{_seconds(total.seconds_saved)} of waiting saved"
-    saved += f" ({_seconds(total.seconds_low)} to {_seconds(total.seconds_high)})"
-    money = f", {_usd(total.usd_saved)} ({_usd(total.usd_low)} to {_usd(total.usd_high)})" if total.usd_saved else ""
+    if unknown := total.unclear + total.cut:
+        kept += f", unknown for {counted(unknown, 'chain')}"
+    saved = f"waiting: {_saved(_seconds, total.seconds_saved, total.seconds_low, total.seconds_high)}"
+    money = ""
+    if total.usd_saved:
+        money = f"; cost: {_saved(_usd, total.usd_saved, total.usd_low or 0.0, total.usd_high or 0.0)}"
     policy = f"at most {counted(result.policy.attempts, 'call')} a chain"
     if result.policy.first_seconds is not None:
         policy += f", waits from {result.policy.first_seconds:g} s doubling to {result.policy.most_seconds:g} s"
@@ -317,13 +320,23 @@ def _unknown(result: RetryWhatIf) -> list[str]:
     return [*texts, "How long calls take: only waits are replayed. Savings leave out what is unknown."]
 
 
+def _saved(write: Callable[[float], str], saved: float, low: float, high: float) -> str:
+    """Say how much is saved, or how much more it takes, with the ends of the interval."""
+    word = "saved" if saved >= 0 else "more"
+    if low < 0 < high:
+        ends = f"{write(-low)} more to {write(high)} saved"
+    else:
+        ends = " to ".join(write(end) for end in sorted((abs(low), abs(high))))
+    return f"{write(abs(saved))} {word} ({ends})"
+
+
 def _seconds(seconds: float) -> str:
     sign, amount = "-" if seconds < 0 else "", abs(seconds)
     return f"{sign}{duration(amount) if amount >= 60 else f'{amount:.1f} s'}"
 
 
-def _usd(dollars: float | None) -> str:
-    return "–" if dollars is None else f"{'-' if dollars < 0 else ''}${abs(dollars):,.2f}"
+def _usd(usd: float | None) -> str:
+    return "–" if usd is None else f"{'-' if usd < 0 else ''}{dollars(abs(usd))}"
 
 
 def whatif_model_document(result: ModelWhatIf) -> Document:

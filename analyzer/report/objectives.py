@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from analyzer.analysis.budget import BudgetState
 from analyzer.analysis.objectives import ObjectiveState
-from analyzer.readable import counted, percent
+from analyzer.readable import counted, dollars, percent
 from analyzer.report.document import Document, Items, Paragraph, TableBlock, quote
 
 
@@ -57,15 +57,18 @@ _STATES = {"passed": "PASSED", "near": "NEAR", "within": "WITHIN"}
 
 def budget_sentence(state: BudgetState) -> str:
     """Say how much of a day's budget is spent."""
-    of = f"${state.spent_usd:,.2f} of ${state.daily_usd:,.2f} spent today"
+    of = f"{dollars(state.spent_usd)} of {dollars(state.daily_usd)} spent today"
     return f"{of} ({percent(state.spent_usd / state.daily_usd)})."
 
 
-def budget_document(state: BudgetState) -> Document:
-    """Return how much of a day's budget is spent, and when it will be passed."""
+def budget_document(state: BudgetState, only: str = "") -> Document:
+    """Return how much of a day's budget is spent, and when it will be passed; `only` names what is selected."""
+    if not state.has_usage:
+        of = f" of {only}" if only else ""
+        return [Items(["See analyzer sources for the logs of this machine."], f"No log has a request{of}.", "NO USAGE")]
     texts = []
     if state.passes_at:
-        pace = f"${state.last_hour_usd:,.2f} in the last hour"
+        pace = f"{dollars(state.last_hour_usd)} in the last hour"
         texts.append(f"At this pace ({pace}) it is passed at {state.passes_at:%H:%M} UTC.")
     if state.unpriced:
         texts.append(f"{counted(state.unpriced, 'request')} of {state.requests:,} have no price: it may be more.")

@@ -7,11 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from analyzer.command_lines import HERE, Asking, command_line
-from analyzer.readable import counted
+from analyzer.readable import counted, duration, percent
 from analyzer.redaction.walk import without_home
 from analyzer.report.document import Block, Command, Document, Heading, Items, Paragraph, TableBlock
-from analyzer.report.rows import count, plain_heading, shown
+from analyzer.report.rows import count, minute, plain_heading, shown
 from analyzer.store import (
     Check,
     IngestResult,
@@ -323,25 +325,43 @@ _CLAIM_TITLES = {
 
 
 def claim_document(claim: Claim) -> list[Block]:
-    """Make the page of a claim: what it comes to, then the tables."""
+    """Make the page of a claim: the window, what it comes to, then the tables."""
     failures, cost = claim.failures, claim.failures["cost_usd"].sum()
     moments = failures["occurred_at"]
-    sentences = f"{counted(failures.height, 'request')} to {claim.provider} failed by the provider's fault"
+    sentences = [f"{counted(failures.height, 'request')} to {claim.provider} failed by the provider's fault"]
     if failures.height:
-        sentences += f", from {moments[0]:%Y-%m-%d %H:%M} to {moments[-1]:%Y-%m-%d %H:%M} UTC"
+        sentences[0] += f", from {moments[0]:%Y-%m-%d %H:%M} to {moments[-1]:%Y-%m-%d %H:%M} UTC"
         waited = failures["waited_seconds"].sum()
-        sentences += f"; retries waited {waited:,.0f} s. {claim.without_id:,} of them have no request id in the log"
+        sentences.append(f"Retries waited {waited:,.0f} s")
+        sentences.append(f"{claim.without_id:,} of the failures have no request id in the log")
+    if claim.failure_rate is not None:
+        of = f"{claim.failed_requests:,} of {counted(claim.requests, 'request')} ({percent(claim.failure_rate)})"
+        sentences.append(f"In sessions whose log counts all requests, {of} failed so")
+    if claim.inferred:
+        name = "one names" if claim.inferred == 1 else f"{claim.inferred:,} name"
+        sentences.append(f"Of the failures, {name} no provider: they are of Claude Code, and count by their model")
     basis = (
         f"The list price of their tokens is ${cost:,.2f}. It counts only failed requests whose log states their tokens"
         " and no error status, since a request that is answered with an error status costs nothing. Failures of the"
         " network, the account or the request itself are not in this claim."
     )
-    blocks: list[Block] = [Heading(f"Claim to {claim.provider}"), Paragraph(f"{sentences}."), Paragraph(basis)]
+    since, until = claim.window.since, claim.window.until
+    ends = [f"{word} {minute(end)}" for word, end in (("from", since), ("to", until)) if end]
+    window = Paragraph(f"Window: {' '.join(ends)} UTC{'' if until else ' on'}." if ends else "Window: all time.")
+    blocks: list[Block] = [Heading(f"Claim to {claim.provider}"), window]
+    blocks += [Paragraph(" ".join(f"{sentence}." for sentence in sentences)), Paragraph(basis)]
     for name, title in _CLAIM_TITLES.items():
         frame = getattr(claim, name)
         if frame.height:
+            if "hours" in frame.columns:
+                frame = frame.with_columns(pl.col("hours").map_elements(_hours, pl.String)).rename({"hours": "lasted"})
             rows = [
                 [shown(column, value) for column, value in zip(frame.columns, row, strict=True)] for row in frame.rows()
             ]
             blocks.append(TableBlock([plain_heading(column) for column in frame.columns], rows, title=title))
     return blocks
+
+
+def _hours(hours: float) -> str:
+    """Write how long an outage lasted; the first and the last failure may be of one moment."""
+    return duration(3600 * hours) if hours else "one moment"

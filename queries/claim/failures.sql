@@ -2,10 +2,11 @@
 -- description: Failures whose party is the provider, with what its support asks for and nothing else: no session, project or path.
 -- param since TIMESTAMP = null : first instant, inclusive, UTC
 -- param until TIMESTAMP = null : last instant, exclusive, UTC
--- param provider VARCHAR = null : only this provider
+-- param provider VARCHAR = null : only this provider, in any case
 -- column occurred_at TIMESTAMP: when it happened, UTC
 -- column request_id VARCHAR: id by which the provider finds the request; null where the log does not say
 -- column provider VARCHAR: who serves the model
+-- column provider_basis VARCHAR: logged, or inferred of an error of Claude Code whose log names none: by the form of its model's name
 -- column model VARCHAR: the model
 -- column region VARCHAR: the region that inference was kept in; null where the log does not say
 -- column attempt BIGINT: 1-based number of the call that failed
@@ -33,6 +34,22 @@ with request as (
     occurred_at
 ),
 
+served as (
+  -- Claude Code names no provider in most of its errors; the form of the model's name tells Bedrock and Vertex apart.
+  select
+    e.* exclude (provider),
+    e.provider is null as is_inferred,
+    coalesce(e.provider, case
+      when e.agent is distinct from 'claude-code' then null
+      when coalesce(e.model, s.model) like '%anthropic.claude%' then 'aws'
+      when coalesce(e.model, s.model) like 'claude-%@%' then 'google'
+      when coalesce(e.model, s.model, 'claude-') like 'claude-%' then 'anthropic'
+    end) as provider
+  from errors as e
+  left join sessions as s
+    on e.session_id = s.session_id
+),
+
 failure as (
   select
     *,
@@ -40,17 +57,18 @@ failure as (
     min(session_id) over (partition by unquoted) < max(session_id) over (partition by unquoted) as is_shared,
     row_number() over (partition by operation order by occurred_at desc, event_id desc) as from_last,
     row_number() over (partition by session_id, caller, occurred_at order by event_id) as turn
-  from errors
+  from served
   where party = 'provider'
     and ($since is null or occurred_at >= $since)
     and ($until is null or occurred_at < $until)
-    and ($provider is null or provider = $provider)
+    and ($provider is null or lower(provider) = lower($provider))
 )
 
 select
   f.occurred_at,
   f.request_id,
   f.provider,
+  if(f.is_inferred, 'inferred', 'logged') as provider_basis,
   f.model,
   r.region,
   f.attempt,

@@ -2,7 +2,7 @@
 -- description: Stretches with failures of a provider that follow each other within a quarter of an hour: at least three, from two sessions or more.
 -- param since TIMESTAMP = null : first instant, inclusive, UTC
 -- param until TIMESTAMP = null : last instant, exclusive, UTC
--- param provider VARCHAR = null : only this provider
+-- param provider VARCHAR = null : only this provider, in any case
 -- column began_at TIMESTAMP: its first failure, UTC
 -- column ended_at TIMESTAMP: its last failure, UTC
 -- column provider VARCHAR: who serves the model
@@ -10,16 +10,32 @@
 -- column failures BIGINT: failures whose party is the provider
 -- column sessions BIGINT: distinct sessions
 -- column hours DOUBLE: from the first failure to the last
-with failure as (
+with served as (
+  -- Claude Code names no provider in most of its errors; the form of the model's name tells Bedrock and Vertex apart.
+  select
+    e.* exclude (provider),
+    e.provider is null as is_inferred,
+    coalesce(e.provider, case
+      when e.agent is distinct from 'claude-code' then null
+      when coalesce(e.model, s.model) like '%anthropic.claude%' then 'aws'
+      when coalesce(e.model, s.model) like 'claude-%@%' then 'google'
+      when coalesce(e.model, s.model, 'claude-') like 'claude-%' then 'anthropic'
+    end) as provider
+  from errors as e
+  left join sessions as s
+    on e.session_id = s.session_id
+),
+
+failure as (
   select
     *,
     coalesce(occurred_at > lag(occurred_at) over (partition by provider order by occurred_at) + interval 15 minute, true)
     as begins
-  from errors
+  from served
   where party = 'provider'
     and ($since is null or occurred_at >= $since)
     and ($until is null or occurred_at < $until)
-    and ($provider is null or provider = $provider)
+    and ($provider is null or lower(provider) = lower($provider))
 ),
 
 stretch as (

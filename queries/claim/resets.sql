@@ -2,24 +2,40 @@
 -- description: When a usage limit was stated to end, and when the same agent and provider first answered again; one row a stated end.
 -- param since TIMESTAMP = null : first instant, inclusive, UTC
 -- param until TIMESTAMP = null : last instant, exclusive, UTC
--- param provider VARCHAR = null : only this provider
+-- param provider VARCHAR = null : only this provider, in any case
 -- column hit_at TIMESTAMP: when the limit was met first, UTC
 -- column stated_at TIMESTAMP: when it was to end, UTC
 -- column refused_at TIMESTAMP: the last refusal after the stated end and before the next answer, UTC; null where there was none
 -- column answered_at TIMESTAMP: the first answer after the limit was met, UTC; null where there was none
 -- column provider VARCHAR: who serves the model
 -- column hours_late DOUBLE: from the stated end to the answer, only where a refusal in between shows that it was late; null elsewhere
-with limited as (
+with served as (
+  -- Claude Code names no provider in most of its errors; the form of the model's name tells Bedrock and Vertex apart.
+  select
+    e.* exclude (provider),
+    e.provider is null as is_inferred,
+    coalesce(e.provider, case
+      when e.agent is distinct from 'claude-code' then null
+      when coalesce(e.model, s.model) like '%anthropic.claude%' then 'aws'
+      when coalesce(e.model, s.model) like 'claude-%@%' then 'google'
+      when coalesce(e.model, s.model, 'claude-') like 'claude-%' then 'anthropic'
+    end) as provider
+  from exhaustions as e
+  left join sessions as s
+    on e.session_id = s.session_id
+),
+
+limited as (
   select
     agent,
     provider,
     reset_at,
     min(occurred_at) as hit_at
-  from exhaustions
+  from served
   where reset_at is not null
     and ($since is null or occurred_at >= $since)
     and ($until is null or occurred_at < $until)
-    and ($provider is null or provider = $provider)
+    and ($provider is null or lower(provider) = lower($provider))
   group by
     agent,
     provider,
@@ -35,7 +51,7 @@ answered as (
   from limited as l
   inner join usage as u
     on l.agent = u.agent
-    and l.provider is not distinct from u.provider
+    and (l.provider is not distinct from u.provider or (u.provider is null and l.agent = 'claude-code'))
     and u.occurred_at > l.hit_at
   group by
     l.agent,
@@ -55,7 +71,7 @@ refused as (
     on l.agent = a.agent
     and l.provider is not distinct from a.provider
     and l.reset_at = a.reset_at
-  left join exhaustions as x
+  left join served as x
     on l.agent = x.agent
     and l.provider is not distinct from x.provider
     and x.occurred_at > l.reset_at

@@ -73,6 +73,7 @@ def test_each_day_replays_nights_and_writes_nothing_down(run: Run, fed: Path, tm
     shutil.copytree(fed, tmp_path, dirs_exist_ok=True)
     done = run("check", "--store", "x.duckdb", "--each-day", "--since", after(27), "--until", after(NEW_ON))
     assert done.returncode == 1
+    assert "Nothing of this is stored" in done.stderr
     assert done.stdout.startswith("1 finding in 3 nights, 1 still open on the last.")
     with open_store(tmp_path / "x.duckdb") as opened:
         assert opened.sql("select count(*) from events where type = 'night.judged'").item() == 0

@@ -8,9 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from click.testing import CliRunner
 
 from analyzer.cli import cli
+from analyzer.errors import AnalyzerError
 
 Native = Callable[..., bytes]
 PLANTED = ("ada", "orchard", "write a poem", "sk-ant-api03-" + "Zq9" * 20, "feature/x", "s-secret")
@@ -69,6 +71,48 @@ def test_a_claim_counts_only_what_is_the_providers(tmp_path: Path, native: Nativ
     assert [(row["failures"], row["sessions"], row["hours"]) for row in answer["outages"]] == [(4, 3, 0.1)]
     assert [(row["refused_at"], row["hours_late"]) for row in answer["resets"]] == [("2026-11-02T12:00:00.000Z", 3.5)]
     assert [(row["name"], row["failures"]) for row in answer["incidents"]] == [("Errors", 3)]
+
+
+def test_a_claim_takes_a_provider_of_the_store_in_any_case(tmp_path: Path, native: Native) -> None:
+    """Others are refused with a list, and the page has the window, the rate, and how long an outage lasted."""
+    asked = ["--store", _store(tmp_path, native)]
+    done = CliRunner().invoke(cli, ["claim", "nobody", *asked])
+    assert isinstance(done.exception, AnalyzerError)
+    assert (done.exception.message, done.exception.hint) == ("unknown provider 'nobody'", "known: anthropic, openai")
+    done = CliRunner().invoke(cli, ["claim", "Anthropic", "--since", "2026-11-02", *asked], catch_exceptions=False)
+    text = " ".join(done.stdout.split())
+    assert text.startswith("Claim to anthropic Window: from 2026-11-02 00:00 UTC on.")
+    assert "In sessions whose log counts all requests, 3 of 6 requests (50.0%) failed so." in text
+    assert " 6 min 0 s" in text
+
+
+@pytest.mark.parametrize(
+    ("model", "provider"),
+    [
+        ("claude-opus-4-5", "anthropic"),
+        (None, "anthropic"),
+        ("us.anthropic.claude-opus-4-5-v1:0", "aws"),
+        ("claude-opus-4-5@20251101", "google"),
+        ("glm-4.6", None),
+    ],
+)
+def test_an_error_of_claude_code_without_a_provider_counts_by_its_model(
+    tmp_path: Path, native: Native, model: str | None, provider: str | None
+) -> None:
+    """Three errors of one moment are an outage of one moment; the model of another maker is nobody's."""
+    at = "2026-11-02T08:00:00"
+    facts = {"reason": "network_transient", "detail": "server_error", "agent": "claude-code", "facts": {"status": 529}}
+    lines = [native(f"e{number}", at=at, session=f"s{number}", model=model, **facts) for number in range(3)]
+    lines.append(native("o", at=at, session="o", provider="openai", agent="codex", facts={"status": 500}))
+    (tmp_path / "log.jsonl").write_bytes(b"".join(lines))
+    store = ["--store", str(tmp_path / "a.duckdb")]
+    CliRunner().invoke(cli, ["ingest", str(tmp_path / "log.jsonl"), *store], catch_exceptions=False)
+    for name in ("anthropic", "aws", "google"):
+        done = CliRunner().invoke(cli, ["claim", name, "--format", "markdown", *store])
+        assert isinstance(done.exception, AnalyzerError) == (name != provider)
+        if name == provider:
+            assert "| one moment |" in done.stdout
+            assert "Of the failures, 3 name no provider: they are of Claude Code" in done.stdout
 
 
 def test_a_claim_holds_nothing_of_the_work(tmp_path: Path, native: Native) -> None:

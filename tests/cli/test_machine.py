@@ -80,6 +80,8 @@ def test_sources_lists_places_sizes_and_what_is_new(run: Run, home: Path) -> Non
     run("ingest", env={"HOME": str(home)})
     text = run("sources", env={"HOME": str(home)}).stdout
     assert "Codex: 1 record of type event_msg/made_up, newer than what was looked at (" in text
+    done = run("sources", "--store", "missing.duckdb", env={"HOME": str(home)})
+    assert (done.returncode, "missing.duckdb: there is no such store yet" in done.stderr) == (3, True)
     assert "none new  ~/.codex (codex)" in text
     assert "Nothing new to read" in text
     assert "Nothing in:" in text

@@ -14,7 +14,9 @@ def test_a_policy_is_tried_on_the_samples(run: Run, store: str) -> None:
     """The answer comes first, in a terminal, as Markdown and as JSON."""
     done = run("whatif", "retry", "--attempts", "2", "--store", store)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("35 of 38 recoveries kept (92.1%; 79.2% to 97.3%); ")
+    assert " ".join(done.stdout.split()).startswith(
+        "35 of 38 recoveries kept (92.1%; 79.2% to 97.3%), unknown for 1 chain; waiting: "
+    )
     assert max(map(len, done.stdout.splitlines())) <= 80
     content = json.loads(run("whatif", "retry", "--attempts", "2", "--store", store, "--json").stdout)
     assert (content["schema"], content["total"]["kept"]) == ("analyzer.whatif-retry/1", 35)
@@ -30,6 +32,14 @@ def test_a_change_is_written_down_listed_and_withdrawn(run: Run, store: str) -> 
     assert noted["changed_at"] == "2026-11-06T00:00:00.000Z"
     listed = json.loads(run("change", "--store", store, "--json").stdout)["changes"]
     assert [change["text"] for change in listed] == ["retries 5 to 3"]
+    assert "\\x1b[2J" in run("change", "clears \x1b[2J the screen", "--store", store).stdout
+    run(
+        "change",
+        "--withdraw",
+        json.loads(run("change", "--store", store, "--json").stdout)["changes"][0]["id"],
+        "--store",
+        store,
+    )
     done = run("change", "--withdraw", noted["id"], "--store", store)
     assert (done.stdout, done.stderr) == ("No change is written down.\n", "withdrawn: retries 5 to 3\n")
 
@@ -43,6 +53,9 @@ def test_a_change_is_written_down_listed_and_withdrawn(run: Run, store: str) -> 
         (("change", "--expect", "errors=-3%"), "no change to write down"),
         (("change", "x", "--last", "7d"), "options of the list"),
         (("change", "x", "--expect", "errors=less"), "not FIGURE"),
+        (("change", "x", "--expect", "errors=-300%"), "cannot fall by more than 100%"),
+        (("change", "x", "--at", "0001-01-01"), "too long ago: 0001-01-01"),
+        (("whatif", "model", "a=b", "--since", "2199-01-01"), "read logs: analyzer ingest PATH"),
     ],
 )
 def test_bad_input_is_refused(run: Run, store: str, words: tuple[str, ...], message: str) -> None:
@@ -83,3 +96,15 @@ def test_a_budget_that_is_passed_fails_and_writes_the_file_that_stops_agents(
     assert run(*asked, "20").returncode == 0
     assert not (tmp_path / "stop").exists()
     assert "a budget of 0 dollars" in run(*asked, "0").stderr
+    assert run(*asked[:-3], "--daily", "0.001").stdout.startswith("PASSED  $0.21 of $0.001 spent today")
+    assert "name another file with --stop" in run(*asked[:-2], "missing/stop", "--daily", "0.1").stderr
+    done = run(*asked, "20", "--project", "nosuch")
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "NO USAGE  No log has a request of project nosuch.")
+
+
+def test_longer_waits_are_not_called_saved(run: Run, store: str) -> None:
+    """The headline says that they are more, and counts the chains that nobody can judge."""
+    text = " ".join(run("whatif", "retry", "--attempts", "4", "--backoff", "20..300", "--store", store).stdout.split())
+    assert text.startswith("37 of 37 recoveries kept (100.0%; 90.6% to 100.0%), unknown for 5 chains; waiting: 11 min")
+    assert " more (" in text.partition(".")[0] + text.partition(";")[2]
+    assert "-" not in text.partition(" chains of history")[0]

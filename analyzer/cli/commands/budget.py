@@ -43,8 +43,8 @@ def command(
     with store.open_for_queries() as opened, opened.selecting(only):
         state = budget_state(opened, daily, moment, timezone)
     if stop and state.state == "passed":
-        write(budget_sentence(state) + "\n", stop)
+        write(budget_sentence(state) + "\n", stop, option="--stop")
     elif stop and os.path.exists(stop):
         os.remove(stop)
-    out.answer(state, lambda: budget_document(state))
+    out.answer(state, lambda: budget_document(state, str(only)))
     return FINDINGS if state.state == "passed" else 0

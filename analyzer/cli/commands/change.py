@@ -48,6 +48,7 @@ def command(
     from analyzer.analysis.tables import json_ready
     from analyzer.cli.commands.checking import account
     from analyzer.report.changes import change_outcomes_document
+    from analyzer.report.document import Paragraph
 
     chosen = chosen_window(**words)
     if text is None:
@@ -64,8 +65,8 @@ def command(
     if withdraw or words.keys() - {"timezone"}:
         raise AnalyzerError("a change and options of the list", "leave out --withdraw, --since, --until and --last")
     expected = expected_changes(expect)
-    moment = chosen_window(since=at, timezone=chosen.timezone).since if at else None
+    moment = chosen_window(until=at, timezone=chosen.timezone).until if at else None
     with store.open_for_decisions() as opened:
         change = note_change(opened, text, moment, expected=expected, by=account() if by is None else by)
     content = {"schema": "analyzer.change/1", **json_ready(change)}
-    out.answer(content, lambda: f"{change.changed_at:%Y-%m-%d %H:%M} UTC: {change.text}\n")
+    out.answer(content, lambda: [Paragraph(f"{change.changed_at:%Y-%m-%d %H:%M} UTC: {change.text}")])

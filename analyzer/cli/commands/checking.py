@@ -108,6 +108,7 @@ def check_command(
     with store.open_for_decisions() as opened:
         if each_day:
             nights = each_night(opened, chosen, rules=rules)
+            out.narrate("Nothing of this is stored: only analyzer check of a single day stores its findings.")
         elif is_hours:
             nights = [check_hours(opened, chosen, rules=rules)]
         else:
@@ -134,7 +135,7 @@ def check_command(
             out.narrate(line)
     add_to_job_summary(lambda: _summary(nights))
     if prometheus:
-        write(gauges, prometheus)
+        write(gauges, prometheus, option="--prometheus")
     if undelivered:
         deliver(undelivered, targets, store.open_for_decisions)
     return FINDINGS if any(night.fails(fail_on) for night in nights) else 0

@@ -33,7 +33,8 @@ def command(provider: str, status: str | None, store: NamedStore, words: WindowW
 
     An --output that ends with .zip gets a page as Markdown and HTML, and a CSV file a table. No session, project or
     path is in it. A message may repeat words of a prompt: read it before you send it. The sum counts only what the log
-    shows to be the provider's fault. Failures whose log names no provider are left out.
+    shows to be the provider's fault. If the log of an error names no provider, only those of Claude Code count, by the
+    name of the model.
     """
     from analyzer.analysis.claim import TABLES, claim
     from analyzer.report.store_work import claim_document
@@ -45,9 +46,9 @@ def command(provider: str, status: str | None, store: NamedStore, words: WindowW
                 content = file.read()
         except OSError as error:
             raise InputError(f"{status} cannot be read: {system_text(error)}", "name a file") from None
-    chosen = chosen_window(**words).params
+    chosen = chosen_window(**words)
     with store.open_for_queries() as opened:
-        made = claim(opened, provider, content, since=chosen.get("since"), until=chosen.get("until"))
+        made = claim(opened, provider, content, chosen)
     if out.path is None or not out.path.endswith(".zip"):
         out.answer(made, lambda: claim_document(made))
         return
@@ -58,7 +59,7 @@ def command(provider: str, status: str | None, store: NamedStore, words: WindowW
     from analyzer.report.writers.markdown import to_markdown
 
     document = claim_document(made)
-    files = {"claim.md": to_markdown(document), "claim.html": to_html(document, f"Claim to {provider}")}
+    files = {"claim.md": to_markdown(document), "claim.html": to_html(document, f"Claim to {made.provider}")}
     files |= {f"{name}.csv": str(render_rows(getattr(made, name), "csv")) for name in (*TABLES, "incidents")}
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:

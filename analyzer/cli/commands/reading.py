@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from analyzer.cli.options import (
     PathsCommand,
@@ -17,7 +18,7 @@ from analyzer.cli.options import (
     result_options,
     store_path_option,
 )
-from analyzer.cli.output import Out, report_problems
+from analyzer.cli.output import Out, complain, report_problems
 from analyzer.cli.stores import NamedStore, home_folder, places_here, read_logs, store_to_fill
 from analyzer.command_lines import TABLE
 from analyzer.errors import PARTIAL, UNREADABLE, AnalyzerError, InputError, StoreBusyError, system_text
@@ -153,7 +154,11 @@ def sources_command(store_path: str, unknown: str | None, out: Out) -> int:
         lambda: sources_document(survey, newer, store_path, home_folder(), asking),
         width=None,
     )
-    return UNREADABLE if survey.problems else 0
+    named = click.get_current_context().get_parameter_source("store_path") is ParameterSource.COMMANDLINE
+    is_missing = named and not store_path.startswith(TABLE) and not os.path.exists(store_path)
+    if is_missing:
+        complain(f"{store_path}: there is no such store yet, so everything counts as new")
+    return UNREADABLE if survey.problems or is_missing else 0
 
 
 def _tell_shape(path: str, out: Out) -> None:
