@@ -13,7 +13,7 @@ import json
 import re
 from bisect import bisect_left
 from codecs import utf_8_decode
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -26,7 +26,7 @@ from analyzer.agent_stream import mapping
 from analyzer.events import Event, Reject
 from analyzer.events.codec import decode_object
 from analyzer.events.model import settled_reason
-from analyzer.events.rows import Decoded, Rows
+from analyzer.events.rows import Decoded
 from analyzer.events.times import from_epoch, parse_time
 
 
@@ -289,13 +289,6 @@ class Reader(Protocol):
 
     def read(self, block: Block) -> Iterator[Hit]:
         """Yield the hits of a block, in the order of its lines."""
-
-    def apart(self, block: Block) -> tuple[Iterable[Hit], Rows]:
-        """Return the hits of a block, and apart from them its events that are alike, as rows.
-
-        The rows are clean, and have no facts and no line numbers.
-        """
-        return self.read(block), Rows()
 
     def finish(self) -> Sequence[Event]:
         """Return the events of the source as a whole, after all of it was read; mostly none."""

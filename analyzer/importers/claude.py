@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any, ClassVar
@@ -22,7 +22,6 @@ from analyzer import agent_stream
 from analyzer.agent_stream import SUBAGENTS, error_facts, mapping, run_tokens, says_error, text
 from analyzer.events import Event, Reject
 from analyzer.events.model import derived_id, present
-from analyzer.events.rows import Rows
 from analyzer.events.times import format_time, from_epoch
 from analyzer.importers.agents.claude_records import (
     INTERRUPTED,
@@ -47,8 +46,7 @@ from analyzer.importers.agents.claude_records import (
 from analyzer.importers.base import Block, Chains, Hit, Line, Source, typed_lines
 from analyzer.importers.failures import MOST_TOOLS, classify_foreign, number, quantity
 from analyzer.importers.programs import caller_of
-from analyzer.importers.records import MAIN, dressed, kept, moment_of
-from analyzer.importers.replies import Replies, ReplyReader, Shared, shared
+from analyzer.importers.records import MAIN, RecordReader, dressed, kept, moment_of
 
 _REQUEST = re.compile(rb'"request(?:Id|-id|_id\\?)": ?\\?"(req_[A-Za-z0-9_]{1,100})')
 _RECENT = 64
@@ -75,7 +73,7 @@ _Lines = list[tuple[int, int, Record, _Whole | None]]
 """The offset and the end of a line, a record on it, and the whole line if it is an unusual one."""
 
 
-class ClaudeReader(ReplyReader, agent="claude-code"):
+class ClaudeReader(RecordReader, agent="claude-code"):
     """Reads one transcript or one stream; both hold the same records."""
 
     runs_as: ClassVar[str]
@@ -129,10 +127,8 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         """The last reply of the block before the record in hand."""
         self._own_reply: MessageFields | None = None
         """The last of them that is no repeated one of a sub-agent."""
-        self._replies = Replies()
-        """The replies of the block."""
-        self._shares: dict[tuple[str | None, ...], Shared] = {}
-        """What replies share, by caller, session, model, provider, tier and region."""
+        self._shares: dict[tuple[str | None, ...], dict[str, Any]] = {}
+        """The fields that replies of a block share, by caller, session, model, provider, tier and region."""
         self._block_calls: dict[str, tuple[PartFields, Record]] = {}
         """The calls of tools in the block before the record in hand, by their ids."""
         self._preamble = not state
@@ -140,15 +136,14 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         self._grew = False
         """True after a block was read."""
 
-    def apart(self, block: Block) -> tuple[list[Hit], Rows]:
-        """Return the hits of a block, and the tokens of its replies as rows.
+    def read(self, block: Block) -> Iterator[Hit]:
+        """Yield the hits of a block: lines with failures or their ends, with tokens of replies, and broken lines.
 
-        Hits are lines with failures or their ends, and broken lines. A printed run has its tokens
-        in its result, and no rows.
+        A printed run has its tokens in its result.
         """
         lines = self._lines_of(block)
         self._begin(block, lines)
-        stands_in = self.source.stand_in(self._near)
+        self._stand_in = self.source.stand_in(self._near)
         read: dict[tuple[int, int], list[Event]] = {}
         rejects: dict[int, Reject] = {}
         for offset, end, record, whole in lines:
@@ -167,16 +162,14 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
             message = record.message or record.repeated
             if message is not None:
                 self._take_message(message, record)
-                if self.interactive:
-                    self._spend(message, record, offset, end - offset)
+                if self.interactive and (spent := self._spent_on(message, record)):
+                    read.setdefault((offset, end), []).extend(spent)
         branch = _first(record.git_branch for _, _, record, _ in reversed(lines))
         self.known |= present({"branch": branch}) | reply_facts(self._own_reply)
-        hits = [
-            Hit(offset, end - offset, tuple(events), *((reject.why, reject.detail) if reject else ()))
-            for (offset, end), events in read.items()
-            if (reject := rejects.get(offset)) or events
-        ]
-        return hits, self._replies.rows(*stands_in)
+        for (offset, end), events in read.items():
+            reject = rejects.get(offset)
+            if reject or events:
+                yield Hit(offset, end - offset, tuple(events), *((reject.why, reject.detail) if reject else ()))
 
     def _lines_of(self, block: Block) -> _Lines:
         """Return the records of a block, without warnings before the first record of the file."""
@@ -231,7 +224,6 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
             versions = (version for record in records for version in (record.version, record.stream_version))
             self.learn(agent_version=_first(versions, _VERSION))
         self._reply, self._own_reply, self._block_calls = None, None, {}
-        self._replies = Replies(*_COUNTS)
         self._shares = {}
         self._calls = dict(list(self._calls.items())[-_IN_HAND:])
 
@@ -259,19 +251,19 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
                 self._recent.append(name)
                 self._requests += not copied
 
-    def _spend(self, message: MessageFields, record: Record, offset: int, length: int) -> None:
-        """Collect the tokens of a reply.
+    def _spent_on(self, message: MessageFields, record: Record) -> list[Event]:
+        """Make the events of the tokens of a reply.
 
         A reply is split over neighbouring lines, which repeat its tokens so far: a line with no
-        more output tokens than the line before it gives no row.
+        more output tokens than the line before it gives no event.
         """
         request, model = message.id or "", message.made_by
         if not message.usage or not model or not _is_name(request):
-            return
+            return []
         counts = message.usage.counts
         output = counts[1] or 0
         if not any(counts) or (request == self._spent_by[0] and output <= self._spent_by[1]):
-            return
+            return []
         if record.message is message and record.origin is None:
             self._recorded += request != self._spent_by[0]
         self._spent_by = request, output
@@ -284,17 +276,25 @@ class ClaudeReader(ReplyReader, agent="claude-code"):
         if message.usage.iterations:
             advice = enumerate(message.usage.advice)
             replies += [(f"{request}/advisor/{at}", by, usage, usage.counts) for at, (by, usage) in advice]
+        stamp = moment_of(record.timestamp) if isinstance(record.timestamp, str) else None
+        at, dated = (stamp, "event") if stamp else self._stand_in
+        events = []
         for name, by_model, usage, numbers in replies:
+            by = self.caller + part
             key = part, session, by_model, provider, usage.tier, usage.region, usage.service_tier, asked
             if key not in self._shares:
-                by, facts = self.caller + part, {**self.known, "provider": provider}
                 extras = {"caller": by, "model": by_model, "tier": usage.tier, "region": usage.region}
                 extras |= {"service_tier": text(usage.service_tier)}
                 if by_model == stepped_in:
                     extras |= {"asked_model": asked, "served_model": stepped_in}
-                self._shares[key] = shared(session, ("claude", "usage", by), facts, **extras)
-            stamp, sent = text(record.timestamp), text(record.request_id)
-            self._replies.add(self._shares[key], name, numbers[1], numbers, stamp, offset, length, sent)
+                names = {"request": "", "request_id": ""}
+                facts = {**self.known, "provider": provider}
+                self._shares[key] = dressed("usage.recorded", {**names, **extras}, facts)
+            payload = {**self._shares[key], "request": name, "request_id": text(record.request_id)}
+            payload.update(zip(_COUNTS, numbers, strict=True))
+            usage_id = derived_id("claude", "usage", by, name, numbers[1])
+            events.append(Event("usage.recorded", at, session, present(payload), usage_id, time_source=dated))
+        return events
 
     def finish(self) -> Sequence[Event]:
         """Return the `session.observed` of the file so far, if a block was read."""

@@ -13,10 +13,6 @@ from typing import Any
 
 import pytest
 
-from analyzer.events.sanitize import payload_json
-from analyzer.importers import Source, block_of
-from analyzer.importers.claude import TranscriptReader
-from analyzer.importers.records import dressed
 from analyzer.recovery.process.step_error import Observer, step_error
 from analyzer.redaction import redact_value
 from analyzer.store import open_store
@@ -450,34 +446,9 @@ def test_the_lines_of_a_reply_give_the_same_events_in_pieces(read: Read) -> None
     assert of(pieces, "usage.recorded") == of(whole, "usage.recorded")
 
 
-@pytest.mark.parametrize(
-    ("known", "tokens"),
-    [
-        ({"branch": "main"}, {"input_tokens": 3, "output_tokens": 5}),
-        ({"branch": "fix-sk-ant-api03-" + "A1b2" * 20}, {"output_tokens": 5}),
-        ({"cwd": "/w/" + "\u0001é" * 480, "branch": "é" * 300}, {"output_tokens": 5}),
-    ],
-    ids=["plain", "secret", "long"],
-)
-def test_the_row_of_a_reply_is_that_of_its_event(known: dict[str, str], tokens: dict[str, int]) -> None:
-    """What has to be cleaned is cleaned as an event is, though no event is made."""
-    names = ["msg_01a", "ré", "a\x7f b", 'a"\\', "AKIA" + "Q7XN2LVC4TR5JW3M"]
-    records = [record("assistant", message={"model": "m", "id": name, "usage": tokens}) for name in names]
-    data = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records).encode()
-    reader = TranscriptReader(Source("log", datetime(2026, 11, 4)), {"known": known})
-    hits, rows = reader.apart(block_of(data))
-    assert not hits
-    assert rows.moments == [record["timestamp"] for record in records]
-    for payload, name in zip(rows.payloads, names, strict=True):
-        provider = "anthropic" if name == "msg_01a" else None
-        event = {"request": name, "caller": reader.caller, "model": "m", **tokens}
-        facts = {"agent": "claude-code", "agent_version": "2.1.30", **known, "provider": provider}
-        assert payload.encode() == payload_json(dressed("usage.recorded", event, facts))
-
-
 @pytest.mark.parametrize("form", ["msg_01", "msg_bdrk_01", "msg_vrtx_01"])
 def test_redaction_leaves_ids_of_replies_as_they_are(form: str) -> None:
-    """So they need not be searched for secrets."""
+    """A random id of a reply is never taken for a secret."""
     dice = random.Random(7)
     for _ in range(200):
         name = form + "".join(dice.choices(string.ascii_letters + string.digits, k=22))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
@@ -12,12 +12,10 @@ from analyzer.agent_stream import count, mapping, text
 from analyzer.events import Event
 from analyzer.events.codec import parsed
 from analyzer.events.model import derived_id, present
-from analyzer.events.rows import Rows
 from analyzer.events.times import format_time
 from analyzer.importers.base import Block, Hit, Source, glance, shape
 from analyzer.importers.failures import digits, number, quantity
 from analyzer.importers.records import MAIN, RecordReader, identity_of, kept, moment_of
-from analyzer.importers.replies import Replies, ReplyReader, Shared, shared
 from analyzer.importers.telemetry.stated import stated
 
 _STATUS = re.compile(r"\b(?:unexpected|last) status:? (\d{3})\b")
@@ -35,7 +33,6 @@ _ENDINGS = {"declined": "refused", "cancelled": "cancelled"}
 """Kinds of failure by the status of an item."""
 _FAR_BEYOND = 2
 """Counts of more than so many windows are a fault of the log. A window is stated as 95% of what a model takes."""
-_KEPT_COUNTS = ("output_tokens", "cache_read_tokens", "reasoning_tokens", "input_tokens", "cache_write_tokens")
 _COUNTS = (
     *("total_tokens", "input_tokens", "cached_input_tokens", "cache_write_input_tokens", "output_tokens"),
     "reasoning_output_tokens",
@@ -97,7 +94,7 @@ def _ended_badly(output: str) -> bool:
     return int(exited[1]) != 0 if exited else _REFUSED.match(output) is not None
 
 
-class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal"):
+class CodexReader(RecordReader, name="codex", agent="codex", visibility="terminal"):
     """Reads a rollout; remembers the context in use, for the next compaction."""
 
     glance: ClassVar[Any] = glance(
@@ -144,22 +141,16 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
         """The limits of the last reply; the same limits need not be read again."""
         self._last_at = ""
         """The time of the last record, as its line has it."""
-        self._replies = Replies()
-        """The replies of the current block."""
-        self._shared: Shared | None = None
-        """The fields that the next reply shares with the last one."""
 
-    def apart(self, block: Block) -> tuple[list[Hit], Rows]:
-        """Read a block as `ReplyReader` does; a session lasts until its last record of any type."""
+    def read(self, block: Block) -> Iterator[Hit]:
+        """Read a block as `RecordReader` does; a session lasts until its last record of any type."""
         self._block_calls, self._block_tools = {}, []
-        self._replies, self._shared = Replies(*_KEPT_COUNTS), None
-        hits = list(RecordReader.read(self, block))
+        yield from super().read(block)
         self.time(self._last_at)
         if self._block_tools:
             self.count_calls(*self._block_tools)
         else:
             self.count_session()
-        return hits, self._replies.rows(*self.source.stand_in(self._near))
 
     def glanced(self, record: Mapping[str, Any]) -> Iterable[Event] | None:
         """Read prose, token counts, calls and results without a failure; see `RecordReader`."""
@@ -169,7 +160,7 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
         is_copy = self._copying is not None and self._is_copy(record, at)
         if kind == "token_usage_record" or (kind == "event_msg" and item.get("type") == "token_count"):
             self.time(record.get("timestamp"))
-            return self._tokens(item, at)
+            return self._tokens(item)
         if is_copy:
             return None if kind in _WHOLE else ()
         return self._glanced_item(kind, item, record)
@@ -219,7 +210,7 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
 
     def _copied(self) -> None:
         """End the copied records."""
-        self._copying = self.copied_from = self._shared = None
+        self._copying = self.copied_from = None
 
     def _events_of(self, record: Mapping[str, Any]) -> Iterable[Event]:
         if (events := self.glanced(record)) is not None:
@@ -258,7 +249,6 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
                 self.count_session()
             elif self._copying is not None:
                 self._copied()
-            self._shared = None
             return
         self.session = session
         self._began = format_time(self.at) if self.timed else None
@@ -279,7 +269,6 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
     def _settings(self, settings: Mapping[str, Any]) -> None:
         self.work_in(settings.get("cwd"))
         self.learn(model=settings.get("model"), provider=settings.get("model_provider_id"), **stated(settings))
-        self._shared = None
 
     def _event_message(self, payload: Mapping[str, Any]) -> Iterable[Event]:
         kind = payload.get("type")
@@ -366,7 +355,7 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
 
     # Tokens and compactions ------------------------------------------------------------------------------------------
 
-    def _tokens(self, payload: Mapping[str, Any], at: str) -> list[Event]:
+    def _tokens(self, payload: Mapping[str, Any]) -> list[Event]:
         limits = mapping(payload.get("rate_limits")) if self.copied_from is None else {}
         observed = self._limits(limits) if limits and limits != self._last_limits else []
         # A wait of the same seconds ends later in each record: such limits are read every time.
@@ -394,7 +383,7 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
         if not repeats:
             self.count_session(requests=1)
             self._used, self._left_over, self._compaction = used, None, None
-            self._spent(last, response or total, at)
+            observed += self._spent(last, response or total)
         return observed
 
     def _since_last(self, sums: Mapping[str, Any]) -> dict[str, int] | None:
@@ -448,25 +437,27 @@ class CodexReader(ReplyReader, name="codex", agent="codex", visibility="terminal
                 events.append(self.event("limit.observed", observed, (format_time(self.at), name, used)))
         return events
 
-    def _spent(self, last: Mapping[str, Any], reply: int | str | None, at: str) -> None:
-        """Record the tokens of a reply.
+    def _spent(self, last: Mapping[str, Any], reply: int | str | None) -> list[Event]:
+        """Make the event of the tokens of a reply.
 
         It is named by the response, or by the total so far; its id has the first session, which
         forks repeat.
         """
-        output, cached = count(last.get("output_tokens")), count(last.get("cached_input_tokens")) or 0
-        written = count(last.get("cache_write_input_tokens"))
-        entered = max((count(last.get("input_tokens")) or 0) - cached - (written or 0), 0)
-        counts = output, cached, count(last.get("reasoning_output_tokens")), entered, written or None
-        if any(counts):
-            if self._shared is None:
-                names = self.name, "usage.recorded"
-                session = self.copied_from or self.session
-                self._shared = shared(session, names, self.known, caller=self.caller, forked_from=self.copied_from)
-            request = derived_id(self.name, "request", self._origin, reply, sorted(last.items()))
-            self.count_recorded(request)
-            stamp = at or (format_time(self.at) if self.timed else None)
-            self._replies.add(self._shared, request, output, counts, stamp, self.line.offset, len(self.line.text))
+        cached, written = count(last.get("cached_input_tokens")) or 0, count(last.get("cache_write_input_tokens"))
+        tokens = {
+            "output_tokens": count(last.get("output_tokens")),
+            "cache_read_tokens": cached,
+            "reasoning_tokens": count(last.get("reasoning_output_tokens")),
+            "input_tokens": max((count(last.get("input_tokens")) or 0) - cached - (written or 0), 0),
+            "cache_write_tokens": written or None,
+        }
+        if not any(tokens.values()):
+            return []
+        request = derived_id(self.name, "request", self._origin, reply, sorted(last.items()))
+        self.count_recorded(request)
+        payload = {"request": request, "caller": self.caller, "forked_from": self.copied_from, **tokens}
+        event = self.event("usage.recorded", payload, request, tokens["output_tokens"])
+        return [replace(event, session_id=self.copied_from)] if self.copied_from else [event]
 
     def _compacted(self, record_type: str, payload: Mapping[str, Any]) -> list[Event]:
         if self._compaction is not None and self._compaction["told_by"] != record_type:

@@ -13,11 +13,9 @@ import msgspec
 from analyzer.events import Event, Origin, Reject
 from analyzer.events.appending.writer import event_line
 from analyzer.events.codec import decode, decode_object
-from analyzer.events.fast_decode import Rows
-from analyzer.events.model import SCHEMA_VERSION
 from analyzer.events.rows import RowDecoder
-from analyzer.events.sanitize import payload_json, sanitize
-from analyzer.importers import Block, Format, Reader, Source, blank_lines, block_of
+from analyzer.events.sanitize import payload_json
+from analyzer.importers import Format, Reader, Source, blank_lines, block_of
 from analyzer.importers.shapes.documents import is_closed
 from analyzer.redaction.unfolding import mended
 from analyzer.store.ingest.batch import KEPT_BYTES, Batch, Progress, Rejected
@@ -183,7 +181,7 @@ class SourceRun:
                 yield
         self._take_tail(blocks)
         if self._reader is not None:
-            self._translate([(event, None, 0, 0) for event in self._reader.finish()], Rows(), self._checkpoint.offset)
+            self._translate([(event, None, 0, 0) for event in self._reader.finish()], self._checkpoint.offset)
         self._mark(finished=True)
 
     def _take(self, stretch: Stretch) -> None:
@@ -230,9 +228,7 @@ class SourceRun:
         if self._reader is None:
             return len(block.ends)
         events: list[PlacedEvent] = []
-        hits, rows = self._reader.apart(block)
-        self._place(rows, block, stretch)
-        for hit in hits:
+        for hit in self._reader.read(block):
             line = block.number(hit.offset)
             number = self._checkpoint.lines + line
             events += [(event, number, stretch.offset + hit.offset, hit.length) for event in hit.events]
@@ -240,35 +236,25 @@ class SourceRun:
             self._progress.gained.mended += mended(text) is not text
             if hit.why:
                 self._reject(line, hit.offset, hit.length, stretch, hit.why, hit.detail, text)
-        self._translate(events, rows, stretch.offset + stretch.length)
+        self._translate(events, stretch.offset + stretch.length)
         return len(block.ends)
 
-    def _translate(self, events: list[PlacedEvent], rows: Rows, end: int) -> None:
+    def _translate(self, events: list[PlacedEvent], end: int) -> None:
         """Add events of a foreign log as what a journal gives back for their lines.
 
-        `rows` are events that are rows already; the block ends at byte `end` of the source.
+        The block ends at byte `end` of the source.
         """
         kind, path = self._kind.name, self._source.path
         lines = [event_line(event, Origin(kind, path, line)) for event, line, _, _ in events]
-        lines += lines_of(rows, kind, path)
         if not lines:
             return
-        translated = self._decoder.decode(b"\n".join(lines)).rows
+        translated = self._decoder.decode_clean(lines)
         if len(translated.ids) != len(lines):
             raise ValueError("an event cannot be read back from its line")
-        translated.lines = [line for _, line, _, _ in events] + rows.lines
-        translated.offsets = [offset for _, _, offset, _ in events] + rows.offsets
-        translated.lengths = [length for _, _, _, length in events] + rows.lengths
+        translated.lines = [line for _, line, _, _ in events]
+        translated.offsets = [offset for _, _, offset, _ in events]
+        translated.lengths = [length for _, _, _, length in events]
         self._batch.add_rows(self._progress, translated, end=end, lines=lines)
-
-    def _place(self, rows: Rows, block: Block, stretch: Stretch) -> None:
-        """Set the line numbers and offsets of a block's rows to those in the source."""
-        for offset, length in zip(rows.offsets, rows.lengths, strict=True):
-            if block.data.find(b"\\u", offset, offset + length) >= 0:
-                text = block.data[offset : offset + length]
-                self._progress.gained.mended += mended(text) is not text
-        rows.lines = [self._checkpoint.lines + block.number(offset) for offset in rows.offsets]
-        rows.offsets = [offset + stretch.offset for offset in rows.offsets]
 
     def _count_blank(self, lines: int, size: int, stretch: Stretch) -> None:
         self._batch.touch(self._progress)
@@ -338,26 +324,3 @@ class SourceRun:
         )
         self._batch.touch(self._progress)
         self._batch.add_rejected(rejected)
-
-
-def lines_of(rows: Rows, kind: str, path: str) -> list[bytes]:
-    """Return the event lines of rows of a foreign log, which are clean and have no facts."""
-    origin = {"format": kind, "path": sanitize(path)}
-    columns = zip(
-        rows.ids, rows.types, rows.moments, rows.sessions, rows.time_sources, rows.lines, rows.payloads, strict=True
-    )
-    return [
-        _encode(
-            {
-                "v": SCHEMA_VERSION,
-                "id": event_id,
-                "type": event_type,
-                "timestamp": moment,
-                "sessionId": session,
-                "time_source": time_source,
-                "origin": {**origin, "line": line},
-                "payload": msgspec.Raw(payload.encode()),
-            }
-        )
-        for event_id, event_type, moment, session, time_source, line, payload in columns
-    ]
