@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from analyzer.agent_stream import mapping, text
-from analyzer.analysis.tables import Window, json_rows
+from analyzer.analysis.tables import Window, json_ready, json_rows
 from analyzer.errors import AnalyzerError, InputError
 from analyzer.events.times import parse_time
 from analyzer.frozen import frozen
@@ -56,7 +56,7 @@ class Claim:
         tables = {name: json_rows(getattr(self, name)) for name in (*TABLES, "incidents")}
         figures = {"cost_usd": round(float(self.failures["cost_usd"].sum()), 6), "without_id": self.without_id}
         figures |= {"requests": self.requests, "failed_requests": self.failed_requests, "inferred": self.inferred}
-        head = {"schema": "analyzer.claim/1", "provider": self.provider, "window": self.window.to_dict()}
+        head = {"schema": "analyzer.claim/1", "provider": self.provider, "window": json_ready(self.window)}
         return {**head, **figures, "failure_rate": self.failure_rate, **tables}
 
 

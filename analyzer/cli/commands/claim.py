@@ -33,7 +33,7 @@ def command(provider: str, status: str | None, store: NamedStore, words: WindowW
 
     An --output that ends with .zip gets a page as Markdown and HTML, and a CSV file a table. No session, project or
     path is in it. A message may repeat words of a prompt: read it before you send it. The sum counts only what the log
-    shows to be the provider's fault. If the log of an error names no provider, only those of Claude Code count, by the
+    shows to be the provider's fault. If the log of an error names no provider, only errors of Claude Code count, by the
     name of the model.
     """
     from analyzer.analysis.claim import TABLES, claim
