@@ -1,4 +1,4 @@
-"""`frozen`: a decorator for classes of values, which are made once and never changed."""
+"""A decorator for classes of values, which are made once and never changed."""
 
 from __future__ import annotations
 

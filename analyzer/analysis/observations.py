@@ -134,18 +134,15 @@ DATED = (
 """The frames with a row a day and more."""
 
 
-_Asking = Callable[[Iterable[CallerDays]], pl.DataFrame]
-
-
 @frozen
 class _Held:
     """Rows that were asked for already."""
 
-    groups: _Asking
-    hand_offs: _Asking
+    groups: Callable[[Iterable[CallerDays]], pl.DataFrame]
+    hand_offs: Callable[[Iterable[CallerDays]], pl.DataFrame]
 
 
-def _by_caller(rows: pl.DataFrame) -> _Asking:
+def _by_caller(rows: pl.DataFrame) -> Callable[[Iterable[CallerDays]], pl.DataFrame]:
     """Return a look at some rows by their caller: one at all of them for every finding would take long."""
     none, parts = rows.clear(), rows.partition_by("caller", as_dict=True, maintain_order=True)
 

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from analyzer.command_lines import HERE, Asking, command_line
 from analyzer.readable import counted, duration, percent
 from analyzer.redaction.walk import without_home
@@ -354,7 +352,8 @@ def claim_document(claim: Claim) -> list[Block]:
         frame = getattr(claim, name)
         if frame.height:
             if "hours" in frame.columns:
-                frame = frame.with_columns(pl.col("hours").map_elements(_hours, pl.String)).rename({"hours": "lasted"})
+                lasted = frame["hours"].map_elements(_hours, str).alias("lasted")
+                frame = frame.drop("hours").insert_column(frame.columns.index("hours"), lasted)
             rows = [
                 [shown(column, value) for column, value in zip(frame.columns, row, strict=True)] for row in frame.rows()
             ]
