@@ -93,7 +93,7 @@ def test_an_importer_that_fails_costs_only_its_own_log(
 
 @pytest.mark.parametrize("signal", ["SIGKILL", "SIGINT"])
 def test_a_run_that_is_ended_in_the_middle_is_continued(
-    native: Callable[..., bytes], tmp_path: Path, signal: str
+    native: Callable[..., bytes], tmp_path: Path, signal: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Killed after a batch was saved: the next run takes the rest, and every event is there once."""
     (tmp_path / "log.jsonl").write_bytes(b"".join(native(f"id-{number}") for number in range(3_000)))
@@ -115,7 +115,7 @@ def test_a_run_that_is_ended_in_the_middle_is_continued(
     with open_store(tmp_path / "s.duckdb", writable=True) as store:
         before = store.sql("select count(*) from events").item()
         assert 0 < before < 3_000
-        os.chdir(tmp_path)
+        monkeypatch.chdir(tmp_path)
         result = store.ingest(["log.jsonl"])
         assert result.total.events == 3_000 - before
         assert result.total.duplicates == 0
