@@ -35,16 +35,10 @@ with request as (
 ),
 
 served as (
-  -- Claude Code names no provider in most of its errors; the form of the model's name tells Bedrock and Vertex apart.
   select
     e.* exclude (provider),
     e.provider is null as is_inferred,
-    coalesce(e.provider, case
-      when e.agent is distinct from 'claude-code' then null
-      when coalesce(e.model, s.model) like '%anthropic.claude%' then 'aws'
-      when coalesce(e.model, s.model) like 'claude-%@%' then 'google'
-      when coalesce(e.model, s.model, 'claude-') like 'claude-%' then 'anthropic'
-    end) as provider
+    internal.provider_of(e.provider, e.agent, coalesce(e.model, s.model)) as provider
   from errors as e
   left join sessions as s
     on e.session_id = s.session_id

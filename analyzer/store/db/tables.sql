@@ -36,6 +36,17 @@ create or replace macro internal.is_in_vain(tool_kind, reason, detail) as (
   and coalesce(detail, '') <> 'aborted'
 );
 
+-- Who serves the model. Claude Code names no provider in most of its errors: the form of the model's name tells Bedrock
+-- and Vertex apart.
+create or replace macro internal.provider_of(provider, agent, model) as (
+  coalesce(provider, case
+    when agent is distinct from 'claude-code' then null
+    when model like '%anthropic.claude%' then 'aws'
+    when model like 'claude-%@%' then 'google'
+    when coalesce(model, 'claude-') like 'claude-%' then 'anthropic'
+  end)
+);
+
 create table if not exists internal.store_v1 (key varchar not null, value varchar);
 
 create table if not exists internal.event_v1 (

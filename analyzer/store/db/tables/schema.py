@@ -176,7 +176,7 @@ def _fields(pattern: re.Pattern[str], text: str, where: str, number: int) -> tup
     return match.groups()
 
 
-SCHEMA_VERSION = "28"
+SCHEMA_VERSION = "29"
 MIGRATED = frozenset({"4", *map(str, range(6, int(SCHEMA_VERSION)))})
 """The earlier versions that a store is brought up to date from: 4 had no typed columns, 6 none of the work, 7 no
 confidence; 8 counted what an agent's log and its telemetry both tell twice; 9 showed the second opinion in one view; 10
