@@ -10,9 +10,9 @@ import re
 import shlex
 import string
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import date, datetime
 
+from analyzer.frozen import frozen
 from analyzer.readable import terminal_safe
 
 PROGRAM = "analyzer"
@@ -72,7 +72,7 @@ def quoted(word: str) -> str:
     return shlex.quote(word) if terminal_safe(word) == word else _by_bytes(word)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Asking:
     """How a reader of a text asks the store that it was made from."""
 

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from analyzer.errors import UNREADABLE, AnalyzerError, system_text
+from analyzer.frozen import frozen
 
 if TYPE_CHECKING:
     from email.message import EmailMessage
@@ -47,7 +48,7 @@ class Delivery:
     """The answer of the other side, if it refused."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Target:
     """An address to deliver to, and its form."""
 
@@ -136,7 +137,7 @@ def deliver(
     return [delivery.target.name for delivery in deliveries if delivery.taken]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Form:
     """A form of `--deliver`: what it takes, and how it is sent."""
 
@@ -353,7 +354,7 @@ _PORTS = {"smtp": 587, "smtps": 465}
 _EXAMPLE = f"as in {SERVER}=smtp://reports@mail.example.org:587"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SmtpServer:
     """A mail server, and the sender."""
 

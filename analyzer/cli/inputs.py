@@ -13,12 +13,12 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from datetime import datetime
 from typing import IO, TYPE_CHECKING, Any
 
 from analyzer.config_files import content, opened, toml
 from analyzer.errors import USAGE, AnalyzerError, InputError, system_text
+from analyzer.frozen import frozen
 
 if TYPE_CHECKING:
     from analyzer.analysis.objectives import Objective
@@ -168,7 +168,7 @@ _LONGEST_BYTES = 16 * 1024 * 1024
 """Nobody writes a longer line; a device such as /dev/zero has one without an end."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JsonLine:
     """One line that is not blank."""
 

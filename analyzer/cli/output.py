@@ -12,12 +12,12 @@ import stat
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
 import click
 
 from analyzer.errors import UNREADABLE, AnalyzerError, system_text
+from analyzer.frozen import frozen
 
 _AT_ONCE = 1024 * 1024
 """Bytes of lines that are printed at once."""
@@ -175,7 +175,7 @@ def _unwritable(message: str, option: str = "--output") -> AnalyzerError:
     return AnalyzerError(message, f"name another file with {option}", exit_code=UNREADABLE)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Out:
     """The form of an answer, and where it goes."""
 

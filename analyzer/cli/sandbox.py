@@ -20,10 +20,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import IO, Any
 
 from analyzer.errors import LIMIT, UNREADABLE, AnalyzerError, LimitError
+from analyzer.frozen import frozen
 from analyzer.interpreter import start
 
 _KEPT = ("PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
@@ -39,7 +40,7 @@ _OWN = {
 _LONGEST_HEADER = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Request:
     """A query and its limits."""
 
@@ -57,7 +58,7 @@ class Request:
     """
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RenderedAnswer:
     """A rendered answer."""
 

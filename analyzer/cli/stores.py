@@ -10,11 +10,12 @@ import os
 import re
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from analyzer.errors import UNREADABLE, AnalyzerError, StoreError, system_text
+from analyzer.frozen import frozen
 
 if TYPE_CHECKING:
     from analyzer.command_lines import Asking
@@ -27,7 +28,7 @@ REPORTED = "30d"
 """The window of a report without paths, store and window."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NamedStore:
     """A store by its name.
 

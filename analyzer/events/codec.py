@@ -6,7 +6,6 @@ import json
 import re
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from itertools import islice
@@ -16,6 +15,7 @@ import msgspec
 
 from analyzer.events.model import SCHEMA_VERSION, STANDS_IN, Event, Origin, derived_id
 from analyzer.events.times import format_time, parse_time
+from analyzer.frozen import frozen
 from analyzer.redaction.unfolding import mended
 
 WHYS: dict[str, str] = {
@@ -47,7 +47,7 @@ WHYS: dict[str, str] = {
 """All reasons why a line, or a part of it, is in quarantine."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reject:
     """A line that gives no event."""
 

@@ -9,16 +9,18 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from functools import cache
 from typing import Any
+
+from analyzer.frozen import frozen
 
 SCHEMA_VERSION = 1
 """The version that this program writes into `v`."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Origin:
     """The foreign record that an event was derived from."""
 
@@ -40,7 +42,7 @@ STANDS_IN = ("log", "file")
 `file` for the time of the file."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Event:
     """One event of the log."""
 

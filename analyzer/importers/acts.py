@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from analyzer.agent_stream import content_text, error_facts, mapping, run_tokens, says_error, text
 from analyzer.events.codec import parsed
+from analyzer.frozen import frozen
 from analyzer.importers.shapes.rows import listed
 
 Kind = Literal["began", "step", "opened", "reply", "call", "result", "error", "ended", "aborted"]
@@ -78,7 +78,7 @@ _SAYS_FAILED = re.compile(r"error|fail|fatal|abort|cancel", re.IGNORECASE)
 _decoder = json.JSONDecoder()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Act:
     """One act of a run, as a record tells it."""
 

@@ -28,6 +28,7 @@ from analyzer.events.codec import decode_object
 from analyzer.events.model import settled_reason
 from analyzer.events.rows import Decoded
 from analyzer.events.times import from_epoch, parse_time
+from analyzer.frozen import frozen
 
 
 def _refuse(constant: str) -> object:
@@ -50,7 +51,7 @@ class Line:
     text: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Block:
     """Whole lines, each ended by a newline."""
 
@@ -237,7 +238,7 @@ def named_moment(path: str) -> datetime | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Source:
     """The facts about a file that its importer may use."""
 
@@ -257,7 +258,7 @@ class Source:
         return (self.file_time, "file") if moment is None else (moment, "log")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hit:
     """A line that gave events, that could not be read, or both.
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+from analyzer.frozen import frozen
 from analyzer.importers import heads
 from analyzer.importers.base import ReaderFactory
 from analyzer.importers.conditions import Test, has
 from analyzer.importers.shapes.files import SQLITE
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Format:
     """A kind of log."""
 

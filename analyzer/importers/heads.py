@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from analyzer.agent_stream import mapping
 from analyzer.events import Reject
 from analyzer.events.codec import decode_object
+from analyzer.frozen import frozen
 from analyzer.importers.conditions import Record, Test
 from analyzer.importers.shapes.documents import first_records
 
@@ -18,7 +18,7 @@ _LOOKED_AT = 60
 _BEGINS = re.compile(rb"(?:\xef\xbb\xbf)?\s{0,32}(?:\[|\{[ \t\r]{0,32}\n)")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Head:
     """The beginning of a source."""
 

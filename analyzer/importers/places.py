@@ -10,15 +10,16 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
+
+from analyzer.frozen import frozen
 
 OWN_LOG = "telemetry"
 """The log folder of `analyzer run` and `analyzer emit`, in the working directory."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Home:
     """The places where one agent keeps logs of some formats."""
 
@@ -204,7 +205,7 @@ VARIABLES = frozenset(
 """The variables of the environment that set agents' places."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LogPlace:
     """A folder, which may not exist, and the patterns of an agent's logs in it."""
 

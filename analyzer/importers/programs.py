@@ -12,18 +12,18 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from analyzer.agent_stream import mapping
 from analyzer.events.codec import parsed
+from analyzer.frozen import frozen
 from analyzer.importers.conditions import Record, has
 from analyzer.readable import terminal_safe
 from analyzer.redaction.walk import without_home
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fork:
     """A program that writes the format of another program."""
 

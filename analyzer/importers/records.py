@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import cache, lru_cache
 from typing import Any, ClassVar
@@ -22,6 +22,7 @@ from analyzer.events.codec import WHYS
 from analyzer.events.model import derived_id, present
 from analyzer.events.payloads import EVENT_TYPES
 from analyzer.events.times import format_time, parse_time
+from analyzer.frozen import frozen
 from analyzer.importers.base import (
     MOST_OPEN,
     WHOLE,
@@ -139,7 +140,7 @@ def refused(record: Mapping[str, Any]) -> Reject | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Kept:
     value: Any
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from analyzer.analysis.timeline import WATCHED, Happening, happening_of
 from analyzer.events.times import now
+from analyzer.frozen import frozen
 from analyzer.importers.places import LogPlace
 from analyzer.store.following import Changes, Tails
 
@@ -27,7 +28,7 @@ _TYPES = (*WATCHED, "tool.failed", "usage.recorded", "session.observed", "budget
 _MAX_COMPACTIONS = 1000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class View:
     """What is seen at a moment."""
 

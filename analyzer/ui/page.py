@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlencode
 
 from analyzer.analysis import WindowWords
+from analyzer.frozen import frozen
 from analyzer.report.charts.picture import Drawing, draw, figure_data
 from analyzer.report.document import Block, ChartBlock, Document, Fold, TableBlock, quote, walk
 from analyzer.report.escape import terminal_safe
@@ -54,7 +55,7 @@ class Link(str):
         return f'<a href="{html.escape(self.href)}">{html.escape(terminal_safe(str(self)))}</a>'
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Field:
     """A field of a form."""
 
@@ -67,7 +68,7 @@ class Field:
     """`text`, `search`, `area` or `hidden`."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Page:
     """One page."""
 

@@ -14,7 +14,7 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
@@ -28,6 +28,7 @@ from starlette.types import ASGIApp
 
 from analyzer.errors import AnalyzerError, StoreBusyError, system_text
 from analyzer.events.times import now
+from analyzer.frozen import frozen
 from analyzer.report.charts.elements import palette
 from analyzer.report.charts.picture import plotly_script
 from analyzer.report.document import Items
@@ -58,7 +59,7 @@ _UNCHANGING = {"Cache-Control": "private, max-age=3600"}
 _TYPES = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Access:
     """How the pages reach the store and the settings of who started them."""
 

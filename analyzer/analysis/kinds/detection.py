@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from analyzer.analysis.kinds.statistics.rates import RateTail
+from analyzer.frozen import frozen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +120,7 @@ FALSE_ALARM = 0.00005
 shares have a day each, so that they are false once in a thousand caller-days if the model holds."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Settings:
     """The thresholds of findings. The alphas are parts of one budget: a false alarm in a thousand caller-days."""
 

@@ -7,6 +7,7 @@ from datetime import date
 from typing import NamedTuple
 
 from analyzer.events.model import derived_id
+from analyzer.readable import cut
 
 SHARED_OF_ERRORS = ("provider", "model", "host", "project")
 """What callers share that their errors name."""
@@ -19,7 +20,7 @@ WHO_CHARS = 80
 def who_of(caller: str) -> str:
     """Return the name of a caller for people: a long one is cut, an empty one is `(none)`."""
     name = caller if caller.strip() else "(none)"
-    return name if len(name) <= WHO_CHARS else f"{name[: WHO_CHARS - 1]}…"
+    return cut(name, WHO_CHARS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 from analyzer.analysis.kinds.finding import Finding
 from analyzer.analysis.kinds.finding_fields import Cost
 from analyzer.analysis.kinds.scope import SHARED, who_of
-from analyzer.readable import counted, percent
+from analyzer.readable import counted, cut, percent
 
 MAX_CALLERS = 3
 """Callers that a sentence names."""
@@ -114,6 +114,5 @@ def as_number(value: float | None) -> str:
     return "–" if value is None else f"{value:,.1f}".rstrip("0").rstrip(".")
 
 
-def _short(text: str, limit: int = 120) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= limit else f"{flat[: limit - 1]}…"
+def _short(text: str) -> str:
+    return cut(" ".join(text.split()), 120)

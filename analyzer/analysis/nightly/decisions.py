@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, timedelta
 
 from analyzer.analysis.kinds.finding import Finding
@@ -19,6 +19,7 @@ from analyzer.analysis.nightly.night import Night
 from analyzer.command_lines import command_line
 from analyzer.errors import AnalyzerError
 from analyzer.events.times import format_time, now
+from analyzer.frozen import frozen
 from analyzer.store import Store
 
 ACTS = ("acknowledged", "snoozed", "closed", "reopened")
@@ -192,7 +193,7 @@ def with_handling(night: Night, decisions: Mapping[str, Handling]) -> Night:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Undelivered:
     """A night, and what each target knows of it."""
 

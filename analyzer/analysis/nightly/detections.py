@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, timedelta
 
 import polars as pl
@@ -27,6 +27,7 @@ from analyzer.analysis.kinds.statistics.tails import false_discovery
 from analyzer.analysis.kinds.statistics.units import LEAST_RATIO, exposures, since_newest
 from analyzer.analysis.observations import Observations, exposed, over_midnight
 from analyzer.analysis.periods import RECENT_DAYS
+from analyzer.frozen import frozen
 from analyzer.readable import counted
 
 FALSE_DISCOVERY_RATE = 0.01
@@ -104,7 +105,7 @@ def detections(seen: Observations, settings: Settings | None = None) -> list[Det
     return sorted(kept, key=lambda detection: detection.day)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Outage:
     """One day of an outage, with the callers and providers that it hit."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -25,6 +25,8 @@ from analyzer.analysis.periods import BASELINE_DAYS
 from analyzer.analysis.tables import Window
 from analyzer.classifier import Rules
 from analyzer.classifier.fingerprint import template
+from analyzer.frozen import frozen
+from analyzer.readable import cut
 from analyzer.store import Store
 
 MAX_SAMPLES = 5
@@ -36,7 +38,7 @@ Span = tuple[datetime, datetime]
 """From the first moment to the second one, which is no part of it; naive UTC."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Events:
     """The texts and counts that a finding shows of its events."""
 
@@ -374,4 +376,4 @@ def _common(message: str, varies: bool) -> str:
 
 def shortened(text: str) -> str:
     """Cut a message to what a finding quotes."""
-    return text if len(text) <= MAX_SAMPLE_CHARS else f"{text[: MAX_SAMPLE_CHARS - 1]}…"
+    return cut(text, MAX_SAMPLE_CHARS)

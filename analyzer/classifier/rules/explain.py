@@ -6,7 +6,6 @@ Invariant: the winner is the rule that `classify` names; an explanation uses the
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 
@@ -18,9 +17,10 @@ from analyzer.classifier.rules.index import Index, index_of
 from analyzer.classifier.rules.loading import Rules, ruleset_for
 from analyzer.classifier.rules.ruleset import Rule, Ruleset, make
 from analyzer.classifier.rules.text_evidence import LOOSE_CHARS, Passage, mentions, succeeded
+from analyzer.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Match:
     """One rule with evidence on one level of an error."""
 
@@ -38,7 +38,7 @@ class Match:
     decides: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Explanation:
     """A classification with the evidence for and against it."""
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 import re2
 
@@ -15,6 +14,7 @@ from analyzer.classifier.reading.extract import extract
 from analyzer.classifier.rules.deciding import chain, holding, judge
 from analyzer.classifier.rules.index import Index, index_of
 from analyzer.classifier.rules.ruleset import Rule, Ruleset
+from analyzer.frozen import frozen
 
 MAX_RULE_SIZE = 4_000
 """The most RE2 instructions that the patterns of one rule and one kind may take together."""
@@ -25,7 +25,7 @@ A larger automaton makes more states while it matches, and fits less into the ca
 """
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LintFinding:
     """A fault of a rule."""
 
@@ -39,7 +39,7 @@ class LintFinding:
     example: object = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Overlap:
     """Two rules that match one example; their order decides between them, as intended."""
 
@@ -50,7 +50,7 @@ class Overlap:
     examples: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lint:
     """The report about one ruleset."""
 

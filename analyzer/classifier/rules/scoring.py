@@ -5,7 +5,6 @@ and one ruleset by half-year of a dated stream.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
@@ -15,9 +14,10 @@ from analyzer.classifier.recovery_table import REASONS
 from analyzer.classifier.rules.deciding import WEAK, judge
 from analyzer.classifier.rules.index import index_of
 from analyzer.classifier.rules.ruleset import Ruleset
+from analyzer.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Label:
     """One labelled error."""
 
@@ -32,7 +32,7 @@ class Label:
     """None if either answer will do."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Share:
     """Hits out of a total."""
 
@@ -45,7 +45,7 @@ class Share:
         return self.hits / self.total if self.total else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Score:
     """The results of one ruleset."""
 
@@ -66,7 +66,7 @@ class Score:
         return sum(shares) / len(shares) if shares else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChangedCase:
     """An error that the two rulesets judge differently."""
 
@@ -79,7 +79,7 @@ class ChangedCase:
     after_rule: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Backtest:
     """The scores of two rulesets, and the errors that they judge differently."""
 
@@ -177,7 +177,7 @@ and another reason by strong evidence."""
 _LABELS = ("id", "date", "expected", "reason", "acceptable", "input")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Dated:
     """One labelled error and the day on which it was seen."""
 
@@ -189,7 +189,7 @@ class Dated:
     """Other reasons that are no mistake."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HalfYear:
     """The verdicts about one half-year."""
 

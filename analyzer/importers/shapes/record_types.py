@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import date
 from functools import cache
 from importlib import resources
 from typing import Any
 
 from analyzer.config_files import toml
+from analyzer.frozen import frozen
 
 TELLING = ("failure", "retry", "limit", "compaction", "tokens")
 """What records of a type may tell."""
@@ -22,7 +22,7 @@ _PLAIN = re.compile(r"[A-Za-z$][\w.$/-]{0,79}")
 """A name of a type; anything else may be private."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Producer:
     """A program that writes logs, and the types of its records at the version that was looked at."""
 

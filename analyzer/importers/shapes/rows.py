@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from operator import itemgetter
 from typing import Any
@@ -19,6 +18,7 @@ from analyzer.agent_stream import mapping, text
 from analyzer.events import Reject
 from analyzer.events.codec import diagnosed, parsed
 from analyzer.events.model import derived_id
+from analyzer.frozen import frozen
 from analyzer.importers.base import glance, shape
 
 GOOSE_FAILURES = ("Ran into this error", "Network error: ", "Error: Context length exceeds limits")
@@ -31,7 +31,7 @@ Ask = Callable[[str, tuple[object, ...]], Iterable[tuple[Any, ...]]]
 """A function that runs a query with parameters in the row's own database, and returns its rows."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RowTable:
     """A table that is read."""
 

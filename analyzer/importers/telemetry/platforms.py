@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
 
@@ -28,6 +27,7 @@ from analyzer.agent_stream import mapping, text
 from analyzer.events import Event
 from analyzer.events.codec import parsed
 from analyzer.events.model import present
+from analyzer.frozen import frozen
 from analyzer.importers.records import identity_of, kept, moment_of
 from analyzer.importers.shapes.rows import listed
 from analyzer.importers.telemetry.model_calls import nanoseconds, whole
@@ -58,7 +58,7 @@ _ATTRIBUTES = {
 """Attributes of spans by the names of `Platform.has`."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Platform:
     """The kinds of runs that are calls, and the places of their fields."""
 

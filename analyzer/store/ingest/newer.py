@@ -6,11 +6,11 @@ import heapq
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 
 from analyzer.errors import InputError
 from analyzer.events import Reject
 from analyzer.events.codec import decode_object
+from analyzer.frozen import frozen
 from analyzer.importers import HEAD_BYTES, detect, head_of
 from analyzer.importers.shapes.record_types import Producer, newer_types, producer_of
 from analyzer.store.ingest.discover import Stock
@@ -22,7 +22,7 @@ _MOST_BYTES = 2 * 1024 * 1024
 """Bytes of a file that are looked at, which takes some 20 ms."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NewerType:
     """A type of records that the table of types does not have."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, timedelta
 
 import polars as pl
@@ -21,6 +21,7 @@ from analyzer.analysis.periods import (
     RECENT_DAYS,
 )
 from analyzer.analysis.tables import Table, Window, table
+from analyzer.frozen import frozen
 from analyzer.readable import counted
 from analyzer.store import CallerDays, Store
 
@@ -29,7 +30,7 @@ _PERIODS = ("before", "after")
 _COLUMNS = ("period", "session", "template", "reason", "rule", "old_reason")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Flip:
     """Errors that two rulesets judge differently."""
 
@@ -286,7 +287,7 @@ CAUSES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Drift:
     """A drift, with its evidence."""
 
@@ -310,7 +311,7 @@ class Drift:
         return cls(name, detection.scope, detection.note or "", message, detection.sessions or 0, detection.p_value)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Drifts:
     """The changes under the errors of the fleet in a window."""
 

@@ -57,6 +57,7 @@ from analyzer.analysis.periods import (
     TEMPLATE_DAYS,
     TEMPLATE_MEMORY_DAYS,
 )
+from analyzer.frozen import frozen
 
 LEAST_HISTORY = 14
 """Days at work that a caller or fleet must have before the first sight of a template, so that it is
@@ -65,7 +66,7 @@ LEAST_CALLERS, LEAST_DAYS = 2, 2
 """Callers with a text, and days with it, that a finding of the fleet needs."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Novelty:
     """The surprise that sessions show a text which none showed before."""
 

@@ -8,7 +8,7 @@ as the rule is missing.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from itertools import pairwise
 from typing import Any
@@ -42,6 +42,7 @@ from analyzer.analysis.periods import (
     TEMPLATE_DAYS,
     TEMPLATE_MEMORY_DAYS,
 )
+from analyzer.frozen import frozen
 from analyzer.readable import counted as with_noun
 
 SILENT = 0.2
@@ -65,7 +66,7 @@ _Rule = tuple[str, str]
 """Its id and its reason."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Text:
     """An unknown text since its first sight."""
 
@@ -215,7 +216,7 @@ def _replacements(text: _Text, history: _History, settings: Settings) -> Iterato
         yield best.detection(day, chosen[1], text.template, seen, len(callers))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Silence:
     """A rule that hardly matches any more."""
 

@@ -37,6 +37,7 @@ from analyzer.analysis.periods import (
     BASELINE_DAYS,
     RECENT_DAYS,
 )
+from analyzer.frozen import frozen
 from analyzer.readable import percent
 
 ALPHA = 2e-3
@@ -132,7 +133,7 @@ def _findings_of(finding: str, agent: str, releases: list[_Release]) -> Iterator
                 yield rise.detection(finding, agent)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Rise:
     """The evidence of the days of a version up to `day`."""
 

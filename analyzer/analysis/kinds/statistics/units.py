@@ -24,6 +24,7 @@ from analyzer.analysis.kinds.statistics.rates import (
     stretch,
 )
 from analyzer.analysis.periods import ACCEPT_DAYS, BASELINE_DAYS, DRIFT_GAP, QUIET_RISE_DAYS
+from analyzer.frozen import frozen
 
 SPANS = {1: 1.0, 2: 1 / 2, 3: 1 / 2, 7: 1 / 2}
 """Lengths in days of the judged spans, each with its part of the budget; long spans show a slow
@@ -61,7 +62,7 @@ _DEVIATIONS = 2.5
 _DAYS_BACK = BASELINE_DAYS + max(SPANS)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rise:
     """The evidence that one span gives."""
 
